@@ -4,7 +4,7 @@ import { linkRecord } from './records/link.ts';
 /** The query parameter of a landing page that has the token. */
 export const ATTRIBUTION_PARAMETER = 'attribution';
 
-/** The query parameter that has the code of the link instead, where the visit is credited to nobody. */
+/** The query parameter that has the code of the link instead, where the visit credits no promoter. */
 export const VIA_PARAMETER = 'via';
 
 /** `typ` in the header of the token, which distinguishes it from other signatures of this service. */

@@ -89,7 +89,7 @@ export const money = z.object({
 
 const OWNER = '[a-z][a-z0-9]{2,31}';
 
-/** The owner of lists that are credited to nobody. No promoter can have this name, because it begins with `_`. */
+/** The owner of lists that credit no promoter. No promoter can have this name, because it begins with `_`. */
 export const DIRECT_OWNER = '_direct';
 
 /** The owner of records: a promoter, or its test space. */

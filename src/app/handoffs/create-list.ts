@@ -16,7 +16,7 @@ import type { BuyerHandler } from './buyer-handler.ts';
 import { priceLines, totalsOf } from './price-lines.ts';
 import { reviewTokenHash, reviewTokenOf } from './review-token.ts';
 
-/** Who is credited with a list: the visit of its source, or nobody. */
+/** The visit that is credited with a list; without a source, the list belongs to `DIRECT_OWNER`. */
 type Credit = { owner: string } & Pick<
   EventData<'BuyerListCreated'>,
   'agent_id' | 'link_id' | 'dims' | 'visit_id' | 'alternatives'

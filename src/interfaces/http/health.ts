@@ -24,7 +24,7 @@ export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & {
   timeline?: Pick<Deps['timeline'], 'conflict'>;
   /** How much of the log was read before requests are served; undefined once they are. */
   filling?: () => Promise<Filling> | undefined;
-  /** Set if other machines can reach the service, and its mail reaches nobody. */
+  /** Set if other machines can reach the service, and its mail stays in the data directory. */
   mail?: 'not_configured' | undefined;
 };
 

@@ -40,7 +40,7 @@ export const linksMarkdown = (origin: string): string =>
     `If the visit counts as a valid click, the address also has the parameter ${code(ATTRIBUTION_PARAMETER)}: a statement, signed by ` +
       'this service, that this visit of this link led there. There is none for previews, bots, prefetches, requests by HEAD and visits ' +
       'beyond the limit of a network address, and none where the address would be longer than ' +
-      `${LIMITS.URL_BYTES_MAX} bytes. Such visits are credited to nobody; their address has the code of the link instead (${code(VIA_PARAMETER)}), so that the page can ` +
+      `${LIMITS.URL_BYTES_MAX} bytes. Such visits credit no promoter; their address has the code of the link instead (${code(VIA_PARAMETER)}), so that the page can ` +
       'name the promoter and preview programs show the short link.',
     `The token is a compact JWS (RFC 7515) with the header ${code('alg')} EdDSA, ${code('typ')} ${ATTRIBUTION_TYPE} and ${code('kid')}, ` +
       `one of the keys at ${origin}${KEYS_PATH}. That key signs nothing else. The payload is JSON:`,

@@ -169,7 +169,7 @@ describe('An address beyond ASCII', () => {
     expect(received).toEqual([]);
   });
 
-  it('that holds a line break or a second address reaches nobody', async () => {
+  it('that holds a line break or a second address reaches no second recipient', async () => {
     const { url, received } = await mailServer();
     const deliver = mailer(url);
     for (const to of ['a@b.example>\r\nRCPT TO:<c@d.example', 'a@b.example, c@d.example'])

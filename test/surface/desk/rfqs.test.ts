@@ -83,7 +83,7 @@ const numbersOf = async (id: string, query = ALL) => {
 };
 
 describe('An RFQ', () => {
-  it('that is won gives its outcome to its leads, of which the first counts, and its value once', async () => {
+  it('that is won gives its outcome to its leads, counts the first lead as won, and counts its value once', async () => {
     const { id, leads } = await rfqWith(2);
     await win(id, 12_000);
     expect(await Promise.all(leads.map(lead))).toMatchObject([{ state: 'won' }, { state: 'won' }]);

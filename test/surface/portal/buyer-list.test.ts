@@ -215,7 +215,7 @@ describe('Review', () => {
     expect((await review(list(['MUG-1', 4]), [await click()])).status).toBe(303);
   });
 
-  it('credits nobody without a valid token', async () => {
+  it('credits no promoter without a valid token', async () => {
     const token = await click();
     const [header = '', payload = '', signature = ''] = token.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
@@ -227,7 +227,7 @@ describe('Review', () => {
       [`${header}.${forged.toString('base64url')}.${signature}`],
       [`${header}.${payload}.`],
       [token.slice(0, -4)],
-      // The first value counts, so an appended token credits nobody.
+      // The first value counts, so an appended token has no effect.
       ['a.b.c', token],
     ];
     for (const tokens of invalid) {
