@@ -19,7 +19,7 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
 /** The positions and types of an owner's events, in log order; their data is only in the log. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  version: 6,
+  version: 7,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !WITHOUT_OWNER.has(type)),
   place(event) {
     return { scope: event.owner, key: String(historyBlockOf(event.position)) };

@@ -28,7 +28,7 @@ export const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string 
 
 const records = ownerRecords({
   name: 'leads',
-  version: 5,
+  version: 6,
   handles: LEAD_EVENTS,
   begins: ['LeadSubmitted'],
   keyOf: leadOfEvent,

@@ -6,6 +6,7 @@ import { OPEN_LEAD_STATES } from '../moves.ts';
 import { leadRecord } from '../records/lead.ts';
 import { RFQ_STATES } from '../moves.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
+import { needsApproval } from './proposals.ts';
 
 /** Defines a list over all owners. `what`: the records, for descriptions; `began`: when each began. */
 const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
@@ -55,21 +56,24 @@ const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
     },
   });
 
-const openLead = leadRecord.omit({
-  contact: true,
-  consent: true,
-  interest: true,
-  state_reason: true,
-  outcome_value: true,
-  metadata: true,
-});
+const openLead = leadRecord
+  .omit({
+    contact: true,
+    consent: true,
+    interest: true,
+    state_reason: true,
+    outcome_value: true,
+    metadata: true,
+  })
+  .extend({ needs_approval: needsApproval });
 
 export const listOpenLeads = inboxList({
   path: '/leads',
   summary: 'List the leads of all owners that wait for staff',
   guidance:
-    'Without state: all leads that staff can move. readLead shows the contact of one. A lead without contact with ' +
-    'its company by claim_expires_at has lapsed, and is listed with state=lapsed only.',
+    'Without state: all leads that staff can move, and those whose correction waits for approval. readLead shows the ' +
+    'contact of one. A lead without contact with its company by claim_expires_at has lapsed, and is listed with ' +
+    'state=lapsed only.',
   what: 'Leads',
   began: 'submitted',
   row: openLead,
@@ -82,24 +86,6 @@ export const listOpenLeads = inboxList({
   example: openLead.parse(leadExample),
 });
 
-export const readLead = deskQuery({
-  roles: ['staff'],
-  readsPersonalData: true,
-  path: '/leads/{lead_id}',
-  summary: 'Read a lead with its contact',
-  guidance: 'Staff only. The lead as the log has it now, also at its end. Each read is audited.',
-  fields: {
-    lead_id: id('led'),
-    owner_id: ownerSpace.optional().describe('Owner of the lead, if known'),
-  },
-  output: leadRecord,
-  example: {
-    name: 'by its id',
-    input: { lead_id: leadExample.id },
-    output: leadExample,
-  },
-});
-
 const rfq = z.object({
   handoff_id: id('hnd'),
   owner_id: z.string(),
@@ -109,10 +95,7 @@ const rfq = z.object({
   state: z.enum(RFQ_STATES),
   quote: z.object({ values: z.array(money), valid_until: time }).optional(),
   won_value: z.array(money).optional(),
-  needs_approval: z
-    .literal(true)
-    .optional()
-    .describe('A move waits for the approval of another person'),
+  needs_approval: needsApproval,
 });
 
 export const listRfqs = inboxList({

@@ -8,6 +8,7 @@ import * as catalog from './catalog.ts';
 import { acceptClock } from './clock.ts';
 import * as inbox from './inbox.ts';
 import * as keys from './keys.ts';
+import * as leads from './leads.ts';
 import * as lists from './lists.ts';
 import * as owners from './owners.ts';
 import * as outreach from './outreach.ts';
@@ -34,8 +35,10 @@ export const deskOperations = registryOf({
   revokeDeskToken: keys.revokeDeskToken,
   importProducts: catalog.importProducts,
   withdrawProduct: catalog.withdrawProduct,
-  moveLead: records.moveLead,
-  correctLead: records.correctLead,
+  moveLead: leads.moveLead,
+  correctLead: leads.correctLead,
+  approveLeadMove: leads.approveLeadMove,
+  refuseLeadMove: leads.refuseLeadMove,
   withdrawHandoff: records.withdrawHandoff,
   invalidateHandoff: records.invalidateHandoff,
   readRfq: rfqs.readRfq,
@@ -61,7 +64,7 @@ export const deskOperations = registryOf({
   cancelOutbound: approvals.cancelOutbound,
   observeOutbound: approvals.observeOutbound,
   listOpenLeads: inbox.listOpenLeads,
-  readLead: inbox.readLead,
+  readLead: leads.readLead,
   listRfqs: inbox.listRfqs,
   listLinks: lists.listLinks,
   listHandoffs: lists.listHandoffs,

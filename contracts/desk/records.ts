@@ -1,70 +1,10 @@
 import { z } from 'zod';
 import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
-import { id, line, money, ownerSpace } from '../fields.ts';
-import { LEAD_MOVES, LEAD_STATES } from '../moves.ts';
+import { id, line, ownerSpace } from '../fields.ts';
 import type { DeskRole } from '../scopes.ts';
-import { deskCommand, movesText, recordState } from './define.ts';
+import { deskCommand, recordState } from './define.ts';
 
-/* What people do with single leads, handoffs and links. */
-
-export const moveLead = deskCommand({
-  roles: ['staff'],
-  path: '/leads/{lead_id}/move',
-  summary: 'Move a lead to its next state',
-  guidance:
-    `${movesText(LEAD_MOVES)}. A won lead may have a value. A lead whose buyer has sent the RFQ of its handoff becomes ` +
-    'rfq_submitted when it is accepted, and takes the outcome of the RFQ: move that. A lead that is rejected, ' +
-    'duplicate, unqualified or lost releases the claim on its contact.',
-  fields: {
-    lead_id: id('led'),
-    owner_id: ownerSpace,
-    to: z
-      .enum(LEAD_STATES)
-      .exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed'])
-      .describe('The next state'),
-    reason: line(500).optional().describe('Stored in the history of the lead'),
-    value: z.strictObject(money.shape).optional().describe('Value of a won lead'),
-  },
-  output: recordState,
-  example: {
-    name: 'accepted',
-    input: {
-      idempotency_key: 'lead-4711-accept',
-      lead_id: leadExample.id,
-      owner_id: 'acme',
-      to: 'accepted',
-    },
-    output: { id: leadExample.id, owner_id: 'acme', state: 'accepted' },
-  },
-});
-
-export const correctLead = deskCommand({
-  roles: ['staff'],
-  path: '/leads/{lead_id}/correct',
-  summary: 'Change or reverse the outcome of a lead',
-  guidance:
-    'For a lead that was won or lost by itself; qualified reverses the outcome. The numbers of the day of the outcome ' +
-    'change. A lead that took the outcome of an RFQ follows the corrections of the RFQ.',
-  fields: {
-    lead_id: id('led'),
-    owner_id: ownerSpace,
-    to: z.enum(['won', 'lost', 'qualified']).describe('The right state'),
-    reason: line(500).describe('Stored in the history of the lead'),
-    value: z.strictObject(money.shape).optional().describe('The right value of a won lead'),
-  },
-  output: recordState,
-  example: {
-    name: 'reversed',
-    input: {
-      idempotency_key: 'lead-4711-correct',
-      lead_id: leadExample.id,
-      owner_id: 'acme',
-      to: 'qualified',
-      reason: 'The order was for another shop',
-    },
-    output: { id: leadExample.id, owner_id: 'acme', state: 'qualified' },
-  },
-});
+/* What people do with single handoffs and links, and the erasure of a person. */
 
 /** Defines a command that ends a record. `record` maps the input field to its schema. */
 const close = <Field extends string>({

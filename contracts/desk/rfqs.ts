@@ -7,6 +7,7 @@ import { closedContact } from '../records/lead.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '../moves.ts';
 import { moneyList } from '../records/rfq.ts';
 import { deskCommand, deskQuery, EXAMPLE_AT, movesText, recordState } from './define.ts';
+import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from './proposals.ts';
 
 const HANDOFF = {
   handoff_id: id('hnd'),
@@ -17,7 +18,7 @@ const VALID_UNTIL = '2026-12-04T17:00:00.000Z';
 
 /** A move as it is asked for. */
 const proposedMove = z.object({
-  number: z.int().describe('Names the proposal in approveRfqMove and refuseRfqMove'),
+  number: proposalNumber,
   to: z.enum(RFQ_TARGETS),
   values: z.array(money).optional(),
   valid_until: time.optional(),
@@ -105,14 +106,10 @@ export const correctRfq = rfqCommand({
   output: { state: 'won' },
 });
 
-const proposal = z.int().min(1).describe('number of the proposal, as readRfq shows it');
-
 export const approveRfqMove = rfqCommand({
   path: '/handoffs/{handoff_id}/rfq/approve',
   summary: 'Approve the proposed move of an RFQ as the second person',
-  guidance:
-    'The person who proposed the move cannot approve it, nor can anybody whose token that person issued, or who ' +
-    'issued theirs.',
+  guidance: APPROVER_RULE,
   fields: { proposal },
   problems: ['approver_not_independent'],
   name: 'of a quotation',
@@ -166,7 +163,7 @@ export const readRfq = deskQuery({
       .describe('The newest quotation'),
     won_value: z.array(money).optional(),
     proposed: proposedMove
-      .extend({ by: z.string(), by_name: z.string().optional(), at: time })
+      .extend(proposedBy)
       .optional()
       .describe('The move that waits for the approval of another person'),
     leads: z

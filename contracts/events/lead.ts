@@ -99,3 +99,12 @@ export const LeadOutcomeCorrected = z.object({
   uncounted,
 });
 export const LeadWithdrawn = moved;
+
+/** A win or a correction that another person must approve. */
+export const LeadMoveProposed = moved.extend({
+  to: z.enum(['won', 'lost', 'qualified']),
+  value: moneyAmount.optional(),
+  is_correction: z.literal(true).optional(),
+});
+
+export const LeadMoveRefused = moved;

@@ -1,5 +1,6 @@
 import type { EventData, LeadEventType } from '#contracts/events/index.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
+import type { Proposing } from './outcomes/proposal.ts';
 
 /** The event of each move of staff. */
 export const MOVE_EVENTS = {
@@ -18,23 +19,30 @@ export type StaffMove = keyof typeof MOVE_EVENTS;
 
 export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
 
-export type LeadState = EventData<'LeadSubmitted'> & {
-  state: Exclude<LeadStatus, 'lapsed'>;
-  state_reason?: string | undefined;
-  /** Empty after an erasure, like every sealed text. */
-  sealed_reason?: string | undefined;
-  value?: { amount: number; currency: string } | undefined;
-  /** When it got its outcome, in epoch milliseconds. */
-  outcome_at?: number | undefined;
-  /** It took the outcome of the RFQ of its handoff. */
-  from_rfq?: true | undefined;
-  /** Another lead counts for the same RFQ. */
-  uncounted?: true | undefined;
-  erased: boolean;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+/** A win or a correction that another person must approve. */
+export type LeadMove = Pick<
+  EventData<'LeadMoveProposed'>,
+  'to' | 'value' | 'is_correction' | 'sealed_reason'
+>;
+
+export type LeadState = EventData<'LeadSubmitted'> &
+  Proposing<LeadMove> & {
+    state: Exclude<LeadStatus, 'lapsed'>;
+    state_reason?: string | undefined;
+    /** Empty after an erasure, like every sealed text. */
+    sealed_reason?: string | undefined;
+    value?: { amount: number; currency: string } | undefined;
+    /** When it got its outcome, in epoch milliseconds. */
+    outcome_at?: number | undefined;
+    /** It took the outcome of the RFQ of its handoff. */
+    from_rfq?: true | undefined;
+    /** Another lead counts for the same RFQ. */
+    uncounted?: true | undefined;
+    erased: boolean;
+    created_at: number;
+    updated_at: number;
+    version: number;
+  };
 
 /** Whether only an erasure or a correction can follow. The claim of a lead expires by the clock, without an event. */
 export const isFinal = (state: LeadState['state']): boolean => !(state in LEAD_MOVES);

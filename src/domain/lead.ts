@@ -17,18 +17,13 @@ import {
   OPTIONAL_MEMBERS,
 } from './lead-amendment.ts';
 import {
-  type CorrectLead,
-  decideCorrection,
-  followRfq,
-  type RfqOutcomeForLead,
-} from './outcomes/lead-outcome.ts';
-import {
-  isMove,
-  type LeadState,
-  type LeadStatus,
-  MOVE_EVENTS,
-  type StaffMove,
-} from './lead-state.ts';
+  decideLeadMove,
+  type LeadMoveCommand,
+  type LeadMoveRejection,
+} from './outcomes/lead-move.ts';
+import { followRfq, type LeadReference, type RfqOutcomeForLead } from './outcomes/lead-outcome.ts';
+import { foldProposal } from './outcomes/proposal.ts';
+import type { LeadMove, LeadState, LeadStatus } from './lead-state.ts';
 import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
 
 type Event = EventOf<LeadEventType>;
@@ -37,14 +32,7 @@ export type LeadCommand =
   | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }
   | { type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource }
   | { type: 'WithdrawLead'; at: number; sealedReason?: string }
-  | {
-      type: 'MoveLead';
-      at: number;
-      to: StaffMove;
-      sealedReason?: string;
-      value?: { amount: number; currency: string };
-    }
-  | CorrectLead
+  | LeadMoveCommand
   /** `at`: when the buyer sent the RFQ. */
   | { type: 'ObserveRfq'; at: number; outcome: RfqOutcomeForLead }
   | { type: 'EraseSubject'; subject: string; reason: string };
@@ -54,7 +42,7 @@ export type LeadRejection =
   | 'lead_unknown'
   | 'lead_closed'
   | 'source_fixed'
-  | 'move_not_allowed';
+  | LeadMoveRejection;
 
 const WITHDRAWABLE: readonly LeadStatus[] = ['submitted', 'accepted', 'contacted', 'qualified'];
 const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
@@ -71,8 +59,22 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       return { ...event.data, state: 'submitted', erased: false, ...firstVersion(event.at) };
     }
     if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
-    const changes = { ...changesOf(state, event), ...nextVersion(state, event.at) };
-    return deleteUndefined({ ...state, ...changes });
+    if (event.type === 'LeadMoveProposed') {
+      const {
+        lead_id: _of,
+        agent_id: _by,
+        dims: _dims,
+        link_id: _link,
+        handoff_id: _list,
+        ...move
+      } = event.data;
+      return { ...state, ...foldProposal<LeadMove>(state, move) };
+    }
+    const after = { ...state, proposed: undefined };
+    // Agents see neither a proposal nor its end, so neither makes a version of the lead.
+    if (event.type !== 'LeadMoveRefused')
+      Object.assign(after, changesOf(state, event), nextVersion(state, event.at));
+    return deleteUndefined(after);
   },
 
   decide(state, command) {
@@ -83,15 +85,15 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
         return amend(state, command);
       case 'WithdrawLead':
         return withdraw(state, command);
-      case 'MoveLead':
-        return move(state, command);
-      case 'CorrectLead':
-        return decideCorrection(state, command, referenceTo(state));
       case 'ObserveRfq':
         return observe(state, command);
       case 'EraseSubject': {
         const { type: _erase, ...data } = command;
         return state.erased ? accept() : accept({ type: 'SubjectErased', data });
+      }
+      default: {
+        const now = stateAt(state, command.at);
+        return decideLeadMove({ lead: state, now, reference: referenceTo(state) }, command);
       }
     }
   },
@@ -139,23 +141,6 @@ const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): L
   return accept({ type: 'LeadWithdrawn', data });
 };
 
-const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>): LeadDecision => {
-  const now = stateAt(state, at);
-  if (now === to) return accept();
-  if (now === 'rfq_submitted')
-    return reject(
-      'move_not_allowed',
-      `the lead follows the RFQ of ${state.handoff_id}: move the RFQ, and the lead takes its outcome`,
-    );
-  if (!isMove(now, to))
-    return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
-  const event = MOVE_EVENTS[to];
-  const data = { ...referenceTo(state), sealed_reason: sealedReason };
-  return accept(
-    event === 'LeadWon' ? { type: event, data: { ...data, value } } : { type: event, data },
-  );
-};
-
 const observe = (state: LeadState, { at, outcome }: Of<'ObserveRfq'>): LeadDecision => {
   const reference = referenceTo(state);
   if (!RFQ_OBSERVABLE.includes(stateAt(state, at)))
@@ -167,8 +152,13 @@ const observe = (state: LeadState, { at, outcome }: Of<'ObserveRfq'>): LeadDecis
   );
 };
 
-/** What every event of a lead contains, so that it can be attributed without its stream. */
-const referenceTo = ({ lead_id, agent_id, dims, link_id, handoff_id }: LeadState) => ({
+const referenceTo = ({
+  lead_id,
+  agent_id,
+  dims,
+  link_id,
+  handoff_id,
+}: LeadState): LeadReference => ({
   lead_id,
   agent_id,
   dims,
@@ -178,8 +168,9 @@ const referenceTo = ({ lead_id, agent_id, dims, link_id, handoff_id }: LeadState
 
 type StateChange = Exclude<
   LeadEventType,
-  'LeadSubmitted' | 'LeadAmended' | 'LeadOutcomeCorrected' | 'SubjectErased'
+  'LeadSubmitted' | 'LeadAmended' | 'LeadOutcomeCorrected' | 'SubjectErased' | Proposed
 >;
+type Proposed = 'LeadMoveProposed' | 'LeadMoveRefused';
 
 const STATE_AFTER: Record<StateChange, LeadState['state']> = {
   LeadAccepted: 'accepted',
@@ -197,7 +188,10 @@ const STATE_AFTER: Record<StateChange, LeadState['state']> = {
 type Reasons = Pick<EventData<'LeadAccepted'>, 'reason' | 'sealed_reason'>;
 
 /** The members that an event sets; undefined removes a member. */
-const changesOf = (state: LeadState, event: Happened<LeadEventType>): Partial<LeadState> => {
+const changesOf = (
+  state: LeadState,
+  event: Happened<Exclude<LeadEventType, Proposed>>,
+): Partial<LeadState> => {
   if (event.type === 'LeadSubmitted') throw new Error('a lead was submitted twice');
   if (event.type === 'LeadAmended') return amendedMembers(event.data);
   if (event.type === 'SubjectErased') return eraseLead(state);
@@ -232,6 +226,7 @@ const DELETED_MEMBERS = [
   'outcome_at',
   'from_rfq',
   'uncounted',
+  'proposed',
 ] as const;
 
 /** Deletes members that are undefined, as a store does, so that a row is the same with and without a store. */

@@ -102,6 +102,9 @@ export const OPEN_RECORDS = 'open';
 /** A record that is not at its end: its owner, and its state as src/domain folds it. */
 export type OpenRow<State = object> = { owner: string; sort: number; state: State };
 
+/** The list of the leads that staff can move, and of those whose correction waits for approval. */
+export const OPEN_LEADS = 'open';
+
 /** The only scope of the list of the RFQs of all owners. */
 export const ALL_RFQS = 'all';
 

@@ -1,10 +1,13 @@
 /** Whether the person who approves is another one than the people who asked, or who approved before. */
 import { isOnePerson, type Person } from '#src/domain/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { PersonName } from '../audit/people.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOfToken } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
+import { iso } from '../shared/time.ts';
 
 const ACTOR = 'desk:';
 
@@ -74,4 +77,14 @@ export const refuseDependent = async (
 export const actorOfLast = (stored: readonly StoredEvent[], types: readonly string[]): string[] => {
   const last = stored.findLast(({ type }) => types.includes(type));
   return last ? [last.meta.actor] : [];
+};
+
+/** Who proposed the newest move of these types, and when, as the desk shows it. */
+export const proposerOf = async (
+  { personName }: { personName: PersonName },
+  stored: readonly StoredEvent[],
+  types: readonly string[],
+) => {
+  const { actor = '', at = 0 } = stored.findLast(({ type }) => types.includes(type))?.meta ?? {};
+  return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
 };

@@ -58,6 +58,7 @@ export const LEAD_PROBLEMS: ProblemByRejection<LeadRejection> = {
   lead_closed: 'state_conflict',
   source_fixed: 'validation_failed',
   move_not_allowed: 'state_conflict',
+  proposal_unknown: 'state_conflict',
 };
 
 export const PRODUCT_PROBLEMS: ProblemByRejection<ProductRejection> = {

@@ -1,4 +1,5 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { NO_TEXTS } from '../privacy/sealed-texts.ts';
@@ -16,7 +17,11 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
     scope: input.owner_id,
   });
   // The list shows only the number of lines: their sealed notes are not opened.
-  const listed = rows.map(({ sealed_line_notes: _unread, ...row }) => row);
+  const listed = await Promise.all(
+    rows.map(({ sealed_line_notes: _unread, ...row }) =>
+      handoffWithOutcome(deps, input.owner_id, row),
+    ),
+  );
   const view = { ownerId: input.owner_id, at: call.at };
   const data = (await readableHandoffs(deps, listed)).map((row) => {
     const handoff = renderHandoff(row, view, WITHOUT_BUYER);

@@ -3,9 +3,10 @@ import { handoff } from '#src/domain/handoff.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
 import { claimOfOther } from '../leads/claim-contact.ts';
-import { leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
+import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
@@ -63,7 +64,7 @@ const progressOf = async (
   { state: { handoff_id }, rfq, stored, contact }: Sent,
 ) => {
   const tied = await readTiedLeads(deps, call.ownerId, handoff_id);
-  const wonAlone = leadWonAlone(tied);
+  const shown = withLeadOutcome(rfq, tied);
   const opened = await openTexts(deps.vault, [
     rfq.sealed_reason ?? '',
     rfq.proposed?.sealed_reason ?? '',
@@ -72,16 +73,16 @@ const progressOf = async (
     sealed === undefined ? undefined : shownText(opened(sealed));
   const holder = contact && (await claimOfOther(deps, call, contact.email));
   return {
-    state: wonAlone ? ('won' as const) : rfqStateAt(rfq, call.at),
+    state: rfqStateAt(shown, call.at),
     ...present({
       reason: textOf(rfq.sealed_reason) ?? rfq.reason,
       quote: renderQuote(rfq),
-      won_value: wonAlone ? wonAlone.value && [wonAlone.value] : rfq.values,
+      won_value: shown.values,
       proposed: rfq.proposed && {
         number: rfq.proposed.number,
         ...renderMove(rfq.proposed),
         ...present({ reason: textOf(rfq.proposed.sealed_reason) }),
-        ...(await proposerOf(deps, stored)),
+        ...(await proposerOf(deps, stored, ['RfqMoveProposed'])),
       },
       // A token of one promoter does not learn of another.
       claimed_by:
@@ -95,15 +96,6 @@ const progressOf = async (
       state: stateAt(lead, call.at),
     })),
   };
-};
-
-const proposerOf = async (
-  { personName }: Pick<DeskDeps, 'personName'>,
-  stored: readonly StoredEvent[],
-) => {
-  const { actor = '', at = 0 } =
-    stored.findLast(({ type }) => type === 'RfqMoveProposed')?.meta ?? {};
-  return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
 };
 
 const evidenceOf = (stored: readonly StoredEvent[]) => {

@@ -1,16 +1,20 @@
+import type { EventType } from '#contracts/events/index.ts';
 import { isOpen } from '#src/domain/handoff.ts';
-import type { LeadState, StaffMove } from '#src/domain/lead-state.ts';
-import { lead, type LeadCommand } from '#src/domain/lead.ts';
+import type { LeadState, LeadStatus } from '#src/domain/lead-state.ts';
+import { lead } from '#src/domain/lead.ts';
+import type { LeadMoveCommand } from '#src/domain/outcomes/lead-move.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
-import type { Call } from '../pipeline/call.ts';
+import type { Call, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 import { observeRfq } from './observe-rfq.ts';
+import { renderProposal } from './render-lead.ts';
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
 const ERASED_LEAD = refuse(
@@ -34,7 +38,7 @@ const hasOpenList = async (
 };
 
 /** Moves that release the contact, so that another agent can claim it. */
-const CLAIM_ENDING: ReadonlySet<StaffMove> = new Set([
+const CLAIM_ENDING: ReadonlySet<LeadStatus> = new Set([
   'rejected',
   'duplicate',
   'unqualified',
@@ -51,49 +55,96 @@ const sealedReasonOf = async (
   return (await vault.seal(state.lead_id, reason)) ?? ERASED_LEAD;
 };
 
-export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
-  const { lead_id, owner_id, to, reason, value } = input;
+type Change = {
+  lead_id: string;
+  owner_id: string;
+  reason?: string | undefined;
+  /** Whether the command wins the lead; absent if it never does. */
+  isWin?(state: LeadState | undefined): boolean;
+  command(
+    sealedReason: string | undefined,
+    stored: readonly StoredEvent[],
+  ): LeadMoveCommand | Refusal | Promise<LeadMoveCommand | Refusal>;
+};
+
+/** Runs a command of staff on a lead, which learns of the RFQ of its handoff before. */
+const changeLead = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { lead_id, owner_id, reason, isWin, command }: Change,
+): ReturnType<DeskHandler<'moveLead'>> => {
   if (!mayActFor(call, owner_id)) return NO_LEAD;
   const owned = { ...call, ownerId: owner_id };
   await observeRfq(deps, owned, lead_id);
   const written = await decideAndAppend(deps, owned, {
     stream: streamOf(owner_id, 'lead', lead_id),
     decider: lead,
-    async command(state): Promise<LeadCommand | Refusal> {
-      if (to === 'won' && (await hasOpenList(deps, owned, state))) return OPEN_LIST;
+    async command(state, stored): Promise<LeadMoveCommand | Refusal> {
+      if (isWin?.(state) && (await hasOpenList(deps, owned, state))) return OPEN_LIST;
       const sealedReason = await sealedReasonOf(deps, state, reason);
-      if (isRefusal(sealedReason)) return sealedReason;
-      return {
-        type: 'MoveLead',
-        at: call.at,
-        to,
-        ...(sealedReason !== undefined && { sealedReason }),
-        ...(value !== undefined && { value }),
-      };
+      return isRefusal(sealedReason) ? sealedReason : command(sealedReason, stored);
     },
   });
   if (!written.ok)
     return 'rejected' in written ? refuseRejected(LEAD_PROBLEMS, written, NO_LEAD) : written;
-  if (CLAIM_ENDING.has(to)) await releaseAfterWrite(() => releaseClaim(deps, owned, written.state));
+  const { state } = written;
+  if (CLAIM_ENDING.has(state.state))
+    await releaseAfterWrite(() => releaseClaim(deps, owned, state));
   // Only an accepted lead records an RFQ. One that was sent earlier is recorded now.
-  const isAccepted = written.replayOf === undefined && to === 'accepted';
+  const isAccepted = written.replayOf === undefined && state.state === 'accepted';
   const last = (isAccepted && (await observeRfq(deps, owned, lead_id))) || written;
-  return done({ id: lead_id, owner_id, state: last.state.state }, traceOf(last));
+  const { proposed } = last.state;
+  return done(
+    {
+      id: lead_id,
+      owner_id,
+      state: last.state.state,
+      ...present({ proposed: proposed && renderProposal(proposed) }),
+    },
+    traceOf(last),
+  );
 };
 
-export const correctLead: DeskHandler<'correctLead'> = async (deps, input, call) => {
-  const { lead_id, owner_id: ownerId, to, reason, value } = input;
-  if (!mayActFor(call, ownerId)) return NO_LEAD;
-  return changeRecord(deps, call, {
-    ownerId,
-    stream: streamOf(ownerId, 'lead', lead_id),
-    decider: lead,
-    async command(state): Promise<LeadCommand | Refusal> {
-      const sealedReason = await sealedReasonOf(deps, state, reason);
-      if (isRefusal(sealedReason)) return sealedReason;
-      return { type: 'CorrectLead', to, sealedReason, ...present({ value }) };
+export const moveLead: DeskHandler<'moveLead'> = (deps, { to, value, ...ref }, call) =>
+  changeLead(deps, call, {
+    ...ref,
+    isWin: () => to === 'won',
+    command: (sealedReason) => {
+      const { approvalAbove } = deps;
+      return { type: 'MoveLead', at: call.at, to, value, sealedReason, approvalAbove };
     },
-    refusal: (rejection) => refuseRejected(LEAD_PROBLEMS, rejection, NO_LEAD),
-    render: ({ state }) => ({ id: lead_id, owner_id: ownerId, state }),
   });
-};
+
+export const correctLead: DeskHandler<'correctLead'> = (deps, { to, value, ...ref }, call) =>
+  changeLead(deps, call, {
+    ...ref,
+    command: (sealedReason) => {
+      const { approvalAbove } = deps;
+      return { type: 'CorrectLead', at: call.at, to, value, sealedReason, approvalAbove };
+    },
+  });
+
+const PROPOSED = ['LeadMoveProposed'] as const satisfies readonly EventType[];
+
+export const approveLeadMove: DeskHandler<'approveLeadMove'> = (deps, { proposal, ...ref }, call) =>
+  changeLead(deps, call, {
+    ...ref,
+    isWin: (state) => state?.proposed?.to === 'won' && !state.proposed.is_correction,
+    command: async (_sealedReason, stored) =>
+      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ?? {
+        type: 'ApproveLeadMove',
+        at: call.at,
+        proposal,
+      },
+  });
+
+export const refuseLeadMove: DeskHandler<'refuseLeadMove'> = (deps, { proposal, ...ref }, call) =>
+  changeLead(deps, call, {
+    ...ref,
+    command: (sealedReason = '') => ({
+      type: 'RefuseLeadMove',
+      at: call.at,
+      proposal,
+      sealedReason,
+    }),
+  });

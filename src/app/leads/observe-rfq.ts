@@ -2,6 +2,7 @@ import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead, stateAt } from '#src/domain/lead.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
@@ -107,3 +108,23 @@ export const countedLead = (leads: readonly LeadState[], sentAt: number): string
 /** The lead that was won by itself; the RFQ of its handoff has its outcome. */
 export const leadWonAlone = (leads: readonly LeadState[]): LeadState | undefined =>
   leads.find(({ state, from_rfq }) => state === 'won' && !from_rfq);
+
+/** The RFQ with the outcome of the lead of its handoff that was won by itself, if there is one. */
+export const withLeadOutcome = <Rfq extends RfqProgress>(
+  rfq: Rfq,
+  leads: readonly LeadState[],
+): Rfq => {
+  const won = leadWonAlone(leads);
+  return won ? { ...rfq, state: 'won', values: won.value && [won.value] } : rfq;
+};
+
+/** The handoff as agents see it: with the outcome of a lead that was won by itself. */
+export const handoffWithOutcome = async (
+  deps: Pick<Deps, 'log'> & TiedLeads,
+  ownerId: string,
+  state: HandoffState,
+): Promise<HandoffState> => {
+  const { rfq, handoff_id } = state;
+  if (!rfq || isRfqOutcome(rfq.state)) return state;
+  return { ...state, rfq: withLeadOutcome(rfq, await readTiedLeads(deps, ownerId, handoff_id)) };
+};

@@ -58,8 +58,21 @@ const renderLead = (state: LeadState, { ownerId, at }: View, opened: OpenedTexts
 export const renderOpenLead = (state: LeadState, view: View) => {
   const { contact, consent, interest, state_reason, outcome_value, metadata, ...shown } =
     renderLead(state, view, NO_TEXTS);
-  return shown;
+  return { ...shown, ...present({ needs_approval: state.proposed && (true as const) }) };
 };
+
+/** A move that waits for approval as the desk shows it, without its reason. */
+export const renderProposal = ({
+  number,
+  to,
+  value,
+  is_correction,
+}: NonNullable<LeadState['proposed']>) => ({
+  number,
+  to,
+  ...present({ value }),
+  is_correction: is_correction === true,
+});
 
 const sealedIn = ({ contact = '', interest, sealed_reason = '' }: LeadState): string[] => [
   contact,

@@ -28,7 +28,7 @@ import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts
 import { listRfqs } from '../handoffs/list-rfqs.ts';
 import { listOpenLeads } from '../leads/list-open-leads.ts';
 import { readLead } from '../leads/read-lead.ts';
-import { correctLead, moveLead } from '../leads/move-lead.ts';
+import * as leadMoves from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
 import { readRfq } from '../handoffs/read-rfq.ts';
 import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/move-rfq.ts';
@@ -51,8 +51,10 @@ export const deskHandlers: DeskHandlers = {
   revokeDeskToken,
   importProducts,
   withdrawProduct,
-  moveLead,
-  correctLead,
+  moveLead: leadMoves.moveLead,
+  correctLead: leadMoves.correctLead,
+  approveLeadMove: leadMoves.approveLeadMove,
+  refuseLeadMove: leadMoves.refuseLeadMove,
   withdrawHandoff,
   invalidateHandoff,
   readRfq,

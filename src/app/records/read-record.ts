@@ -11,6 +11,7 @@ import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
+import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
 import { handoffOf, linkOf, streamOf } from './streams.ts';
@@ -51,7 +52,8 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
     const state = await handoffOf(deps, ownerId, id);
     // The link and the lines of a list that a buyer made belong to the buyer.
     if (!state || state.made_by_buyer) return undefined;
-    return showHandoff(deps, state, { ownerId, at: deps.clock.now() });
+    const shown = await handoffWithOutcome(deps, ownerId, state);
+    return showHandoff(deps, shown, { ownerId, at: deps.clock.now() });
   },
   async lead(deps, ownerId, id) {
     const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });

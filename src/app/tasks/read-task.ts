@@ -7,6 +7,7 @@ import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '../events/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
+import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -72,7 +73,10 @@ export const readView = async (
     return state && viewOfOutbound(renderOutbound(ownerId, state, at), row);
   }
   const state = foldOf(handoff, stored);
-  return state && viewOfHandoff(await showHandoff(deps, state, { ownerId, at }), row);
+  if (!state) return undefined;
+  // The view of an event shows the handoff as it was then.
+  const shown = event ? state : await handoffWithOutcome(deps, ownerId, state);
+  return viewOfHandoff(await showHandoff(deps, shown, { ownerId, at }), row);
 };
 
 /** The task as of one event of its own stream, or of the stream of its record. */

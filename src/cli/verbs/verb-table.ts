@@ -55,14 +55,23 @@ const parseChannel = (text: string, before: unknown = []): Channel[] => {
   return [...(before as Channel[]), channel];
 };
 
-const stateText = ({ id, owner_id, state }: DeskAnswer<'moveLead'>): string =>
+const stateText = ({ id, owner_id, state }: DeskAnswer<'disableLink'>): string =>
   `${id} of ${owner_id} is ${state}.`;
 
-const rfqText = ({ id, owner_id, state, proposed }: DeskAnswer<'moveRfq'>): string =>
-  `The RFQ of ${id} of ${owner_id} is ${state}.` +
-  (proposed
+const proposalText = ({
+  proposed,
+}: {
+  proposed?: { number: number; to: string } | undefined;
+}): string =>
+  proposed
     ? ` Proposal ${proposed.number}, to ${proposed.to}, waits for the approval of another person.`
-    : '');
+    : '';
+
+const leadText = (answer: DeskAnswer<'moveLead'>): string =>
+  stateText(answer) + proposalText(answer);
+
+const rfqText = (answer: DeskAnswer<'moveRfq'>): string =>
+  `The RFQ of ${answer.id} of ${answer.owner_id} is ${answer.state}.${proposalText(answer)}`;
 
 const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
   const state = {
@@ -137,19 +146,21 @@ const VERBS: Verbs = {
         parse: parseMoney,
       },
     },
-    text: stateText,
+    text: leadText,
   },
   correctLead: {
     fields: { value: { placeholder: 'money', about: 'Like "129.50 GBP"', parse: parseMoney } },
-    text: stateText,
+    text: leadText,
   },
+  approveLeadMove: { words: 'lead approve', text: leadText },
+  refuseLeadMove: { words: 'lead refuse', text: leadText },
   moveRfq: { fields: { values: MONEY_LIST }, text: rfqText },
   correctRfq: { fields: { values: MONEY_LIST }, text: rfqText },
   approveRfqMove: { words: 'rfq approve', text: rfqText },
   refuseRfqMove: { words: 'rfq refuse', text: rfqText },
   listOpenLeads: {
     words: 'lead list',
-    columns: 'id owner_id state agent_id company.name claim_expires_at',
+    columns: 'id owner_id state agent_id company.name claim_expires_at needs_approval',
   },
   listRfqs: {
     columns: 'handoff_id owner_id agent_id state submitted_at indicative_totals needs_approval',

@@ -6,15 +6,14 @@ import type {
   RfqEventType,
 } from '#contracts/events/index.ts';
 import { RFQ_OUTCOMES, type RfqOutcome, type RfqStateName } from '#contracts/moves.ts';
-
-export type Money = { amount: number; currency: string };
+import { foldProposal, type Money, type Proposing } from './proposal.ts';
 
 export type RfqMove = Pick<
   EventData<'RfqMoveProposed'>,
   'to' | 'values' | 'valid_until' | 'is_correction' | 'sealed_reason'
 >;
 
-export type RfqProgress = {
+export type RfqProgress = Proposing<RfqMove> & {
   state: Exclude<RfqStateName, 'expired'>;
   /** A code of the service; texts of people are sealed. */
   reason?: string | undefined;
@@ -28,10 +27,6 @@ export type RfqProgress = {
   outcome_at?: number | undefined;
   /** The only lead of the handoff that counts as won. */
   counted_lead?: string | undefined;
-  /** The move that waits for the approval of another person. */
-  proposed?: RfqMove & { number: number };
-  /** The number of proposals so far. */
-  proposals?: number;
 };
 
 export const CONFIRMED_RFQ: RfqProgress = { state: 'confirmed' };
@@ -48,8 +43,7 @@ export const foldRfq = (rfq: RfqProgress, event: Happened<RfqEventType>): RfqPro
   const { proposed: _ended, ...before } = rfq;
   if (event.type === 'RfqMoveProposed') {
     const { handoff_id: _of, agent_id: _by, dims: _dims, link_id: _link, ...move } = event.data;
-    const number = (rfq.proposals ?? 0) + 1;
-    return { ...before, proposals: number, proposed: { ...move, number } };
+    return { ...before, ...foldProposal<RfqMove>(rfq, move) };
   }
   if (event.type === 'RfqMoveRefused') return before;
   const { reason, sealed_reason } = event.data;

@@ -2,13 +2,8 @@
 import type { EventOf, RfqEventType } from '#contracts/events/index.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, type RfqOutcome } from '#contracts/moves.ts';
 import { accept, type Decision, reject } from '../decider.ts';
-import {
-  isRfqOutcome,
-  type Money,
-  type RfqMove,
-  type RfqProgress,
-  rfqStateAt,
-} from './rfq-state.ts';
+import { decideMove, decideProposal, isAbove, type Money } from './proposal.ts';
+import { isRfqOutcome, type RfqMove, type RfqProgress, rfqStateAt } from './rfq-state.ts';
 
 type Event = EventOf<RfqEventType>;
 
@@ -49,34 +44,32 @@ export const decideRfq = (
   reference: Reference,
 ): RfqDecision => {
   if (!rfq) return reject('rfq_unsent', 'the buyer has sent no RFQ of this handoff');
-  if (command.type === 'MoveRfq') return decideMove(rfq, command, reference);
-  const { proposed } = rfq;
-  if (proposed?.number !== command.proposal)
-    return reject('proposal_unknown', 'this proposal was decided or replaced: read the RFQ again');
-  if (command.type === 'RefuseRfqMove') {
-    const data = { ...reference, sealed_reason: command.sealedReason };
-    return accept({ type: 'RfqMoveRefused', data });
-  }
-  return (
-    rejectMove(rfq, proposed, command.at) ??
-    accept(eventOf(rfq, { ...command, move: proposed }, reference))
+  if (command.type === 'MoveRfq') return decideRfqMove(rfq, command, reference);
+  return decideProposal<RfqMove, Event, RfqRejection>(rfq, command.proposal, (move) =>
+    command.type === 'RefuseRfqMove'
+      ? accept({
+          type: 'RfqMoveRefused',
+          data: { ...reference, sealed_reason: command.sealedReason },
+        })
+      : (rejectMove(rfq, move, command.at) ??
+        accept(eventOf(rfq, { ...command, move }, reference))),
   );
 };
 
-const decideMove = (
+const decideRfqMove = (
   rfq: RfqProgress,
   command: Extract<RfqCommand, { type: 'MoveRfq' }>,
   reference: Reference,
 ): RfqDecision => {
   const move = withValues(rfq, command.move);
-  if (isRepeated(rfq, move)) return accept();
-  const rejection = rejectMove(rfq, move, command.at);
-  if (rejection) return rejection;
-  if (!needsApproval(rfq, move, command.approvalAbove))
-    return accept(eventOf(rfq, { ...command, move }, reference));
-  return rfq.proposed && isSameMove(rfq.proposed, move)
-    ? accept()
-    : accept({ type: 'RfqMoveProposed', data: { ...reference, ...move } });
+  return decideMove<RfqMove, Event, RfqRejection>(rfq, {
+    isRepeated: isRepeated(rfq, move),
+    rejection: rejectMove(rfq, move, command.at),
+    needsApproval: needsApproval(rfq, move, command.approvalAbove),
+    isSame: (proposed) => isSameMove(proposed, move),
+    eventOf: () => eventOf(rfq, { ...command, move }, reference),
+    proposalOf: () => ({ type: 'RfqMoveProposed', data: { ...reference, ...move } }),
+  });
 };
 
 /** An RFQ is won for what was quoted, unless the move says otherwise. */
@@ -125,13 +118,6 @@ const rejectMove = (rfq: RfqProgress, move: RfqMove, at: number): RfqDecision | 
     return reject('quote_over', 'a quotation needs a valid_until in the future');
   return undefined;
 };
-
-const isAbove = (values: readonly Money[] = [], limits: readonly Money[]): boolean =>
-  values.some(({ amount, currency }) => {
-    const limit = limits.find((one) => one.currency === currency);
-    // An amount in a currency without a limit is above the limit.
-    return amount > (limit?.amount ?? 0);
-  });
 
 const needsApproval = (
   rfq: RfqProgress,

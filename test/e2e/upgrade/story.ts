@@ -261,6 +261,20 @@ const answerRfq = async (recorder: Recorder): Promise<void> => {
   for (const to of ['accepted', 'contacted', 'qualified', 'lost'])
     await moveLead(recorder, 'reopened', to);
   await recorder.desk('lead-reopened', `/leads/${recorder.ids['reopened lead']}/correct`, lost);
+  await proposeWin(recorder);
+};
+
+/** Proposes to win the reopened lead above the limit twice; the first proposal is refused. */
+const proposeWin = async (recorder: Recorder): Promise<void> => {
+  const act = (name: string, verb: string, body: object) =>
+    recorder.desk(`lead-win-${name}`, `/leads/${recorder.ids['reopened lead']}/${verb}`, {
+      owner_id: 'acme',
+      ...body,
+    });
+  const value = { amount: 1_000_001, currency: 'GBP' };
+  await act('proposed', 'move', { to: 'won', value, reason: 'Ordered for all shops' });
+  await act('refused', 'refuse', { proposal: 1, reason: 'Wrong decimals' });
+  await act('waiting', 'move', { to: 'won', value: { ...value, amount: 1_000_100 } });
 };
 
 const callTool = (recorder: Recorder, name: string, args: Json): Promise<Json> => {

@@ -118,7 +118,23 @@ const LEADS = [
     ['LeadContacted', ofLead(4)],
     ['LeadUnqualified', ofLead(4)],
   ),
-  story('bert-lead_5', claim(5), ['LeadAccepted', ofLead(5)], ['LeadLost', ofLead(5)]),
+  story(
+    'bert-lead_5',
+    claim(5),
+    ['LeadAccepted', ofLead(5)],
+    ['LeadLost', ofLead(5)],
+    [
+      'LeadMoveProposed',
+      {
+        ...ofLead(5),
+        to: 'won',
+        value: { amount: 8, currency: 'EUR' },
+        is_correction: true,
+        sealed_reason: 's1.led_5.why',
+      },
+    ],
+    ['LeadMoveRefused', { ...ofLead(5), sealed_reason: 's1.led_5.no' }],
+  ),
   story('anna-lead_6', claim(6), [
     'LeadWithdrawn',
     { ...ofLead(6), sealed_reason: 's1.led_6.why' },

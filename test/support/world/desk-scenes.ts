@@ -116,11 +116,17 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     made('leads', { external_id: freshKey(), company: { name: 'Shop', country: 'GB' } });
   const LIST = { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
   const handoff = () => made('handoffs', LIST);
-  const wonLead = async (): Promise<string> => {
+  const leadAfter = (last: (id: string) => Asked) => async (): Promise<string> => {
     const id = await lead();
-    for (const state of ['accepted', 'contacted', 'qualified', 'won']) await well(move(id, state));
+    for (const state of ['accepted', 'contacted', 'qualified']) await well(move(id, state));
+    await well(last(id));
     return id;
   };
+  const actOnLead = (verb: string, body: object) => (id: string) =>
+    to(`/leads/${id}/${verb}`, { owner_id: 'acme', ...body });
+  const proposedLead = leadAfter(
+    actOnLead('move', { to: 'won', value: { amount: APPROVAL_ABOVE + 1, currency: 'GBP' } }),
+  );
   const rfq = async (): Promise<string> => {
     const { id = '', review_url = '' } = await created('handoffs', LIST);
     const contact = { name: 'Bea', email: 'bea@shop.example' };
@@ -219,9 +225,19 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => move(id, 'contacted'),
     ),
     correctLead: either(
-      wonLead,
-      (id) => to(`/leads/${id}/correct`, { owner_id: 'acme', to: 'lost', reason }),
-      (id) => to(`/leads/${id}/correct`, { owner_id: 'acme', to: 'qualified', reason }),
+      leadAfter(actOnLead('move', { to: 'won' })),
+      actOnLead('correct', { to: 'lost', reason }),
+      actOnLead('correct', { to: 'qualified', reason }),
+    ),
+    approveLeadMove: either(
+      proposedLead,
+      actOnLead('approve', { proposal: 1 }),
+      actOnLead('correct', { to: 'won', reason }),
+    ),
+    refuseLeadMove: either(
+      proposedLead,
+      actOnLead('refuse', { proposal: 1, reason }),
+      actOnLead('move', { to: 'lost' }),
     ),
     moveRfq: either(rfq, quote(APPROVAL_ABOVE), lose),
     correctRfq: either(

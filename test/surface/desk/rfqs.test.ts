@@ -73,6 +73,12 @@ const win = async (id: string, amount: number): Promise<void> => {
 };
 const lead = async (id: string) => (await app.desk('GET', `/leads/${id}`)).body;
 const read = async (id: string) => (await app.desk('GET', `/handoffs/${id}/rfq`)).body;
+const shownToAgent = async (id: string) => {
+  const uri = `tributary://handoffs/${id}`;
+  const { body } = await mcpAgent(app, key).legacy('resources/read', { uri });
+  const { contents } = body.result as unknown as { contents: { text: string }[] };
+  return JSON.parse(contents[0]?.text ?? '') as Record<string, unknown>;
+};
 const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   ((await app.desk('GET', `/rfqs?${query}`)).body as { data: Record<string, unknown>[] }).data;
 const numbersOf = async (id: string, query = ALL) => {
@@ -135,12 +141,7 @@ describe('An RFQ', () => {
 
   it('shows its agent the outcome and its value, and neither steps, quotations nor reasons', async () => {
     const { id } = await rfqWith(0);
-    const uri = `tributary://handoffs/${id}`;
-    const shown = async () => {
-      const { body } = await mcpAgent(app, key).legacy('resources/read', { uri });
-      const { contents } = body.result as unknown as { contents: { text: string }[] };
-      return JSON.parse(contents[0]?.text ?? '') as Record<string, unknown>;
-    };
+    const shown = () => shownToAgent(id);
     const before = await shown();
     expect(before['rfq']).toEqual({ state: 'open' });
     await act(id, 'move', { to: 'in_progress', reason: 'Ask the warehouse' });
@@ -170,6 +171,10 @@ describe('An RFQ', () => {
     expect(refused).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     expect(refused.body['detail']).toContain(leadId);
     expect(await read(id)).toMatchObject({ state: 'won', won_value: GBP(900) });
+    const rfq = { state: 'won', won_value: GBP(900) };
+    expect(await shownToAgent(id)).toMatchObject({ rfq });
+    const { body: handoffs } = await app.desk('GET', '/handoffs?owner_id=acme&limit=1');
+    expect(handoffs).toMatchObject({ data: [{ id, rfq }] });
     expect(await listed('state=won&limit=1')).toMatchObject([
       { handoff_id: id, state: 'won', won_value: GBP(900) },
     ]);

@@ -264,12 +264,9 @@ describe('A lead', () => {
 
   it('has the outcome of its own corrected or reversed by staff, with both values', () => {
     const [five, six] = [5, 6].map((amount) => ({ amount, currency: 'GBP' }));
-    const correct = (to: 'won' | 'lost' | 'qualified', value?: typeof five): LeadCommand => ({
-      type: 'CorrectLead',
-      to,
-      value,
-      sealedReason: 'r',
-    });
+    const correct = (to: 'won' | 'lost' | 'qualified', value?: typeof five): LeadCommand => {
+      return { type: 'CorrectLead', at: 1, to, value, sealedReason: 'r' };
+    };
     const won = step('LeadWon', { value: five });
     const corrected = (to: Correction['to']) =>
       correction({
