@@ -4,6 +4,7 @@ import { credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';
+import { mailboxes, unindexedContacts } from './mailboxes.ts';
 import { openMail } from './open-mail.ts';
 import { openOutbound } from './open-outbound.ts';
 import { leads } from './leads.ts';
@@ -38,6 +39,8 @@ export const PROJECTIONS: readonly Projection[] = [
   access,
   owners,
   erasures,
+  mailboxes,
+  unindexedContacts,
   performance,
   history,
 ];

@@ -4,7 +4,7 @@ import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
 import { createDispatchers, type Dispatchers } from './wiring/sending/dispatchers.ts';
-import { startFinishingErasures } from './wiring/finish-erasures.ts';
+import { startFinishingErasures } from './wiring/privacy/finish-erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
 import { lacksMail } from './wiring/sending/mail.ts';

@@ -12,6 +12,7 @@ import * as leads from './leads.ts';
 import * as lists from './lists.ts';
 import * as owners from './owners.ts';
 import * as outreach from './outreach.ts';
+import * as privacy from './privacy.ts';
 import * as records from './records.ts';
 import * as rfqs from './rfqs.ts';
 import * as system from './system.ts';
@@ -48,6 +49,9 @@ export const deskOperations = registryOf({
   refuseRfqMove: rfqs.refuseRfqMove,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
+  findPersonalData: privacy.findPersonalData,
+  exportPersonalData: privacy.exportPersonalData,
+  erasePersonalData: privacy.erasePersonalData,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,

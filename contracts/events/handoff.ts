@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   attributionDims,
+  mailboxKeys,
   storedMetadata,
   moneyAmount,
   reasonFields,
@@ -26,6 +27,8 @@ export const HandoffCreated = z.object({
     country: z.string().optional(),
     email: sealed.optional(),
   }),
+  /** Of the buyer's address. Absent in older events. */
+  mailbox_keys: mailboxKeys.optional(),
   lines: z.array(storedLine),
   /** The notes of all lines by line id, as sealed JSON. */
   sealed_line_notes: sealed.optional(),
@@ -98,6 +101,8 @@ export const RfqSubmittedByBuyer = z.object({
   list_revision: z.number(),
   totals: z.array(moneyAmount),
   contact: sealed,
+  /** Of the contact. Absent in older events. */
+  mailbox_keys: mailboxKeys.optional(),
   consent_text: z.string(),
   consented_at: z.number(),
   /** Lines whose price or warnings had changed in the catalog. */

@@ -1,11 +1,20 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, reasonFields, sealed, storedMetadata } from './shared.ts';
+import {
+  attributionDims,
+  mailboxKeys,
+  moneyAmount,
+  reasonFields,
+  sealed,
+  storedMetadata,
+} from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
 const content = {
   company: z.object({ name: z.string(), country: z.string(), website: z.string().optional() }),
   contact: sealed.optional(),
+  /** Of the contact. Absent in older events. */
+  mailbox_keys: mailboxKeys.optional(),
   consent: z
     .object({
       basis: z.enum(['consent', 'legitimate_interest', 'contract']),

@@ -28,6 +28,12 @@ export const storedMetadata = z
 export const sealed = z.string();
 
 /**
+ * Keyed hashes of an address and of its mailbox, in which the spellings of one mailbox are equal. Each begins with the
+ * generation of its key, like `1.3f…`.
+ */
+export const mailboxKeys = z.object({ address: z.string(), mailbox: z.string() });
+
+/**
  * A reason that a person wrote is sealed, because it may be about a person. `reason` is unencrypted: a code of
  * this service, or in older events any text.
  */

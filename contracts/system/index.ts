@@ -77,12 +77,22 @@ const finishErasures = defineSystemOperation({
   writes: [],
 });
 
+/** Indexes the contacts that earlier versions stored, so that the records of a person can be found. */
+const indexContacts = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({}),
+  output: z.object({ indexed: z.int() }),
+  problems: ['storage_unavailable', 'storage_full', 'read_model_rebuilding'],
+  writes: ['ContactIndexed'],
+});
+
 export const systemOperations = registryOf({
   dispatchOutbound,
   dispatchPush,
   dispatchMail,
   queueDigest,
   finishErasures,
+  indexContacts,
 });
 
 export type SystemOperations = typeof systemOperations;

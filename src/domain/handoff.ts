@@ -42,6 +42,7 @@ export type HandoffCommand =
       at: number;
       listRevision: number;
       contact: string;
+      mailboxKeys?: EventData<'RfqSubmittedByBuyer'>['mailbox_keys'];
       consentText: string;
       /** The totals that the buyer's page showed. */
       shown: PricedList['totals'];
@@ -179,6 +180,7 @@ const submitRfq = (state: HandoffState, command: Of<'SubmitRfq'>): HandoffDecisi
     data: {
       ...referenceTo(state),
       contact,
+      ...(command.mailboxKeys && { mailbox_keys: command.mailboxKeys }),
       consent_text: consentText,
       consented_at: at,
       ...(news.length > 0 && { news }),

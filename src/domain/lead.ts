@@ -30,7 +30,10 @@ type Event = EventOf<LeadEventType>;
 
 export type LeadCommand =
   | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }
-  | { type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource }
+  | ({ type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource } & Pick<
+      EventData<'LeadAmended'>,
+      'mailbox_keys'
+    >)
   | { type: 'WithdrawLead'; at: number; sealedReason?: string }
   | LeadMoveCommand
   /** `at`: when the buyer sent the RFQ. */
@@ -118,7 +121,10 @@ const submit = (
   });
 };
 
-const amend = (state: LeadState, { at, content, from }: Of<'AmendLead'>): LeadDecision => {
+const amend = (
+  state: LeadState,
+  { at, content, from, mailbox_keys }: Of<'AmendLead'>,
+): LeadDecision => {
   const now = stateAt(state, at);
   if (state.erased || !AMENDABLE.includes(now))
     return reject(
@@ -129,7 +135,9 @@ const amend = (state: LeadState, { at, content, from }: Of<'AmendLead'>): LeadDe
   if (isSourceFixed(state, from))
     return reject('source_fixed', `the source of this lead is a ${state.source.kind} and is fixed`);
   const data = amendmentOf(state, content, from);
-  return isUnchanged(state, data) ? accept() : accept({ type: 'LeadAmended', data });
+  return isUnchanged(state, data)
+    ? accept()
+    : accept({ type: 'LeadAmended', data: { ...data, ...(mailbox_keys && { mailbox_keys }) } });
 };
 
 const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): LeadDecision => {

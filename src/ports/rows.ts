@@ -27,6 +27,15 @@ export const ALL_ERASURES = 'all';
 
 export type ErasureRow = { subject: string; sort: number };
 
+/** A lead or a handoff with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
+export type MailboxRow = { owner: string; record: string; addresses: string[]; sort: number };
+
+/** The only scope of the list of the contacts whose mailbox is not known. */
+export const ALL_CONTACTS = 'all';
+
+/** A contact in an event of a lead or a handoff. */
+export type UnindexedRow = { owner: string; record: string; revision: number; sort: number };
+
 /** The name of the list of the rows that have these values, like `state=won&link=lnk_1`. */
 export const listBy = (values: Readonly<Record<string, string>>): string =>
   Object.entries(values)

@@ -47,6 +47,7 @@ export type Secrets = {
       | 'handoff-token'
       | 'visitor'
       | 'claim'
+      | 'mailbox'
       | 'webhook'
       | 'task-context',
     value: string,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { keyIdOf } from '#src/app/access/key-id.ts';
 import { type AppDeps, openApp } from '#src/app/app.ts';
@@ -40,7 +41,7 @@ const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<strin
     caller: CALLER,
     surface: 'cli',
     requestId: deps.ids.uuid(),
-    input: { idempotency_key, name: 'root', roles: ['operator', 'staff', 'auditor', 'owner'] },
+    input: { idempotency_key, name: 'root', roles: [...DESK_ROLE_NAMES] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
   return outcome.value.token;

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { buyerContact, declineReason } from '#contracts/buyer/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
@@ -13,6 +14,7 @@ import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { streamOf } from '../records/streams.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { listCreator } from './create-list.ts';
@@ -157,7 +159,13 @@ const submitRfq: BuyerHandler<'submitRfq'> = (deps, input, call) =>
     const { handoff_id } = state;
     const { lines, totals } = list;
     return {
-      command: { ...command, contact: sealed, ...list, news: newsOf(deps, list) },
+      command: {
+        ...command,
+        contact: sealed,
+        mailboxKeys: deriveMailboxKeys(deps.secrets, contact.email),
+        ...list,
+        news: newsOf(deps, list),
+      },
       effects: await noticeOfRfq(deps, owned, { handoff_id, lines: lines.length, totals }),
     };
   });
@@ -169,7 +177,7 @@ const readForm = (
   { catalog }: Pick<Deps, 'catalog'>,
   state: HandoffState,
   { quantities, contact: entered, consent }: RfqInput,
-): { list: List; contact: object } | { errors: InputFault[] } => {
+): { list: List; contact: z.output<typeof buyerContact> } | { errors: InputFault[] } => {
   const list = withQuantities(catalog, state, quantities);
   const contact = buyerContact.safeParse(entered);
   const errors: InputFault[] = 'faults' in list ? [...list.faults] : [];

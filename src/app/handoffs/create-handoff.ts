@@ -10,6 +10,7 @@ import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
@@ -87,6 +88,7 @@ const makeFacts = async (
     ...present({ link_id, external_id, metadata }),
     dims: source?.dims ?? {},
     buyer: present({ company, country, email: sealed.email }),
+    ...(email !== undefined && { mailbox_keys: deriveMailboxKeys(deps.secrets, email) }),
     lines: priced.lines,
     ...present({ sealed_line_notes: sealed.lineNotes }),
     totals,

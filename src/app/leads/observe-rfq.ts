@@ -8,7 +8,7 @@ import { type Call, unkeyed } from '../pipeline/call.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { handoffOf, streamOf } from '../records/streams.ts';
+import { handoffOf, leadOf, streamOf } from '../records/streams.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 
 type Rfq = NonNullable<HandoffState['rfq']>;
@@ -86,9 +86,7 @@ export const readTiedLeads = async (
   handoffId: string,
 ): Promise<LeadState[]> => {
   const ids = await leadsOf(deps, ownerId, handoffId);
-  const states = await Promise.all(
-    ids.map((id) => stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead })),
-  );
+  const states = await Promise.all(ids.map((id) => leadOf(deps, ownerId, id)));
   return states.filter((state) => state !== undefined);
 };
 

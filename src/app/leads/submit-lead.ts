@@ -17,6 +17,7 @@ import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -157,7 +158,16 @@ const makeCommand = async (
   const content = await sealContent(deps, facts);
   if (isRefusal(content)) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
-  const amendment: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
+  const keys = input.contact && {
+    mailbox_keys: deriveMailboxKeys(deps.secrets, input.contact.email),
+  };
+  const amendment: LeadCommand = {
+    type: 'AmendLead',
+    at: call.at,
+    content,
+    from: source,
+    ...keys,
+  };
   const isAccepted = !state || lead.decide(state, amendment).accepted;
   const { clash, claims } =
     input.contact && isAccepted
@@ -174,6 +184,7 @@ const makeCommand = async (
     ...source,
     claim_expires_at: expiresAt,
     ...content,
+    ...keys,
   };
   return { command: { type: 'SubmitLead', clash, lead: submitted }, claims };
 };

@@ -12,6 +12,7 @@ import { listApprovals } from '../outreach/list-approvals.ts';
 import type { DeskHandlers } from './desk-handler.ts';
 import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
 import { eraseSubject } from '../privacy/erase-subject.ts';
+import * as personalData from '../privacy/personal-data.ts';
 import { readEvents } from '../events/read-events.ts';
 import { listHistory } from '../events/list-history.ts';
 import { listHandoffs } from '../handoffs/list-handoffs.ts';
@@ -64,6 +65,9 @@ export const deskHandlers: DeskHandlers = {
   refuseRfqMove,
   disableLink,
   eraseSubject,
+  findPersonalData: personalData.findPersonalData,
+  exportPersonalData: personalData.exportPersonalData,
+  erasePersonalData: personalData.erasePersonalData,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,

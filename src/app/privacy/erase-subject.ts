@@ -6,8 +6,10 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { answerOnce } from '../events/idempotency.ts';
 import { hasPlainTexts } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { streamOf } from '../records/streams.ts';
+import { kindOfRecord, streamOfRecord } from '../records/streams.ts';
 import { findOwner } from '../records/find-owner.ts';
+import type { Call } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Erase = { type: 'EraseSubject'; subject: string; reason: string };
@@ -18,22 +20,30 @@ const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 export const eraseSubject: DeskHandler<'eraseSubject'> = (deps, input, call) =>
   answerOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
 
-/**
- * Appends the event before it destroys the key. After a crash between the two, the next start destroys the key, or the
- * same command when it is sent again. In the other order, a crash would lose the event.
- */
 const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
   const { subject, reason } = input;
-  const kind = subject.startsWith('led_') ? 'lead' : 'handoff';
+  const kind = kindOfRecord(subject);
   const ownerId = input.owner_id ?? (await findOwner(deps, call, { kind, id: subject }));
   if (ownerId === undefined) return NO_SUBJECT;
-  const owned = { ...call, ownerId };
-  const stream = streamOf(ownerId, kind, subject);
+  return eraseRecord(deps, { ...call, ownerId }, { subject, reason });
+};
+
+/**
+ * Erases a lead or a handoff of the call's owner. Appends the event before it destroys the key. After a crash between
+ * the two, the next start destroys the key, or the same command when it is sent again. In the other order, a crash would
+ * lose the event.
+ */
+export const eraseRecord = async (
+  deps: Deps,
+  call: Call,
+  { subject, reason }: Pick<Erase, 'subject' | 'reason'>,
+) => {
+  const stream = streamOfRecord(call.ownerId, subject);
   const erase = <State, E extends { type: string; data: object }, Reason extends string>(
     decider: Decider<State, Erase, E, Reason>,
     first?: (state: State) => Promise<void>,
   ) =>
-    decideAndAppend(deps, owned, {
+    decideAndAppend(deps, call, {
       stream,
       decider,
       async command(state) {
@@ -42,12 +52,13 @@ const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
       },
     });
   const written =
-    kind === 'lead'
+    kindOfRecord(subject) === 'lead'
       ? // Before the contact is destroyed, because only its address leads to the claim.
-        await erase(lead, (state) => releaseClaim(deps, owned, state))
+        await erase(lead, (state) => releaseClaim(deps, call, state))
       : await erase(handoff);
   if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
-  const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
+  const isNew = (await deps.vault.knows(subject)) === 'never';
+  const key: 'never' | 'destroyed' = isNew ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
   const in_clear = (await deps.log.readStream(stream)).filter(hasPlainTexts).length;
   return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));

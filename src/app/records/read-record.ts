@@ -3,18 +3,16 @@ import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
 import type { Link } from '#contracts/records/link.ts';
 import type { Product } from '#contracts/records/product.ts';
-import { lead } from '#src/domain/lead.ts';
 import type { recordOperations } from '#contracts/index.ts';
 import type { AgentCall, AgentCaller } from '../pipeline/call.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
-import { handoffOf, linkOf, streamOf } from './streams.ts';
+import { handoffOf, leadOf, linkOf } from './streams.ts';
 import { renderProduct } from '../catalog/render-product.ts';
 
 /**
@@ -56,7 +54,7 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
     return showHandoff(deps, shown, { ownerId, at: deps.clock.now() });
   },
   async lead(deps, ownerId, id) {
-    const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
+    const state = await leadOf(deps, ownerId, id);
     return state && showLead(deps, state, { ownerId, at: deps.clock.now() });
   },
   async product({ catalog }, _ownerId, id) {

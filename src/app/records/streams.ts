@@ -1,5 +1,7 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
+import { lead } from '#src/domain/lead.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
@@ -39,6 +41,10 @@ export const leadIdOf = (ownerId: string, externalId: string): string =>
 /** Reads a link of this owner from the log; undefined for any other id, another owner's included. */
 export const linkOf = (deps: Log, ownerId: string, id: string): Promise<LinkState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'link', id), decider: link });
+
+/** Reads a lead of this owner from the log, as `linkOf` does a link. */
+export const leadOf = (deps: Log, ownerId: string, id: string): Promise<LeadState | undefined> =>
+  stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
 
 /** Reads a handoff of this owner from the log, as `linkOf` does a link. */
 export const handoffOf = (

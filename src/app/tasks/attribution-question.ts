@@ -1,10 +1,8 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
-import { lead } from '#src/domain/lead.ts';
-import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
-import { handoffOf, leadIdOf, linkOf, streamOf } from '../records/streams.ts';
+import { handoffOf, leadIdOf, leadOf, linkOf } from '../records/streams.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { eventChain, type Subject } from './event-chain.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';
@@ -53,7 +51,7 @@ const subjectOf = async (
   }
   if (position !== undefined) return subjectAt(deps, ownerId, position);
   const id = lead_id ?? leadIdOf(ownerId, external_id ?? '');
-  const record = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
+  const record = await leadOf(deps, ownerId, id);
   if (!record) return undefined;
   return { kind: 'lead', id, lead_id: id, handoff_id: record.handoff_id, link_id: record.link_id };
 };

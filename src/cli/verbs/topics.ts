@@ -23,6 +23,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   rfq: { section: RECORDS, about: 'Answer the RFQs of buyers and record their outcomes' },
   link: { section: RECORDS, about: 'Manage attributed links' },
   erase: { section: RECORDS },
+  privacy: { section: RECORDS, about: 'Find, export and erase the data of a person' },
   mail: { section: SERVICE, about: 'Read the mail that is stored in the data directory' },
   approvals: {
     section: OUTREACH,

@@ -13,6 +13,7 @@ import {
 import { followActs, requireFollowable } from './follow-acts.ts';
 import { showReading } from './reading-progress.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
+import { exportText, foundText } from '../texts/privacy-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
 import type { Verb, Verbs } from './verb.ts';
@@ -176,6 +177,9 @@ const VERBS: Verbs = {
     fields: { reason: { fallback: 'Erasure was asked for.' } },
     text: erasedText,
   },
+  findPersonalData: { words: 'privacy find', args: ['mailbox'], text: foundText },
+  exportPersonalData: { words: 'privacy export', args: ['mailbox'], text: exportText },
+  erasePersonalData: { words: 'privacy erase', args: ['mailbox'] },
   configureOutreach: {
     fields: {
       channels: {

@@ -16,10 +16,11 @@ import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/mail/letters.ts';
+import { contactIndexing } from '../privacy/contact-index.ts';
 import { mailDirectory, openMailers } from './mail.ts';
 import { dailyDigest, mailRemoval } from './mail-tasks.ts';
 
-/** Everything that the service sends by itself, as one. */
+/** Everything that the service sends by itself, and the index of contacts, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
 
 /**
@@ -65,6 +66,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     new Dispatcher(mail, mailWork(mail)),
     mailRemoval({ ...mail, logger }, mailDirectory(config)),
     dailyDigest({ ...mail, logger }),
+    contactIndexing({ ...mail, logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

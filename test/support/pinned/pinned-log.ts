@@ -235,6 +235,24 @@ const ACCESS = [
   ),
 ];
 
+const KEYS = { address: '1.a', mailbox: '1.m' };
+const MAILBOXES = [
+  // The contact of the first event of a lead above, and that of an erased lead.
+  story('desk-contact_led_1_0', [
+    'ContactIndexed',
+    { owner_id: 'anna', record: 'led_1', revision: 0, mailbox_keys: KEYS },
+  ]),
+  story('desk-contact_led_2_0', [
+    'ContactIndexed',
+    { owner_id: 'anna', record: 'led_2', revision: 0 },
+  ]),
+  story('desk-mailbox_1.m', [
+    'PrivacyRequestRecorded',
+    { mailbox_keys: KEYS, action: 'find', proof: 'Ticket 1' },
+  ]),
+  story('anna-lead_19', claim(19, { mailbox_keys: { ...KEYS, address: '1.b' } })),
+];
+
 /** A clock that steps back, also over midnight. */
 const AT = [0, 40, 20, -30, 60, 10, 90].map((minutes) => MIDNIGHT + minutes * 60_000);
 
@@ -252,6 +270,7 @@ export const PINNED_LOG: readonly Given[] = (() => {
     PUSH,
     MAIL,
     OWNERS,
+    MAILBOXES,
   ].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));
   const given: Given[] = [];

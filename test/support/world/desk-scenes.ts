@@ -72,6 +72,8 @@ const either =
     const [one, another] = await pair(make);
     return scene(asked(one), asked(another), later(one));
   };
+const person = (action: string, name = 'ada'): Asked =>
+  to(`/privacy/${action}`, { mailbox: `${name}@shop.example`, proof: reason });
 const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
 
 /** Returns scenes of an owner whose outreach is configured; `key` belongs to one of its agents. */
@@ -255,6 +257,10 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => owned('links', id, 'disable'),
     ),
     eraseSubject: either(lead, erase, erase),
+    findPersonalData: async () => scene(person('find'), person('find', 'bob'), person('find')),
+    exportPersonalData: async () =>
+      scene(person('export'), person('export', 'bob'), person('export')),
+    erasePersonalData: async () => scene(person('erase'), person('erase', 'bob'), person('find')),
     configureOutreach: async () =>
       scene(outreach('owner_controlled'), outreach('admin_approved'), turn('halt')),
     haltOutreach: async () =>

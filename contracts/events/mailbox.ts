@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { mailboxKeys } from './shared.ts';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+const record = { owner_id: z.string(), record: z.string() };
+
+/** The mailbox of a contact whose event has no `mailbox_keys`, because an earlier version stored it. */
+export const ContactIndexed = z.object({
+  ...record,
+  /** Revision of the event in the stream of the record. */
+  revision: z.number(),
+  /** Absent if the contact was erased. */
+  mailbox_keys: mailboxKeys.optional(),
+});
+
+/** In the stream desk-mailbox_{key of the mailbox}: what was done for the person of an address. */
+export const PrivacyRequestRecorded = z.object({
+  mailbox_keys: mailboxKeys,
+  /** find, export or erase. */
+  action: z.string(),
+  /** How staff know that the person asked for it. Absent if the person did it. */
+  proof: z.string().optional(),
+  /** The records that are erased. */
+  records: z.array(z.object(record)).optional(),
+});

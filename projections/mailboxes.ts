@@ -1,0 +1,68 @@
+import { CONTACT_EVENTS, storedContact } from '#src/domain/privacy/stored-contact.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
+import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
+import type { Projection } from './projection.ts';
+import { typedEvent } from './typed-event.ts';
+
+type ContactEvent = Parameters<typeof storedContact>[0];
+
+const contactIn = (event: FoldEvent) => storedContact(event as FoldEvent & ContactEvent);
+
+/** The record and the keys that an event adds to a mailbox. */
+const entryOf = (event: FoldEvent) => {
+  if (event.type === 'ContactIndexed') {
+    const { owner_id, record, mailbox_keys: keys } = typedEvent<'ContactIndexed'>(event).data;
+    return keys && { owner: owner_id, record, keys };
+  }
+  const contact = contactIn(event);
+  return contact?.keys && { owner: event.owner, record: contact.record, keys: contact.keys };
+};
+
+/** The leads and handoffs of each mailbox, also those that have another contact now. */
+export const mailboxes: Projection<MailboxRow> = {
+  name: 'mailboxes',
+  version: 1,
+  handles: [...CONTACT_EVENTS, 'ContactIndexed'],
+  place(event) {
+    const entry = entryOf(event);
+    return entry && { scope: entry.keys.mailbox, key: `${entry.owner}/${entry.record}` };
+  },
+  evolve(row, event) {
+    const entry = entryOf(event);
+    if (!entry) throw new Error(`${event.type} without keys has a row`);
+    const { owner, record, keys } = entry;
+    const addresses = row?.addresses ?? [];
+    return {
+      owner,
+      record,
+      addresses: addresses.includes(keys.address) ? addresses : [...addresses, keys.address],
+      sort: row?.sort ?? event.position,
+    };
+  },
+  sort: (row) => row.sort,
+};
+
+/** The contacts that earlier versions stored, and that no ContactIndexed follows. */
+export const unindexedContacts: Projection<UnindexedRow> = {
+  name: 'unindexed-contacts',
+  version: 1,
+  handles: [...CONTACT_EVENTS, 'ContactIndexed'],
+  begins: CONTACT_EVENTS,
+  place(event) {
+    if (event.type === 'ContactIndexed') {
+      const { record, revision } = typedEvent<'ContactIndexed'>(event).data;
+      return { scope: ALL_CONTACTS, key: `${record}/${revision}` };
+    }
+    const contact = contactIn(event);
+    return contact && !contact.keys
+      ? { scope: ALL_CONTACTS, key: `${contact.record}/${event.revision}` }
+      : undefined;
+  },
+  evolve(_row, event) {
+    const { record } = contactIn(event) ?? {};
+    return event.type === 'ContactIndexed' || record === undefined
+      ? null
+      : { owner: event.owner, record, revision: event.revision, sort: event.position };
+  },
+  sort: (row) => row.sort,
+};

@@ -1,0 +1,61 @@
+import { addressIn, storedContact } from '#src/domain/privacy/stored-contact.ts';
+import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
+import { ALL_CONTACTS, type UnindexedRow } from '#src/ports/rows.ts';
+import { attribute } from '../events/attribution.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { SystemCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
+import { listing } from '../read-models/listing.ts';
+import { streamOfRecord } from '../records/streams.ts';
+import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { openOne } from './sealed-texts.ts';
+
+type IndexingDeps = Pick<Deps, 'log' | 'ids' | 'readModels' | 'secrets' | 'vault'>;
+
+const PAGE_ROWS = 100;
+
+/**
+ * Indexes the contacts that earlier versions stored, newest first; answers their number. Continues where an earlier run
+ * stopped: at the signal of the caller, at an error, or because another process indexed the same contacts. A contact
+ * whose key is lost stays in the list, because a restored vault may have it.
+ */
+export const indexContacts = async (
+  deps: IndexingDeps,
+  _input: object,
+  call: SystemCall,
+): Promise<Outcome<{ indexed: number }>> => {
+  let indexed = 0;
+  const query = { scope: ALL_CONTACTS, limit: PAGE_ROWS };
+  for await (const page of listing<UnindexedRow>(deps.readModels, 'unindexed-contacts', query)) {
+    if (call.caller.signal.aborted) break;
+    const entries = await Promise.all(page.map(({ row }) => entryFor(deps, call, row)));
+    const appends = entries.flat();
+    if (appends.length === 0) continue;
+    if ((await deps.log.appendAll(appends)).outcome === 'conflict') break;
+    indexed += appends.length;
+  }
+  return done({ indexed });
+};
+
+/** Makes the append that indexes a contact; empty if its key is lost. */
+const entryFor = async (
+  deps: IndexingDeps,
+  call: SystemCall,
+  { owner, record, revision }: UnindexedRow,
+): Promise<Append[]> => {
+  const [event] = await deps.log.readStream(streamOfRecord(owner, record), revision, 1);
+  const stored = event as unknown as Parameters<typeof storedContact>[0];
+  const opened = await openOne(deps.vault, storedContact(stored)?.sealed ?? '');
+  if (opened === undefined) return [];
+  const keys = opened && deriveMailboxKeys(deps.secrets, addressIn(stored.type, opened));
+  const data = {
+    owner_id: owner,
+    record,
+    revision,
+    ...(keys && { mailbox_keys: keys }),
+  };
+  const events = attribute(call, [{ type: 'ContactIndexed', data }], deps.ids);
+  // One stream for each contact, so that two processes cannot index it twice.
+  return [{ stream: `${DESK}-contact_${record}_${revision}`, expected: NO_STREAM, events }];
+};

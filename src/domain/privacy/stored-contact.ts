@@ -1,0 +1,28 @@
+import type { EventData, EventOf } from '#contracts/events/index.ts';
+
+type Holder = 'LeadSubmitted' | 'LeadAmended' | 'HandoffCreated' | 'RfqSubmittedByBuyer';
+export const CONTACT_EVENTS: readonly Holder[] = [
+  'LeadSubmitted',
+  'LeadAmended',
+  'HandoffCreated',
+  'RfqSubmittedByBuyer',
+];
+
+type StoredContact = {
+  /** The id of the lead or the handoff. */
+  record: string;
+  sealed: string;
+  /** Absent in events of earlier versions. */
+  keys: EventData<'LeadSubmitted'>['mailbox_keys'];
+};
+
+/** The contact that an event stores; undefined for an event without one. */
+export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | undefined => {
+  const record = 'lead_id' in data ? data.lead_id : data.handoff_id;
+  const sealed = type === 'HandoffCreated' ? data.buyer.email : data.contact;
+  return sealed ? { record, sealed, keys: data.mailbox_keys } : undefined;
+};
+
+/** The address in a contact that `storedContact` returned, after it was opened. */
+export const addressIn = (type: Holder, opened: string): string =>
+  type === 'HandoffCreated' ? opened : (JSON.parse(opened) as { email: string }).email;
