@@ -1,4 +1,5 @@
 import { access } from './access.ts';
+import { accessRequests } from './access-requests.ts';
 import { codes } from './codes.ts';
 import { credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
@@ -37,6 +38,7 @@ export const PROJECTIONS: readonly Projection[] = [
   reviewTokens,
   credentials,
   access,
+  accessRequests,
   owners,
   erasures,
   mailboxes,

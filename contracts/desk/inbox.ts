@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import { handoffExample, leadExample } from '../examples/records.ts';
 import { asOf, before, id, limit, money, nextBefore, ownerSpace, time } from '../fields.ts';
-import { OPEN_LEAD_STATES } from '../moves.ts';
+import { OPEN_LEAD_STATES, RFQ_STATES } from '../moves.ts';
+import { agentRecord } from '../records/access.ts';
+import { lastRequest } from '../records/connection.ts';
 import { leadRecord } from '../records/lead.ts';
-import { RFQ_STATES } from '../moves.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 import { needsApproval } from './proposals.ts';
 
@@ -122,5 +123,41 @@ export const listRfqs = inboxList({
     submitted_at: EXAMPLE_AT,
     indicative_totals: handoffExample.indicative_totals,
     state: 'confirmed',
+  },
+});
+
+const accessRequest = z.object({
+  agent_id: id('agt'),
+  owner_id: z.string(),
+  name: z.string(),
+  purpose: z.string(),
+  ...lastRequest.shape,
+  agent_status: agentRecord.shape.status,
+  granted_scopes: agentRecord.shape.granted_scopes.describe(
+    'What the agent has now, whatever was requested',
+  ),
+});
+
+export const listAccessRequests = inboxList({
+  path: '/access-requests',
+  summary: 'List the requests for access of all owners',
+  guidance:
+    'The last request of each agent, with what was asked and what is granted. approveAccess and denyAccess decide on one.',
+  what: 'Requests',
+  began: 'made',
+  row: accessRequest,
+  fields: {
+    state: lastRequest.shape.outcome.optional().describe('Requests with this outcome only'),
+  },
+  example: {
+    agent_id: handoffExample.agent_id,
+    owner_id: 'acme',
+    name: 'Newsletter agent',
+    purpose: 'Finds giftware for our monthly letter',
+    scopes: ['products:read', 'links:write'],
+    requested_at: EXAMPLE_AT,
+    outcome: 'pending',
+    agent_status: 'requested',
+    granted_scopes: [],
   },
 });

@@ -70,6 +70,7 @@ export const deskOperations = registryOf({
   listOpenLeads: inbox.listOpenLeads,
   readLead: leads.readLead,
   listRfqs: inbox.listRfqs,
+  listAccessRequests: inbox.listAccessRequests,
   listLinks: lists.listLinks,
   listHandoffs: lists.listHandoffs,
   listHistory: lists.listHistory,

@@ -2,6 +2,17 @@ import { z } from 'zod';
 import { SCOPE_NAMES } from '../scopes.ts';
 import { time } from '../fields.ts';
 
+/** The last request for access of an agent, and its decision. */
+export const lastRequest = z.object({
+  scopes: z.array(z.enum(SCOPE_NAMES)).describe('What was requested'),
+  requested_at: time,
+  outcome: z
+    .enum(['pending', 'granted', 'partial', 'denied'])
+    .describe('partial: some of the scopes were not granted'),
+  reason: z.string().optional().describe('Why staff decided so'),
+  decided_at: time.optional(),
+});
+
 export const connection = z
   .object({
     agent: z.object({ id: z.string(), name: z.string(), owner_id: z.string() }),
@@ -35,17 +46,7 @@ export const connection = z
         .describe(
           'The scopes of a request that staff have not decided; the granted ones stay valid',
         ),
-      last_request: z
-        .object({
-          scopes: z.array(z.enum(SCOPE_NAMES)).describe('What was requested'),
-          requested_at: time,
-          outcome: z
-            .enum(['pending', 'granted', 'partial', 'denied'])
-            .describe('partial: some of the scopes were not granted'),
-          reason: z.string().optional().describe('Why staff decided so'),
-          decided_at: time.optional(),
-        })
-        .describe('The last request for access, beside what is granted now'),
+      last_request: lastRequest.describe('The last request for access, beside what is granted now'),
     }),
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
     limits: z.record(z.string(), z.int()).describe('Each name has its unit'),

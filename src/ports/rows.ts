@@ -114,6 +114,9 @@ export type OpenRow<State = object> = { owner: string; sort: number; state: Stat
 /** The list of the leads that staff can move, and of those whose correction waits for approval. */
 export const OPEN_LEADS = 'open';
 
+/** The only scope of the requests for access of all owners, and the list of all of them. */
+export const ALL_ACCESS_REQUESTS = 'all';
+
 /** The only scope of the list of the RFQs of all owners. */
 export const ALL_RFQS = 'all';
 

@@ -34,6 +34,7 @@ import { disableLink } from '../links/disable-link.ts';
 import { readRfq } from '../handoffs/read-rfq.ts';
 import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/move-rfq.ts';
 import { acceptClock } from '../access/accept-clock.ts';
+import { listAccessRequests } from '../access/list-access-requests.ts';
 import { issueDeskToken, revokeDeskToken } from '../access/desk-tokens.ts';
 
 /** The handler of each desk operation, one line each. */
@@ -86,6 +87,7 @@ export const deskHandlers: DeskHandlers = {
   listOpenLeads,
   readLead,
   listRfqs,
+  listAccessRequests,
   listLinks,
   listHandoffs,
   listHistory,

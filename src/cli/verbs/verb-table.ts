@@ -166,6 +166,10 @@ const VERBS: Verbs = {
   listRfqs: {
     columns: 'handoff_id owner_id agent_id state submitted_at indicative_totals needs_approval',
   },
+  listAccessRequests: {
+    words: 'access requests',
+    columns: 'agent_id owner_id outcome requested_at name scopes granted_scopes reason',
+  },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'rfq show' },

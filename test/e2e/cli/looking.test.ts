@@ -33,6 +33,7 @@ const BACKUP = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
 const READS: Record<string, string[]> = {
   doctor: [],
   'access list': ['--owner', 'northwind'],
+  'access requests': [],
   'key list': ['--owner', 'northwind'],
   'approvals list': [],
   'approvals show': ['out_000000000000000000000000'],
@@ -73,7 +74,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {

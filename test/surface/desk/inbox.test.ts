@@ -179,3 +179,59 @@ describe('The RFQs', () => {
     });
   });
 });
+
+describe('The requests for access', () => {
+  type Request = { agent_id: string; owner_id: string; outcome: string };
+  type Requests = { data: Request[]; next_before: number | null };
+  const listed = async (query: string, key = app.deskToken): Promise<Request[]> => {
+    const page: unknown = await read(`/access-requests?${query}`, key);
+    return (page as Requests).data;
+  };
+  const SCOPES = ['products:read', 'links:write'];
+  const ask = async (owner_id: string, agent_id?: string): Promise<string> => {
+    const request = { owner_id, name: 'Asking', purpose: 'Asks', scopes: SCOPES };
+    const asked = { ...request, ...(agent_id !== undefined && { agent_id }) };
+    return ((await app.desk('POST', '/agents', asked)).body as { id: string }).id;
+  };
+  const decide = (id: string, verb: string, more: object = {}) =>
+    app.desk('POST', `/agents/${id}/${verb}`, { reason: 'Said so', ...more });
+  const agentsOf = (rows: Request[]): string[] => rows.map(({ agent_id }) => agent_id);
+
+  it('of all owners are listed by outcome, with what was asked and what is granted', async () => {
+    const [waits, partly, denied] = [await ask('acme'), await ask('rival'), await ask('acme')];
+    await decide(partly, 'approve', { scopes: ['products:read'] });
+    await decide(denied, 'deny');
+    expect(agentsOf(await listed('limit=3'))).toEqual([denied, partly, waits]);
+    expect(agentsOf(await listed('state=pending'))).toEqual([waits]);
+    expect(await listed('state=partial')).toMatchObject([
+      {
+        agent_id: partly,
+        owner_id: 'rival',
+        scopes: SCOPES,
+        granted_scopes: ['products:read'],
+        reason: 'Said so',
+        decided_at: expect.any(String) as string,
+      },
+    ]);
+    expect(agentsOf(await listed(`state=denied&owner_id=acme`))).toEqual([denied]);
+    expect(agentsOf(await listed(`agent_id=${partly}`))).toEqual([partly]);
+    expect(agentsOf(await listed('after=0&limit=1'))).toEqual([keys['acme']?.agentId]);
+    expect(await listed('owner_id=rival', ownerToken)).toEqual([]);
+    const later = new Date(app.clock.now() + 1).toISOString();
+    expect(await listed(`from=${later}`)).toEqual([]);
+  });
+
+  it('are listed by the time of the newest one of each agent, which keeps what it was granted', async () => {
+    const { agentId = '' } = keys['acme'] ?? {};
+    await ask('acme', agentId);
+    const [newest] = await listed('limit=1');
+    expect(newest).toMatchObject({
+      agent_id: agentId,
+      outcome: 'pending',
+      agent_status: 'approved',
+      scopes: SCOPES,
+    });
+    expect(newest).not.toMatchObject({ granted_scopes: SCOPES });
+    expect(agentsOf(await listed('after=0&limit=1'))).not.toContain(agentId);
+  });
+});

@@ -51,6 +51,7 @@ const FOLDED: Record<string, readonly EventType[]> = {
   'open-outbound': events.OUTBOUND_EVENTS,
   'open-leads': events.LEAD_EVENTS,
   'open-mail': events.MAIL_EVENTS,
+  'access-requests': events.AGENT_EVENTS,
   tasks: events.TASK_EVENTS,
 };
 

@@ -26,6 +26,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'review-tokens@2': 'cf77128e2307a8f2',
   'credentials@6': '5bab97029fc00fa2',
   'access@6': '3c0e07273318e8f0',
+  'access-requests@1': 'a5b1d925b82ae661',
   'owners@1': '5bd1131ef02e4584',
   'erasures@1': 'e3f07a7131b6087e',
   'mailboxes@1': '1ec11b5c0785fc6a',

@@ -1,0 +1,30 @@
+import { AGENT_EVENTS, type AgentEventType } from '#contracts/events/index.ts';
+import { agent, type AgentState } from '#src/domain/access.ts';
+import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
+import type { Projection } from './projection.ts';
+import { typedEvent } from './typed-event.ts';
+
+/** The last request for access of each agent of all owners, newest request first, with what the agent was granted. */
+export const accessRequests: Projection<OpenRow<AgentState>> = {
+  name: 'access-requests',
+  version: 1,
+  handles: AGENT_EVENTS,
+  place: (event) => ({
+    scope: ALL_ACCESS_REQUESTS,
+    key: typedEvent<AgentEventType>(event).data.agent_id,
+  }),
+  evolve(row, stored) {
+    const event = typedEvent<AgentEventType>(stored);
+    const { owner, position } = stored;
+    const sort = row && event.type !== 'AccessRequested' ? row.sort : position;
+    return { owner, sort, state: agent.evolve(row?.state, event) };
+  },
+  // A list of its own, because the place of an agent changes with each request.
+  lists: ({ owner, sort, state: { agent_id, last_request } }) =>
+    [
+      ALL_ACCESS_REQUESTS,
+      listBy({ owner }),
+      listBy({ agent: agent_id }),
+      listBy({ state: last_request.outcome }),
+    ].map((list) => [list, sort]),
+};

@@ -1,0 +1,34 @@
+import type { AgentState } from '#src/domain/access.ts';
+import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { done } from '../pipeline/outcome.ts';
+import { readInbox } from '../read-models/inbox.ts';
+import { renderAsOf } from '../shared/time.ts';
+import { renderRequest } from './render-request.ts';
+
+export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps, input, call) => {
+  const { state: outcome } = input;
+  const list = outcome === undefined ? ALL_ACCESS_REQUESTS : listBy({ state: outcome });
+  const { rows, ...next } = await readInbox<OpenRow<AgentState>>(deps.readModels, call, {
+    name: 'access-requests',
+    scope: ALL_ACCESS_REQUESTS,
+    input,
+    ranges: [{ list }],
+    agentOf: ({ state }) => state.agent_id,
+    beganAt: ({ state }) => state.last_request.requested_at,
+    isMatch: ({ state }) => outcome === undefined || state.last_request.outcome === outcome,
+  });
+  const data = rows.map(({ owner, state }) => {
+    const { agent_id, name, purpose, pending, status, granted, last_request } = state;
+    return {
+      agent_id,
+      owner_id: owner,
+      name: pending?.name ?? name,
+      purpose: pending?.purpose ?? purpose,
+      ...renderRequest(last_request),
+      agent_status: status,
+      granted_scopes: granted,
+    };
+  });
+  return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
+};
