@@ -47,7 +47,8 @@ export const DESK_ROLES = {
   owner: 'The promoter: requests access, manages keys, reads its own history',
   staff: 'Reviews access, sets lead states, publishes the catalog',
   auditor: 'Reads every history and changes nothing',
-  privacy: 'Finds, exports and erases the data of a person who asked for it',
+  privacy:
+    'Finds, exports and erases the data of a person who asked for it, and records who refuses contact',
   operator: 'Runs the service: projections, erasure, desk tokens',
 } as const;
 

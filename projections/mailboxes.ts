@@ -1,6 +1,7 @@
 import { CONTACT_EVENTS, storedContact } from '#src/domain/privacy/stored-contact.ts';
+import { foldSuppression, type Suppression } from '#src/domain/privacy/mailbox-requests.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
+import { ALL_CONTACTS, type MailboxRow, SUPPRESSION, type UnindexedRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 import { typedEvent } from './typed-event.ts';
 
@@ -18,28 +19,33 @@ const entryOf = (event: FoldEvent) => {
   return contact?.keys && { owner: event.owner, record: contact.record, keys: contact.keys };
 };
 
-/** The leads and handoffs of each mailbox, also those that have another contact now. */
-export const mailboxes: Projection<MailboxRow> = {
+/** The leads and handoffs of each mailbox, also those that have another contact now, and who may not contact its person. */
+export const mailboxes: Projection<MailboxRow | Suppression> = {
   name: 'mailboxes',
   version: 1,
-  handles: [...CONTACT_EVENTS, 'ContactIndexed'],
+  handles: [...CONTACT_EVENTS, 'ContactIndexed', 'PrivacyRequestRecorded'],
   place(event) {
+    if (event.type === 'PrivacyRequestRecorded') {
+      const { mailbox_keys } = typedEvent<'PrivacyRequestRecorded'>(event).data;
+      return { scope: mailbox_keys.mailbox, key: SUPPRESSION };
+    }
     const entry = entryOf(event);
     return entry && { scope: entry.keys.mailbox, key: `${entry.owner}/${entry.record}` };
   },
   evolve(row, event) {
+    if (event.type === 'PrivacyRequestRecorded')
+      return foldSuppression(
+        row as Suppression | undefined,
+        typedEvent<'PrivacyRequestRecorded'>(event),
+      );
     const entry = entryOf(event);
     if (!entry) throw new Error(`${event.type} without keys has a row`);
     const { owner, record, keys } = entry;
-    const addresses = row?.addresses ?? [];
-    return {
-      owner,
-      record,
-      addresses: addresses.includes(keys.address) ? addresses : [...addresses, keys.address],
-      sort: row?.sort ?? event.position,
-    };
+    const { addresses = [], sort = event.position } = (row as MailboxRow | undefined) ?? {};
+    const isListed = addresses.includes(keys.address);
+    return { owner, record, addresses: isListed ? addresses : [...addresses, keys.address], sort };
   },
-  sort: (row) => row.sort,
+  sort: (row) => ('sort' in row ? row.sort : null),
 };
 
 /** The contacts that earlier versions stored, and that no ContactIndexed follows. */

@@ -51,6 +51,8 @@ export const deskOperations = registryOf({
   eraseSubject: records.eraseSubject,
   findPersonalData: privacy.findPersonalData,
   exportPersonalData: privacy.exportPersonalData,
+  refuseContact: privacy.refuseContact,
+  allowContact: privacy.allowContact,
   erasePersonalData: privacy.erasePersonalData,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,

@@ -1,10 +1,10 @@
 /* What is done with all records of a person. */
 import { z } from 'zod';
 import { handoffExample, leadExample } from '../examples/records.ts';
-import { impersonal, line, mailbox } from '../fields.ts';
+import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
 import { contact, leadRecord } from '../records/lead.ts';
-import { deskCommand } from './define.ts';
+import { deskCommand, EXAMPLE_AT } from './define.ts';
 
 const ADDRESS = 'ada@shop.example';
 const PROOF = 'Called back on the number of the contract, ticket 4711';
@@ -62,6 +62,20 @@ const personCommand = <Fields extends z.ZodRawShape, Output extends z.ZodType>({
     },
   });
 
+/** Who may not contact the person. */
+const refused = z.object({
+  refused: z
+    .array(z.object({ owner_id: z.string().nullable(), since: time }))
+    .describe('owner_id is null for every owner'),
+  exempt: z.array(z.string()).describe('Owners who may, although no other owner may'),
+});
+const NOBODY = { refused: [], exempt: [] };
+const EVERYBODY = { refused: [{ owner_id: null, since: EXAMPLE_AT }], exempt: [] };
+const complete = z.boolean().describe('Whether every stored contact was searched');
+const scope = {
+  owner_id: ownerId.optional().describe('For this promoter only; without it for all'),
+};
+
 export const findPersonalData = personCommand({
   name: 'find',
   summary: 'Find the leads and handoffs of a person by an address',
@@ -73,10 +87,16 @@ export const findPersonalData = personCommand({
     data: z.array(
       match.extend({ erased: z.boolean().describe('Whether its personal data was erased') }),
     ),
-    complete: z.boolean().describe('Whether every stored contact was searched'),
+    contact: refused,
+    complete,
     unindexed: z.int().describe('Contacts that are not indexed yet; at most 1,000 are counted'),
   }),
-  answer: { data: [{ ...EXAMPLE_MATCH, erased: false }], complete: true, unindexed: 0 },
+  answer: {
+    data: [{ ...EXAMPLE_MATCH, erased: false }],
+    contact: NOBODY,
+    complete: true,
+    unindexed: 0,
+  },
 });
 
 const exported = match.extend({
@@ -96,8 +116,39 @@ export const exportPersonalData = personCommand({
     'Exact matches, and the folded ones that you name. Erased texts are missing. The call and its proof are recorded, ' +
     'and the answer is not: a repeated call answers what is stored now.',
   fields: { folded },
-  output: z.object({ data: z.array(exported), complete: z.boolean() }),
-  answer: { data: [{ ...EXAMPLE_MATCH, lead: leadExample }], complete: true },
+  output: z.object({ data: z.array(exported), contact: refused, complete }),
+  answer: { data: [{ ...EXAMPLE_MATCH, lead: leadExample }], contact: NOBODY, complete: true },
+});
+
+export const refuseContact = personCommand({
+  name: 'withdraw',
+  summary: 'Record that a person withdraws consent, or objects to contact',
+  guidance:
+    'Binds all spellings of the mailbox. The contact is masked everywhere at once, outreach to it is refused, and an ' +
+    'agent that submits it again gets the answer of a contact that another promoter has. It ends when the person asks for ' +
+    'it, or with allowContact.',
+  fields: scope,
+  output: z.object({
+    data: z.array(
+      match.extend({
+        right: z
+          .enum(['withdrawal', 'objection'])
+          .describe('withdrawal: the basis of the record is consent. objection: it is another one'),
+      }),
+    ),
+    contact: refused,
+    complete,
+  }),
+  answer: { data: [{ ...EXAMPLE_MATCH, right: 'withdrawal' }], contact: EVERYBODY, complete: true },
+});
+
+export const allowContact = personCommand({
+  name: 'lift',
+  summary: 'Record that a person allows contact again',
+  guidance: 'Only with evidence that the person wants it: the word of an agent is none.',
+  fields: scope,
+  output: z.object({ contact: refused }),
+  answer: { contact: NOBODY },
 });
 
 export const erasePersonalData = personCommand({
@@ -105,9 +156,20 @@ export const erasePersonalData = personCommand({
   summary: 'Destroy the encryption keys of the records of a person',
   guidance:
     'Exact matches, and the folded ones that you name; each as with eraseSubject. Open RFQs become withdrawn, won values ' +
-    'stay, and the claims of leads are released. Cannot be undone. Repeat the call, with the same key, after an ' +
-    'interruption: it continues. While complete is false, more records can be found later.',
-  fields: { folded },
-  output: z.object({ data: z.array(match.omit({ match: true })), complete: z.boolean() }),
-  answer: { data: [{ id: handoffExample.id, owner_id: 'acme' }], complete: true },
+    'stay, and the claims of leads are released. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
+    'Repeat the call, with the same key, after an interruption: it continues. While complete is false, more records can be ' +
+    'found later.',
+  fields: {
+    folded,
+    allow_contact: z
+      .boolean()
+      .default(false)
+      .describe('true: the person may be contacted again, if a promoter gets the address again'),
+  },
+  output: z.object({ data: z.array(match.omit({ match: true })), contact: refused, complete }),
+  answer: {
+    data: [{ id: handoffExample.id, owner_id: 'acme' }],
+    contact: EVERYBODY,
+    complete: true,
+  },
 });

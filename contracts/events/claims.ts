@@ -18,6 +18,14 @@ export const LeadClaimed = z.object({
 
 export const LeadClaimReleased = z.object({ owner_id: z.string(), lead_id: z.string() });
 
+/** In a stream for each agent and day: the agent submitted a contact that is known already. */
+export const KnownContactSubmitted = z.object({
+  agent_id: z.string(),
+  lead_id: z.string(),
+  /** Keyed hash of the address. */
+  address: z.string(),
+});
+
 /**
  * Claims an idempotency key for one stream and one request, for writes whose stream the key does not name.
  * `revision`: nothing had to be written to the stream; the answer was its state up to there. `answer`: no

@@ -3,6 +3,7 @@ import { mailboxKeys } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
+const owner = z.object({ owner_id: z.string().optional() });
 const record = { owner_id: z.string(), record: z.string() };
 
 /** The mailbox of a contact whose event has no `mailbox_keys`, because an earlier version stored it. */
@@ -17,10 +18,14 @@ export const ContactIndexed = z.object({
 /** In the stream desk-mailbox_{key of the mailbox}: what was done for the person of an address. */
 export const PrivacyRequestRecorded = z.object({
   mailbox_keys: mailboxKeys,
-  /** find, export or erase. */
+  /** find, export, withdraw, lift or erase. */
   action: z.string(),
   /** How staff know that the person asked for it. Absent if the person did it. */
   proof: z.string().optional(),
   /** The records that are erased. */
   records: z.array(z.object(record)).optional(),
+  /** From then on an owner may not contact the person; without `owner_id` no owner may. */
+  suppress: owner.optional(),
+  /** Ends that, for one owner or for all. */
+  lift: owner.optional(),
 });

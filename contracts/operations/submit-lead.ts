@@ -18,6 +18,8 @@ export const submitLead = defineOperation({
     'LeadWithdrawn',
     'LeadClaimed',
     'LeadClaimReleased',
+    'KnownContactSubmitted',
+    'MailQueued',
     'RequestBound',
   ],
   http: { method: 'POST', path: '/leads', status: 201 },
@@ -27,8 +29,9 @@ export const submitLead = defineOperation({
     'replaces all of it: what it omits is removed, except the source. Without its contact the lead no longer holds it, ' +
     'and another promoter can submit it. The source may be set later, and is fixed once it is not the agent; later ' +
     'events count for it. withdraw: true withdraws the lead. If another promoter has already submitted the mailbox of ' +
-    'the contact, the answer has state rejected and reason already_known. That is final, and the lead holds nothing: ' +
-    'submit it again, or with another contact, with a new external_id. Agents cannot set a commercial state.',
+    'the contact, or its person refuses contact, the answer has state rejected and reason already_known. That is final, and the lead holds nothing: ' +
+    'submit it again, or with another contact, with a new external_id. After 20 such answers on a day in UTC, contacts of ' +
+    'the agent are refused until midnight. Agents cannot set a commercial state.',
   brief:
     'The first call with an external_id submits the lead; a later one, while it is submitted or accepted, replaces ' +
     'all of it except its source. withdraw: true withdraws it. State rejected with already_known is final: another ' +

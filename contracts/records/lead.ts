@@ -35,9 +35,10 @@ export const contact = z
 
 /** The value in place of a contact that is not shown. */
 export const closedContact = z
-  .enum(['[erased]', '[unreadable]'])
+  .enum(['[erased]', '[withdrawn]', '[unreadable]'])
   .describe(
-    '[unreadable]: its key is lost, for example after a restore without keys; it was not erased',
+    '[withdrawn]: the person refuses contact. [unreadable]: its key is lost, for example after a restore without ' +
+      'keys; it was not erased',
   );
 
 export const consent = z.strictObject({

@@ -30,6 +30,9 @@ export type ErasureRow = { subject: string; sort: number };
 /** A lead or a handoff with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
 export type MailboxRow = { owner: string; record: string; addresses: string[]; sort: number };
 
+/** The key of the row of a mailbox that has who may not contact its person. */
+export const SUPPRESSION = 'suppression';
+
 /** The only scope of the list of the contacts whose mailbox is not known. */
 export const ALL_CONTACTS = 'all';
 

@@ -12,6 +12,7 @@ import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
+import { maskingDeps } from '../privacy/suppression.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
 import { reviewTokenHash, reviewTokenOf } from './review-token.ts';
@@ -25,7 +26,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   const stream = `${call.ownerId}-handoff_${name}`;
   const answer = async (written: Written<HandoffState>) => {
     const view = { ownerId: call.ownerId, at: written.state.created_at };
-    return done(await showHandoff(deps, written.state, view), traceOf(written));
+    return done(await showHandoff(maskingDeps(deps), written.state, view), traceOf(written));
   };
 
   if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;

@@ -2,6 +2,7 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
+import type { Unsealed } from '#src/ports/system.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
@@ -10,7 +11,14 @@ import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { openOne, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
+import {
+  openOne,
+  openTexts,
+  placeholderOf,
+  shownText,
+  WITHDRAWN,
+} from '../privacy/sealed-texts.ts';
+import { suppressionInLog } from '../privacy/suppression.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
@@ -41,13 +49,24 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
     owner_id,
     title: state.title,
     submitted_at: iso(rfq.submitted_at),
-    contact: contact ?? placeholderOf(opened === null ? null : undefined),
+    contact: await shownContact(deps, owner_id, { opened, contact }),
     list_revision: state.list_revision,
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
     ...(await progressOf(deps, { ...call, ownerId: owner_id }, { state, rfq, stored, contact })),
     evidence: evidenceOf(stored),
   });
+};
+
+/** The contact, or why it is not shown. */
+const shownContact = async (
+  deps: DeskDeps,
+  ownerId: string,
+  { opened, contact }: { opened: Unsealed; contact: Contact | undefined },
+) => {
+  if (!contact) return placeholderOf(opened === null ? null : undefined);
+  const since = await suppressionInLog(deps)(ownerId, contact.email);
+  return since === undefined ? contact : WITHDRAWN;
 };
 
 type Sent = {

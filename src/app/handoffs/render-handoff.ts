@@ -10,7 +10,9 @@ import {
   openTexts,
   type OpeningVault,
   shownText,
+  WITHDRAWN,
 } from '../privacy/sealed-texts.ts';
+import type { SuppressionReader } from '../privacy/suppression.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { reviewTokenOf } from './review-token.ts';
@@ -114,14 +116,22 @@ export const readableHandoff = async (
 
 /** Renders a handoff with its opened texts and the link for its buyer. */
 export const showHandoff = async (
-  { vault, secrets }: Pick<Deps, 'vault' | 'secrets'>,
+  {
+    vault,
+    secrets,
+    suppression,
+  }: Pick<Deps, 'vault' | 'secrets'> & { suppression?: SuppressionReader },
   state: HandoffState,
   view: View,
 ): Promise<Handoff> => {
   const email = state.erased ? '' : (state.buyer.email ?? '');
   const plain = await openTexts(vault, [email, ...textsIn(state)]);
+  const address = plain(email);
+  const since = address ? await suppression?.(view.ownerId, address) : undefined;
+  // The address of a later handoff stays: otherwise an agent could ask who refuses contact.
+  const isMasked = since !== undefined && state.created_at <= since;
   return renderHandoff(withTexts(state, plain), view, {
-    opened: plain,
+    opened: (sealed) => (isMasked && sealed === email ? WITHDRAWN : plain(sealed)),
     reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
   });
 };

@@ -10,6 +10,7 @@ import type { Append } from '#src/ports/event-log.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
+import { suppressionInLog } from '../privacy/suppression.ts';
 
 type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
 type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];
@@ -23,8 +24,8 @@ const CLASHES: Record<ContactClaimRejection, Clash> = {
 
 /**
  * Decides on the claim of a contact for a lead until `expiresAt`, in epoch milliseconds, which is appended with the
- * lead. The clash is `none` if the lead can hold the mailbox, `known` if a lead of another owner holds it, and `own` if
- * another lead of this owner does. The name of the claim's stream contains the mailbox as a keyed hash only. Test
+ * lead. The clash is `none` if the lead can hold the mailbox, `known` if a lead of another owner holds it or its person
+ * refuses contact, and `own` if another lead of this owner holds it. The name of the claim's stream contains the mailbox as a keyed hash only. Test
  * spaces have claims of their own.
  */
 export const decideContactClaim = async (
@@ -34,15 +35,18 @@ export const decideContactClaim = async (
 ): Promise<{ clash: Clash; claims: readonly Append[] }> => {
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
   const command = { type: 'ClaimContact' as const, at: call.at, claim };
+  const since = await suppressionInLog(deps)(call.ownerId, email);
   let claims: readonly Append[] | undefined;
   for (const stream of streamsOfClaim(deps, call, email)) {
     const stored = await deps.log.readStream(stream);
     const claiming = { stream, decider: contactClaim, stored, command };
     const decision = decideClaim(deps.ids, unkeyed(call), claiming);
-    if (!decision.ok) return { clash: CLASHES[decision.rejected], claims: [] };
+    if (!decision.ok && since === undefined)
+      return { clash: CLASHES[decision.rejected], claims: [] };
+    if (!decision.ok || since !== undefined) continue;
     claims ??= decision.appends;
   }
-  return { clash: 'none', claims: claims ?? [] };
+  return { clash: since === undefined ? 'none' : 'known', claims: claims ?? [] };
 };
 
 /** The claim of another promoter's lead on a mailbox; undefined if there is none now. */

@@ -8,6 +8,7 @@ import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { done, type Refusal } from '../pipeline/outcome.ts';
 import { rangesOf } from './lead-ranges.ts';
 import { showLeads } from './render-lead.ts';
+import { suppressionInRows } from '../privacy/suppression.ts';
 import { leadIdOf } from '../records/streams.ts';
 import { type ScannedRows, scanLists } from '../read-models/scan-lists.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
@@ -45,7 +46,10 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
       ? await findLeads(deps, search)
       : await findByExternalId(deps, search, input.external_id);
   return done({
-    data: await showLeads(deps, rows, { ownerId, at }),
+    data: await showLeads({ vault: deps.vault, suppression: suppressionInRows(deps) }, rows, {
+      ownerId,
+      at,
+    }),
     page: {
       next_cursor: next === null ? null : writeCursor(deps, binding, next),
       has_more: next !== null,

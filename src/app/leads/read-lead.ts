@@ -5,6 +5,7 @@ import { foldOf } from '../events/fold.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openOne, shownText } from '../privacy/sealed-texts.ts';
+import { maskingDeps } from '../privacy/suppression.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -20,7 +21,7 @@ export const readLead: DeskHandler<'readLead'> = async (deps, { lead_id, owner_i
   const stored = await deps.log.readStream(streamOf(owner, 'lead', lead_id));
   const state = foldOf(lead, stored);
   if (!state) return NO_LEAD;
-  const shown = await showLead(deps, state, { ownerId: owner, at: call.at });
+  const shown = await showLead(maskingDeps(deps), state, { ownerId: owner, at: call.at });
   const { proposed } = state;
   if (!proposed) return done(shown);
   const { sealed_reason: reason } = proposed;

@@ -1,8 +1,8 @@
 import type { Lead } from '#contracts/records/lead.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
+import { AUTOMATIC_REASONS } from '#src/domain/lead-texts.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { Unsealed } from '#src/ports/system.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import {
   type OpenedTexts,
   NO_TEXTS,
@@ -10,14 +10,18 @@ import {
   type OpeningVault,
   placeholderOf,
   shownText,
+  WITHDRAWN,
 } from '../privacy/sealed-texts.ts';
+import type { SuppressionReader } from '../privacy/suppression.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
 
-const contactOf = (opened: Unsealed) =>
-  typeof opened === 'string'
-    ? (JSON.parse(opened) as Exclude<Lead['contact'], undefined>)
-    : placeholderOf(opened);
+const contactOf = (opened: Unsealed) => {
+  if (typeof opened !== 'string') return placeholderOf(opened);
+  return opened === WITHDRAWN
+    ? WITHDRAWN
+    : (JSON.parse(opened) as Exclude<Lead['contact'], undefined | string>);
+};
 
 /** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
 type View = { ownerId: string; at: number };
@@ -80,18 +84,42 @@ const sealedIn = ({ contact = '', interest, sealed_reason = '' }: LeadState): st
   sealed_reason,
 ];
 
-/** Renders leads as the contract shows them; opens all their sealed texts in one call of the vault. */
+/**
+ * Opens all sealed texts of leads in one call of the vault, and replaces the contacts of people who refuse contact. The
+ * contact of a lead that was rejected as known stays if it came later, like that of a lead whose contact another promoter
+ * has: otherwise an agent could ask who refuses contact.
+ */
+const openLeads = async (
+  { vault, suppression }: LeadDeps,
+  states: readonly LeadState[],
+  ownerId: string,
+): Promise<OpenedTexts> => {
+  const opened = await openTexts(vault, states.flatMap(sealedIn));
+  const masked = new Set<string>();
+  const check = async (state: LeadState): Promise<void> => {
+    const contact = contactOf(opened(state.contact ?? ''));
+    if (typeof contact === 'string') return;
+    const since = await suppression?.(ownerId, contact.email);
+    const isLater =
+      state.state_reason === AUTOMATIC_REASONS.known && state.created_at > (since ?? 0);
+    if (since !== undefined && !isLater) masked.add(state.contact ?? '');
+  };
+  if (suppression) await Promise.all(states.map(check));
+  return (sealed) => (masked.has(sealed) ? WITHDRAWN : opened(sealed));
+};
+
+/** Without `suppression` no contact is masked: for audits and exports. */
+type LeadDeps = { vault: OpeningVault; suppression?: SuppressionReader };
+
+/** Renders leads as the contract shows them. */
 export const showLeads = async (
-  { vault }: Pick<Deps, 'vault'>,
+  deps: LeadDeps,
   states: readonly LeadState[],
   view: View,
 ): Promise<Lead[]> => {
-  const opened = await openTexts(vault, states.flatMap(sealedIn));
+  const opened = await openLeads(deps, states, view.ownerId);
   return states.map((state) => renderLead(state, view, opened));
 };
 
-export const showLead = async (
-  { vault }: { vault: OpeningVault },
-  state: LeadState,
-  view: View,
-): Promise<Lead> => renderLead(state, view, await openTexts(vault, sealedIn(state)));
+export const showLead = async (deps: LeadDeps, state: LeadState, view: View): Promise<Lead> =>
+  renderLead(state, view, await openLeads(deps, [state], view.ownerId));

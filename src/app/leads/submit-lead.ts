@@ -19,10 +19,12 @@ import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
+import { maskingDeps } from '../privacy/suppression.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, epoch } from '../shared/time.ts';
 import { decideContactClaim, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { countKnown, refuseManyKnown } from './known-contacts.ts';
 import { showLead } from './render-lead.ts';
 
 type Input = InputOf<'submitLead'>;
@@ -49,10 +51,13 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
       ? releaseClaim(deps, call, state)
       : releaseReplaced(deps, call, { stream, ...written }),
   );
-  return done(await showLead(deps, state, { ownerId: call.ownerId, at: state.updated_at }), {
-    ...traceOf(written),
-    ...(written.before !== undefined && { status: 200 }),
-  });
+  return done(
+    await showLead(maskingDeps(deps), state, { ownerId: call.ownerId, at: state.updated_at }),
+    {
+      ...traceOf(written),
+      ...(written.before !== undefined && { status: 200 }),
+    },
+  );
 };
 
 /** How far ahead of ours the clock of a caller can be, in milliseconds. */
@@ -155,6 +160,8 @@ const makeCommand = async (
     return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
     return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
+  const stopped = input.contact && (await refuseManyKnown(deps, call));
+  if (stopped) return stopped;
   const content = await sealContent(deps, facts);
   if (isRefusal(content)) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
@@ -169,10 +176,15 @@ const makeCommand = async (
     ...keys,
   };
   const isAccepted = !state || lead.decide(state, amendment).accepted;
+  const { contact } = input;
   const { clash, claims } =
-    input.contact && isAccepted
-      ? await decideContactClaim(deps, call, { leadId, email: input.contact.email, expiresAt })
+    contact && isAccepted
+      ? await decideContactClaim(deps, call, { leadId, email: contact.email, expiresAt })
       : UNCLAIMED;
+  if (contact && clash === 'known') {
+    const tooMany = await countKnown(deps, call, { leadId, email: contact.email });
+    if (tooMany) return tooMany;
+  }
   if (state)
     return clash === 'none'
       ? { command: amendment, claims }

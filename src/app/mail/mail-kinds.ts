@@ -12,6 +12,8 @@ export type MailFacts = {
   };
   /** To staff: outreach that waits for approval. `oldest_at` is in epoch milliseconds. */
   approvals_digest: { requests: number; has_more: boolean; owners: number; oldest_at: number };
+  /** To staff: an agent submitted as many known contacts as it may on one day. */
+  contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
   /** To the owner of the agent. */
   access_decision: {
     agent_id: string;
@@ -35,6 +37,7 @@ export const MAIL_KINDS: Readonly<Record<MailKind, { sendMs: number; isRepeatabl
   rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
   // The next digest replaces it.
   approvals_digest: { sendMs: DAY_MS, isRepeatable: false },
+  contacts_stopped: { sendMs: DAY_MS, isRepeatable: true },
   // The agent sees the decision with getConnection, too.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

@@ -22,6 +22,7 @@ import {
 import { present } from '../shared/present.ts';
 import { contentOf, scheduleOf } from './content.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
+import { refusesContact } from './recipient.ts';
 import { renderOutbound } from './render.ts';
 import { changeRequest, NO_REQUEST } from './requests.ts';
 import { findRoute } from './settings.ts';
@@ -123,6 +124,11 @@ const refuseUnreachable = (
     : refuseField('/agent_card_url', fault, 'must be reachable from the internet by https');
 };
 
+const CONTACT_REFUSED = refuse(
+  'state_conflict',
+  'The person of this lead refuses contact. Nothing was proposed.',
+);
+
 /** Checks the draft and completes it to the proposal that people decide on. */
 const prepare = async (
   deps: Deps,
@@ -131,6 +137,7 @@ const prepare = async (
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
   const unreachable = refuseUnreachable(deps, target);
   if (unreachable) return unreachable;
+  if (await refusesContact(deps, call.ownerId, target)) return CONTACT_REFUSED;
   const schedule = scheduleOf(input, call.at);
   if (isRefusal(schedule)) return schedule;
   const route = await findRoute(deps, call.ownerId, kind);

@@ -23,10 +23,11 @@ import { present } from '../shared/present.ts';
 import { judgeChannel } from './channel-health.ts';
 import { deliveryOf, findOpenChannel, findPinnedChannel, isRepeatable } from './channel.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
+import { refusesContact } from './recipient.ts';
 
 export type SendingDeps = Pick<
   Deps,
-  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets' | 'following'
+  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets' | 'following' | 'vault'
 > &
   Scheduling & { channels: Channels };
 
@@ -77,11 +78,17 @@ const nextStep = async (work: Work): Promise<Step> => {
   if (status !== 'approved' && status !== 'dispatched') return { wait: not_after };
   const due = retry_at ?? not_before;
   if (now < due) return { wait: Math.min(due, not_after) };
-  const found = await findOpenChannel(deps, call.ownerId, state);
+  const found = await findUsable(deps, call.ownerId, state);
   // Resuming wakes the request; until then only its time can run out.
   if ('halted' in found) return { wait: not_after };
   return 'fault' in found ? { command: giveUp(state, found.fault) } : found;
 };
+
+/** Finds the approved channel, unless sending is halted or the recipient refuses contact meanwhile. */
+const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState) =>
+  (await refusesContact(deps, owner, state.target))
+    ? { fault: 'contact_refused' }
+    : findOpenChannel(deps, owner, state);
 
 /** The sending process is gone, so the outcome of its attempt is unknown. */
 const recoverAbandoned = async ({ deps, call, state }: Work): Promise<OutboundCommand> => {
@@ -156,7 +163,7 @@ const holdBack = async (
   at: number,
 ): Promise<DeliveryResult | undefined> => {
   try {
-    const found = await findOpenChannel(deps, owner, state);
+    const found = await findUsable(deps, owner, state);
     if ('halted' in found) return { outcome: 'retry', reason: 'halted' };
     if ('fault' in found) return { outcome: 'refused', reason: found.fault };
   } catch (error) {

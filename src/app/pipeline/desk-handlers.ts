@@ -68,6 +68,8 @@ export const deskHandlers: DeskHandlers = {
   eraseSubject,
   findPersonalData: personalData.findPersonalData,
   exportPersonalData: personalData.exportPersonalData,
+  refuseContact: personalData.refuseContact,
+  allowContact: personalData.allowContact,
   erasePersonalData: personalData.erasePersonalData,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,

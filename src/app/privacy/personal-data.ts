@@ -1,48 +1,12 @@
 /** What staff do with all records of a person. */
-import type { EventData } from '#contracts/events/index.ts';
-import { mailboxRequests, type MailboxState } from '#src/domain/privacy/mailbox-requests.ts';
-import { decideAndAppend, traceOf, type Written } from '../events/decide-and-append.ts';
-import { handoffOf, leadOf } from '../records/streams.ts';
-import { showHandoff } from '../handoffs/render-handoff.ts';
-import { showLead } from '../leads/render-lead.ts';
-import { DESK } from '../pipeline/audit.ts';
-import { type Call, type DeskCall, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { traceOf } from '../events/decide-and-append.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
-import { eraseRecord } from './erase-subject.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
-import { openOne } from './sealed-texts.ts';
-
-type RequestedFor = { email: string } & Pick<
-  EventData<'PrivacyRequestRecorded'>,
-  'action' | 'proof' | 'records'
->;
-
-/** Records what was asked for the person of an address. A repeated call gets the request that it recorded first. */
-const recordRequest = async (
-  deps: Deps,
-  call: Call,
-  { email, ...request }: RequestedFor,
-): Promise<Written<MailboxState> | Refusal> => {
-  const keys = deriveMailboxKeys(deps.secrets, email);
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId: DESK },
-    {
-      stream: `${DESK}-mailbox_${keys.mailbox}`,
-      decider: mailboxRequests,
-      command: () => ({
-        type: 'RecordRequest' as const,
-        request: { mailbox_keys: keys, ...request },
-      }),
-    },
-  );
-  if ('rejected' in written) throw new Error(`${request.action} was rejected`);
-  return written;
-};
+import { eraseRecords, exportRecord, rightOver } from './person-records.ts';
+import { recordRequest, renderSuppression } from './record-request.ts';
 
 const allowedFor =
   (call: DeskCall) =>
@@ -60,6 +24,12 @@ const chosenFrom = (
     : refuseField(`/folded/${unknown}`, 'not_found', 'is no record of this mailbox');
 };
 
+/** The owner that may not contact the person, as given or as the token is bound; none for every owner. */
+const scopeOf = (call: DeskCall, owner_id: string | undefined): { owner_id?: string } | Refusal => {
+  const owner = owner_id ?? call.caller.ownerId;
+  return owner !== undefined && !mayActFor(call, owner) ? NO_OWNER : present({ owner_id: owner });
+};
+
 export const findPersonalData: DeskHandler<'findPersonalData'> = async (deps, input, call) => {
   const { mailbox: email, proof } = input;
   const written = await recordRequest(deps, call, { email, proof, action: 'find' });
@@ -72,7 +42,8 @@ export const findPersonalData: DeskHandler<'findPersonalData'> = async (deps, in
       erased: (await deps.vault.knows(record.id)) === 'destroyed',
     })),
   );
-  return done({ data, complete: unindexed === 0, unindexed }, traceOf(written));
+  const contact = renderSuppression(written.state.suppression);
+  return done({ data, contact, complete: unindexed === 0, unindexed }, traceOf(written));
 };
 
 export const exportPersonalData: DeskHandler<'exportPersonalData'> = async (deps, input, call) => {
@@ -83,51 +54,59 @@ export const exportPersonalData: DeskHandler<'exportPersonalData'> = async (deps
   if (!written.ok) return written;
   const complete = (await countUnindexed(deps)) === 0;
   const data = await Promise.all(records.map((record) => exportRecord(deps, call, record)));
-  return done({ data, complete }, traceOf(written));
+  const contact = renderSuppression(written.state.suppression);
+  return done({ data, contact, complete }, traceOf(written));
 };
 
-const exportRecord = async (deps: Deps, { at }: Call, record: FoundRecord) => {
-  const { id, owner_id: ownerId } = record;
-  if (id.startsWith('led_')) {
-    const lead = await leadOf(deps, ownerId, id);
-    return {
-      ...record,
-      ...present({ lead: lead && (await showLead(deps, lead, { ownerId, at })) }),
-    };
-  }
-  const state = await handoffOf(deps, ownerId, id);
-  if (!state) return record;
-  const { review_url: _credential, ...handoff } = await showHandoff(deps, state, { ownerId, at });
-  const contact = state.rfq && (await openOne(deps.vault, state.rfq.contact));
-  return {
-    ...record,
-    handoff,
-    ...(contact && { contact: JSON.parse(contact) as { email: string } }),
-  };
+export const refuseContact: DeskHandler<'refuseContact'> = async (deps, input, call) => {
+  const { mailbox: email, proof } = input;
+  const suppress = scopeOf(call, input.owner_id);
+  if (isRefusal(suppress)) return suppress;
+  const written = await recordRequest(deps, call, { email, proof, action: 'withdraw', suppress });
+  if (!written.ok) return written;
+  const complete = (await countUnindexed(deps)) === 0;
+  const found = await findRecords(
+    deps,
+    email,
+    (owner) => mayActFor(call, owner) && (suppress.owner_id ?? owner) === owner,
+  );
+  const data = await Promise.all(
+    found.map(async (record) => ({ ...record, right: await rightOver(deps, record) })),
+  );
+  const contact = renderSuppression(written.state.suppression);
+  return done({ data, contact, complete }, traceOf(written));
+};
+
+export const allowContact: DeskHandler<'allowContact'> = async (deps, input, call) => {
+  const { mailbox: email, proof } = input;
+  const lift = scopeOf(call, input.owner_id);
+  if (isRefusal(lift)) return lift;
+  const written = await recordRequest(deps, call, { email, proof, action: 'lift', lift });
+  return written.ok
+    ? done({ contact: renderSuppression(written.state.suppression) }, traceOf(written))
+    : written;
 };
 
 export const erasePersonalData: DeskHandler<'erasePersonalData'> = async (deps, input, call) => {
   const { mailbox: email, proof, folded } = input;
   const chosen = chosenFrom(await findRecords(deps, email, allowedFor(call)), folded);
   if (isRefusal(chosen)) return chosen;
+  const suppress = scopeOf(call, undefined);
+  if (isRefusal(suppress)) return suppress;
   const written = await recordRequest(deps, call, {
     email,
     proof,
     action: 'erase',
     records: chosen.map(({ id, owner_id }) => ({ owner_id, record: id })),
+    ...(!input.allow_contact && { suppress }),
   });
   if (!written.ok) return written;
   // A repeated call continues with the records of the first one.
   const { records = [] } = written.state.request;
-  for (const { owner_id: ownerId, record: subject } of records) {
-    const erased = await eraseRecord(
-      deps,
-      { ...unkeyed(call), ownerId },
-      { subject, reason: 'A person asked for it.' },
-    );
-    if (!erased.ok) return erased;
-  }
+  const refusal = await eraseRecords(deps, call, records);
+  if (refusal) return refusal;
   const complete = (await countUnindexed(deps)) === 0;
   const data = records.map(({ owner_id, record }) => ({ id: record, owner_id }));
-  return done({ data, complete }, traceOf(written));
+  const contact = renderSuppression(written.state.suppression);
+  return done({ data, contact, complete }, traceOf(written));
 };

@@ -2,6 +2,8 @@
 import type { KeyVault, Unsealed } from '#src/ports/system.ts';
 
 export const ERASED = '[erased]';
+/** In place of a contact whose person refuses contact. */
+export const WITHDRAWN = '[withdrawn]';
 
 /** Returns a sealed text as the vault opened it beforehand, so that rendering awaits nothing. */
 export type OpenedTexts = (sealed: string) => Unsealed;

@@ -12,6 +12,7 @@ import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
+import { maskingDeps } from '../privacy/suppression.ts';
 import { handoffOf, leadOf, linkOf } from './streams.ts';
 import { renderProduct } from '../catalog/render-product.ts';
 
@@ -51,11 +52,11 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
     // The link and the lines of a list that a buyer made belong to the buyer.
     if (!state || state.made_by_buyer) return undefined;
     const shown = await handoffWithOutcome(deps, ownerId, state);
-    return showHandoff(deps, shown, { ownerId, at: deps.clock.now() });
+    return showHandoff(maskingDeps(deps), shown, { ownerId, at: deps.clock.now() });
   },
   async lead(deps, ownerId, id) {
     const state = await leadOf(deps, ownerId, id);
-    return state && showLead(deps, state, { ownerId, at: deps.clock.now() });
+    return state && showLead(maskingDeps(deps), state, { ownerId, at: deps.clock.now() });
   },
   async product({ catalog }, _ownerId, id) {
     const product = catalog.byId([id]).get(id);

@@ -11,6 +11,7 @@ import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { maskingDeps } from '../privacy/suppression.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { taskStream } from './task-refs.ts';
@@ -76,7 +77,7 @@ export const readView = async (
   if (!state) return undefined;
   // The view of an event shows the handoff as it was then.
   const shown = event ? state : await handoffWithOutcome(deps, ownerId, state);
-  return viewOfHandoff(await showHandoff(deps, shown, { ownerId, at }), row);
+  return viewOfHandoff(await showHandoff(maskingDeps(deps), shown, { ownerId, at }), row);
 };
 
 /** The task as of one event of its own stream, or of the stream of its record. */

@@ -6,9 +6,16 @@ import { formatPage } from './answer-text.ts';
 export const foundText = ({
   complete,
   unindexed,
+  contact,
   ...page
 }: DeskAnswer<'findPersonalData'>): string =>
   formatPage(page) +
+  contact.refused
+    .map(
+      ({ owner_id, since }) =>
+        `\nContact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
+    )
+    .join('') +
   (complete
     ? ''
     : `\nIncomplete: ${unindexed} older contacts are not indexed yet. Repeat it later.`);

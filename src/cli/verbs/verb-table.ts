@@ -11,9 +11,9 @@ import {
   auditTraceText,
 } from '../texts/audit-text.ts';
 import { followActs, requireFollowable } from './follow-acts.ts';
+import { PRIVACY_VERBS } from './privacy-verbs.ts';
 import { showReading } from './reading-progress.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
-import { exportText, foundText } from '../texts/privacy-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
 import type { Verb, Verbs } from './verb.ts';
@@ -181,9 +181,7 @@ const VERBS: Verbs = {
     fields: { reason: { fallback: 'Erasure was asked for.' } },
     text: erasedText,
   },
-  findPersonalData: { words: 'privacy find', args: ['mailbox'], text: foundText },
-  exportPersonalData: { words: 'privacy export', args: ['mailbox'], text: exportText },
-  erasePersonalData: { words: 'privacy erase', args: ['mailbox'] },
+  ...PRIVACY_VERBS,
   configureOutreach: {
     fields: {
       channels: {

@@ -37,6 +37,14 @@ const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Lette
       ],
     };
   },
+  contacts_stopped: ({ owner_id, agent_id, contacts }) => ({
+    subject: `Contacts of ${agent_id} are refused today`,
+    paragraphs: [
+      `The agent ${agent_id} of the promoter ${owner_id} submitted ${contacts} contacts today that are known already, ` +
+        'so it can submit no more contacts until midnight UTC. It may be asking who is known here.',
+      `Suspend it with: tributary access suspend ${agent_id}`,
+    ],
+  }),
   access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
     subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
     paragraphs: [

@@ -6,6 +6,7 @@ import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
@@ -44,6 +45,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     clock: time.clock,
     readModels: localReadModels(store, PROJECTIONS, engine),
     secrets,
+    vault: sqliteKeyVault(':memory:', Buffer.alloc(32, 1)),
     following: engine,
     schedule: time.schedule,
     channels: { file: channel, webhook: channel, a2a: channel },

@@ -246,9 +246,18 @@ const MAILBOXES = [
     'ContactIndexed',
     { owner_id: 'anna', record: 'led_2', revision: 0 },
   ]),
-  story('desk-mailbox_1.m', [
-    'PrivacyRequestRecorded',
-    { mailbox_keys: KEYS, action: 'find', proof: 'Ticket 1' },
+  story(
+    'desk-mailbox_1.m',
+    ['PrivacyRequestRecorded', { mailbox_keys: KEYS, action: 'find', proof: 'Ticket 1' }],
+    ['PrivacyRequestRecorded', { mailbox_keys: KEYS, action: 'withdraw', suppress: {} }],
+    [
+      'PrivacyRequestRecorded',
+      { mailbox_keys: KEYS, action: 'lift', proof: 'Ticket 2', lift: { owner_id: 'anna' } },
+    ],
+  ),
+  story('anna-known_agt_1_20261121', [
+    'KnownContactSubmitted',
+    { agent_id: 'agt_1', lead_id: 'led_1', address: '1.a' },
   ]),
   story('anna-lead_19', claim(19, { mailbox_keys: { ...KEYS, address: '1.b' } })),
 ];

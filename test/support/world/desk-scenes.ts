@@ -260,6 +260,8 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     findPersonalData: async () => scene(person('find'), person('find', 'bob'), person('find')),
     exportPersonalData: async () =>
       scene(person('export'), person('export', 'bob'), person('export')),
+    refuseContact: async () => scene(person('withdraw'), person('withdraw', 'bob'), person('lift')),
+    allowContact: async () => scene(person('lift'), person('lift', 'bob'), person('withdraw')),
     erasePersonalData: async () => scene(person('erase'), person('erase', 'bob'), person('find')),
     configureOutreach: async () =>
       scene(outreach('owner_controlled'), outreach('admin_approved'), turn('halt')),

@@ -14,6 +14,7 @@ const ALONE: EventType[] = [
   'CodeClaimed',
   'LeadClaimed',
   'LeadClaimReleased',
+  'KnownContactSubmitted',
   'RequestBound',
   'VisitRecorded',
   'VisitsSummed',

@@ -1,0 +1,63 @@
+/** The records of a person: what they say of the person, and their erasure. */
+import type { EventData } from '#contracts/events/index.ts';
+import { showHandoff } from '../handoffs/render-handoff.ts';
+import { showLead } from '../leads/render-lead.ts';
+import { type Call, unkeyed } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
+import { handoffOf, leadOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
+import { eraseRecord } from './erase-subject.ts';
+import type { FoundRecord } from './find-records.ts';
+import { openOne } from './sealed-texts.ts';
+
+/** Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. */
+export const exportRecord = async (deps: Deps, { at }: Call, record: FoundRecord) => {
+  const { id, owner_id: ownerId } = record;
+  if (id.startsWith('led_')) {
+    const lead = await leadOf(deps, ownerId, id);
+    return {
+      ...record,
+      ...present({ lead: lead && (await showLead(deps, lead, { ownerId, at })) }),
+    };
+  }
+  const state = await handoffOf(deps, ownerId, id);
+  if (!state) return record;
+  const { review_url: _credential, ...handoff } = await showHandoff(deps, state, { ownerId, at });
+  const contact = state.rfq && (await openOne(deps.vault, state.rfq.contact));
+  return {
+    ...record,
+    handoff,
+    ...(contact && { contact: JSON.parse(contact) as { email: string } }),
+  };
+};
+
+/**
+ * What it means for a record that its person refuses contact: withdraws a consent, or objects to another basis. A buyer
+ * consents by sending the RFQ.
+ */
+export const rightOver = async (
+  deps: Pick<Deps, 'log'>,
+  { id, owner_id }: FoundRecord,
+): Promise<'withdrawal' | 'objection'> => {
+  const isConsent = id.startsWith('led_')
+    ? (await leadOf(deps, owner_id, id))?.consent?.basis === 'consent'
+    : (await handoffOf(deps, owner_id, id))?.rfq !== undefined;
+  return isConsent ? 'withdrawal' : 'objection';
+};
+
+type Erased = NonNullable<EventData<'PrivacyRequestRecorded'>['records']>;
+
+/** Erases records one after the other; those that are erased already stay so. Resolves to the first refusal. */
+export const eraseRecords = async (
+  deps: Deps,
+  call: Call,
+  records: Erased,
+): Promise<Refusal | undefined> => {
+  for (const { owner_id: ownerId, record: subject } of records) {
+    const about = { subject, reason: 'A person asked for it.' };
+    const erased = await eraseRecord(deps, { ...unkeyed(call), ownerId }, about);
+    if (!erased.ok) return erased;
+  }
+  return undefined;
+};

@@ -1,0 +1,48 @@
+import type { EventData } from '#contracts/events/index.ts';
+import {
+  mailboxRequests,
+  type MailboxState,
+  type Suppression,
+} from '#src/domain/privacy/mailbox-requests.ts';
+import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { Call } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
+import { iso } from '../shared/time.ts';
+import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { mailboxStream } from './suppression.ts';
+
+type RequestedFor = { email: string } & Omit<EventData<'PrivacyRequestRecorded'>, 'mailbox_keys'>;
+
+/** Records what was asked for the person of an address. A repeated call gets the request that it recorded first. */
+export const recordRequest = async (
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>,
+  call: Call,
+  { email, ...request }: RequestedFor,
+): Promise<Written<MailboxState> | Refusal> => {
+  const keys = deriveMailboxKeys(deps.secrets, email);
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: DESK },
+    {
+      stream: mailboxStream(keys.mailbox),
+      decider: mailboxRequests,
+      command: () => ({
+        type: 'RecordRequest' as const,
+        request: { mailbox_keys: keys, ...request },
+      }),
+    },
+  );
+  if ('rejected' in written) throw new Error(`${request.action} was rejected`);
+  return written;
+};
+
+/** Who may not contact the person, as the desk and the person's page show it. `owner_id` is null for every owner. */
+export const renderSuppression = ({ all, owners, exempt }: Suppression) => ({
+  refused: [
+    ...(all === undefined ? [] : [{ owner_id: null, since: iso(all) }]),
+    ...Object.entries(owners).map(([owner_id, since]) => ({ owner_id, since: iso(since) })),
+  ],
+  exempt: all === undefined ? [] : [...exempt],
+});
