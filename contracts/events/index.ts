@@ -10,12 +10,12 @@ import * as key from './key.ts';
 import * as lead from './lead.ts';
 import * as link from './link.ts';
 import * as mail from './mail.ts';
-import * as mailbox from './mailbox.ts';
 import * as owner from './owner.ts';
 import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
 import * as push from './push.ts';
+import * as requests from './requests.ts';
 import * as rfq from './rfq.ts';
 import * as task from './task.ts';
 
@@ -38,10 +38,10 @@ export const EVENTS = Object.freeze({
   ...task,
   ...push,
   ...mail,
-  ...mailbox,
   ...owner,
   ...activity,
   ...privacy,
+  ...requests,
   ...clock,
 });
 
@@ -75,7 +75,7 @@ export const OUTREACH_EVENTS = typesOf(outreach);
 export const TASK_EVENTS = typesOf(task);
 export const PUSH_EVENTS = typesOf(push);
 export const MAIL_EVENTS = typesOf(mail);
-export const MAILBOX_EVENTS = typesOf(mailbox);
+export const PRIVACY_EVENTS = typesOf(requests);
 export const OWNER_EVENTS = typesOf(owner);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];

@@ -47,7 +47,7 @@ export type Secrets = {
       | 'handoff-token'
       | 'visitor'
       | 'claim'
-      | 'mailbox'
+      | 'privacy'
       | 'webhook'
       | 'task-context',
     value: string,

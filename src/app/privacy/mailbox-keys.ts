@@ -12,7 +12,7 @@ export const deriveMailboxKeys = (
   email: string,
 ) => {
   const keyOf = (value: string): string =>
-    `${secrets.pepperVersion}.${secrets.mac('mailbox', value).slice(0, KEY_CHARS)}`;
+    `${secrets.pepperVersion}.${secrets.mac('privacy', value).slice(0, KEY_CHARS)}`;
   return {
     address: keyOf(`address:${addressKey(email)}`),
     mailbox: keyOf(`mailbox:${mailboxOf(email)}`),

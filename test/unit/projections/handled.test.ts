@@ -36,7 +36,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.TASK_EVENTS,
   events.PUSH_EVENTS,
   events.MAIL_EVENTS,
-  events.MAILBOX_EVENTS,
+  events.PRIVACY_EVENTS,
   events.OWNER_EVENTS,
 ];
 
