@@ -2,10 +2,10 @@ import { AGENT_EVENTS, type AgentEventType } from '#contracts/events/index.ts';
 import { agent, type AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
+import { withPlan } from './staff/with-plan.ts';
 import { typedEvent } from './typed-event.ts';
 
-/** The last request for access of each agent of all owners, newest request first, with what the agent was granted. */
-export const accessRequests: Projection<OpenRow<AgentState>> = {
+const requests: Projection<OpenRow<AgentState>> = {
   name: 'access-requests',
   version: 1,
   handles: AGENT_EVENTS,
@@ -28,3 +28,6 @@ export const accessRequests: Projection<OpenRow<AgentState>> = {
       listBy({ state: last_request.outcome }),
     ].map((list) => [list, sort]),
 };
+
+/** The last request for access of each agent of all owners, newest request first, with what the agent was granted. */
+export const accessRequests = withPlan(requests, { scope: ALL_ACCESS_REQUESTS, prefix: 'agt_' });

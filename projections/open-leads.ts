@@ -1,25 +1,29 @@
 import { LEAD_EVENTS } from '#contracts/events/index.ts';
 import { isFinal } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
-import { listBy, OPEN_LEADS } from '#src/ports/rows.ts';
+import { listBy, OPEN_LEADS, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { leadOfEvent } from './leads.ts';
+import { withPlan } from './staff/with-plan.ts';
 import { openRecords } from './open-records.ts';
 
 /**
  * The leads of all owners that staff can still move, with those whose claim has expired since. Leads whose outcome can be
  * corrected are listed while a correction waits for approval.
  */
-export const openLeads = openRecords({
-  name: 'open-leads',
-  version: 3,
-  handles: LEAD_EVENTS,
-  begins: 'LeadSubmitted',
-  keyOf: leadOfEvent,
-  fold: lead.evolve,
-  isSettled: ({ state, from_rfq }) =>
-    isFinal(state) && (from_rfq === true || (state !== 'won' && state !== 'lost')),
-  lists: ({ owner, state: { state, agent_id, proposed } }) =>
-    isFinal(state) && !proposed
-      ? []
-      : [OPEN_LEADS, listBy({ owner }), listBy({ state }), listBy({ agent: agent_id })],
-});
+export const openLeads = withPlan(
+  openRecords({
+    name: 'open-leads',
+    version: 3,
+    handles: LEAD_EVENTS,
+    begins: 'LeadSubmitted',
+    keyOf: leadOfEvent,
+    fold: lead.evolve,
+    isSettled: ({ state, from_rfq }) =>
+      isFinal(state) && (from_rfq === true || (state !== 'won' && state !== 'lost')),
+    lists: ({ owner, state: { state, agent_id, proposed } }) =>
+      isFinal(state) && !proposed
+        ? []
+        : [OPEN_LEADS, listBy({ owner }), listBy({ state }), listBy({ agent: agent_id })],
+  }),
+  { scope: OPEN_RECORDS, prefix: 'led_' },
+);

@@ -9,6 +9,7 @@ import {
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
+import { withPlan } from './staff/with-plan.ts';
 import { recordIdOf, typedEvent } from './typed-event.ts';
 
 const LEAD_OUTCOMES = ['LeadWon', 'LeadOutcomeCorrected'] as const;
@@ -23,10 +24,9 @@ const handoffOfEvent = (event: FoldEvent): string | undefined => {
   return type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : data.handoff_id;
 };
 
-/** The RFQs that buyers sent, of all owners, newest first. */
-export const rfqs: Projection<RfqRow<RfqProgress>> = {
+const sentRfqs: Projection<RfqRow<RfqProgress>> = {
   name: 'rfqs',
-  version: 2,
+  version: 3,
   handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
   begins: ['RfqSubmittedByBuyer'],
   place(event) {
@@ -70,3 +70,6 @@ export const rfqs: Projection<RfqRow<RfqProgress>> = {
     return names.map((name) => [name, sort]);
   },
 };
+
+/** The RFQs that buyers sent, of all owners, newest first. */
+export const rfqs = withPlan(sentRfqs, { scope: ALL_RFQS, prefix: 'hnd_' });

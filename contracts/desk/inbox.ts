@@ -1,13 +1,19 @@
 /* What waits for staff, over all owners. */
 import { z } from 'zod';
 import { handoffExample, leadExample } from '../examples/records.ts';
-import { asOf, before, id, limit, money, nextBefore, ownerSpace, time } from '../fields.ts';
+import { asOf, before, id, limit, line, money, nextBefore, ownerSpace, time } from '../fields.ts';
 import { OPEN_LEAD_STATES, RFQ_STATES } from '../moves.ts';
 import { agentRecord } from '../records/access.ts';
 import { lastRequest } from '../records/connection.ts';
 import { leadRecord } from '../records/lead.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 import { needsApproval } from './proposals.ts';
+
+/** What staff plan for a record, as readPlan shows it; only staff and auditors see it. */
+const planned = {
+  assigned_to: z.string().optional(),
+  due_at: time.optional().describe('When the next step is due'),
+};
 
 /** Defines a list over all owners. `what`: the records, for descriptions; `began`: when each began. */
 const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
@@ -39,6 +45,10 @@ const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
       agent_id: id('agt').optional().describe(`${what} through this agent only`),
       from: time.optional().describe(`${what} ${began} at this time or later`),
       to: time.optional().describe(`${what} ${began} at this time or earlier`),
+      assigned_to: line(200).optional().describe(`${what} assigned to this person only; for staff`),
+      due_by: time
+        .optional()
+        .describe(`${what} whose next step is due at this time or earlier; for staff`),
       ...fields,
       before,
       after: z.int().min(0).optional().describe('0, or next_after of the previous page'),
@@ -66,7 +76,7 @@ const openLead = leadRecord
     outcome_value: true,
     metadata: true,
   })
-  .extend({ needs_approval: needsApproval });
+  .extend({ needs_approval: needsApproval, ...planned });
 
 export const listOpenLeads = inboxList({
   path: '/leads',
@@ -97,6 +107,7 @@ const rfq = z.object({
   quote: z.object({ values: z.array(money), valid_until: time }).optional(),
   won_value: z.array(money).optional(),
   needs_approval: needsApproval,
+  ...planned,
 });
 
 export const listRfqs = inboxList({
@@ -136,6 +147,7 @@ const accessRequest = z.object({
   granted_scopes: agentRecord.shape.granted_scopes.describe(
     'What the agent has now, whatever was requested',
   ),
+  ...planned,
 });
 
 export const listAccessRequests = inboxList({

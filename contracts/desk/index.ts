@@ -13,6 +13,7 @@ import * as lists from './lists.ts';
 import * as owners from './owners.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
+import * as plans from './plans.ts';
 import * as records from './records.ts';
 import * as rfqs from './rfqs.ts';
 import * as system from './system.ts';
@@ -73,6 +74,11 @@ export const deskOperations = registryOf({
   readLead: leads.readLead,
   listRfqs: inbox.listRfqs,
   listAccessRequests: inbox.listAccessRequests,
+  assignRecord: plans.assignRecord,
+  addNote: plans.addNote,
+  planNextStep: plans.planNextStep,
+  endNextStep: plans.endNextStep,
+  readPlan: plans.readPlan,
   listLinks: lists.listLinks,
   listHandoffs: lists.listHandoffs,
   listHistory: lists.listHistory,

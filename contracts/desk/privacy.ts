@@ -107,6 +107,7 @@ const exported = match.extend({
     .extend({ company: z.string().optional() })
     .optional()
     .describe('The contact of the RFQ'),
+  notes: z.array(z.string()).describe('What staff noted, newest first'),
 });
 
 export const exportPersonalData = personCommand({
@@ -117,7 +118,11 @@ export const exportPersonalData = personCommand({
     'and the answer is not: a repeated call answers what is stored now.',
   fields: { folded },
   output: z.object({ data: z.array(exported), contact: refused, complete }),
-  answer: { data: [{ ...EXAMPLE_MATCH, lead: leadExample }], contact: NOBODY, complete: true },
+  answer: {
+    data: [{ ...EXAMPLE_MATCH, lead: leadExample, notes: [] }],
+    contact: NOBODY,
+    complete: true,
+  },
 });
 
 export const refuseContact = personCommand({

@@ -11,6 +11,7 @@ import * as lead from './lead.ts';
 import * as link from './link.ts';
 import * as mail from './mail.ts';
 import * as owner from './owner.ts';
+import * as plan from './plan.ts';
 import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
@@ -39,6 +40,7 @@ export const EVENTS = Object.freeze({
   ...push,
   ...mail,
   ...owner,
+  ...plan,
   ...activity,
   ...privacy,
   ...requests,
@@ -77,6 +79,7 @@ export const PUSH_EVENTS = typesOf(push);
 export const MAIL_EVENTS = typesOf(mail);
 export const PRIVACY_EVENTS = typesOf(requests);
 export const OWNER_EVENTS = typesOf(owner);
+export const PLAN_EVENTS = typesOf(plan);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
@@ -92,3 +95,4 @@ export type TaskEventType = (typeof TASK_EVENTS)[number];
 export type PushEventType = (typeof PUSH_EVENTS)[number];
 export type MailEventType = (typeof MAIL_EVENTS)[number];
 export type OwnerEventType = (typeof OWNER_EVENTS)[number];
+export type PlanEventType = (typeof PLAN_EVENTS)[number];

@@ -111,8 +111,18 @@ export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): st
 /** The only scope of a list of the open records of all owners; no owner can have this name. */
 export const OPEN_RECORDS = 'open';
 
+/** A row with what staff plan for its record: the id of a person, and when the next step is due, in epoch milliseconds. */
+export type PlannedRow = { sort: number; plan?: { assigned_to?: string; due_at?: number } };
+
+/** The list of the records that are assigned to a person. Names of lists are ASCII, and ids of people need not be. */
+export const listOfPerson = (personId: string): string =>
+  listBy({ assigned: encodeURIComponent(personId) });
+
+/** The list of the records with a next step. */
+export const WITH_NEXT_STEP = 'next-step';
+
 /** A record that is not at its end: its owner, and its state as src/domain folds it. */
-export type OpenRow<State = object> = { owner: string; sort: number; state: State };
+export type OpenRow<State = object> = PlannedRow & { owner: string; state: State };
 
 /** The list of the leads that staff can move, and of those whose correction waits for approval. */
 export const OPEN_LEADS = 'open';
@@ -127,7 +137,7 @@ export const ALL_RFQS = 'all';
 export const OPEN_RFQS = 'open';
 
 /** An RFQ that a buyer sent, without its contact and lines; `rfq` is its state as src/domain folds it. */
-export type RfqRow<Rfq = object> = {
+export type RfqRow<Rfq = object> = PlannedRow & {
   owner: string;
   handoff_id: string;
   agent_id: string;

@@ -2,6 +2,7 @@ import type { AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
+import { renderSummary } from '../plans/read-plan.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { renderRequest } from './render-request.ts';
@@ -18,7 +19,7 @@ export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps
     beganAt: ({ state }) => state.last_request.requested_at,
     isMatch: ({ state }) => outcome === undefined || state.last_request.outcome === outcome,
   });
-  const data = rows.map(({ owner, state }) => {
+  const data = rows.map(({ owner, state, plan }) => {
     const { agent_id, name, purpose, pending, status, granted, last_request } = state;
     return {
       agent_id,
@@ -28,6 +29,7 @@ export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps
       ...renderRequest(last_request),
       agent_status: status,
       granted_scopes: granted,
+      ...renderSummary(call, plan),
     };
   });
   return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });

@@ -7,6 +7,7 @@ import type { LinkRejection } from '#src/domain/link.ts';
 import type { OutboundRejection } from '#src/domain/outbound.ts';
 import type { OutreachRejection } from '#src/domain/outreach.ts';
 import type { ProfileRejection } from '#src/domain/owners/profile.ts';
+import type { PlanRejection } from '#src/domain/staff/plan.ts';
 import type { ProductRejection } from '#src/domain/product.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import type { RejectedBy } from './decide-and-append.ts';
@@ -82,6 +83,10 @@ export const OUTBOUND_PROBLEMS: ProblemByRejection<OutboundRejection> = {
 
 export const OUTREACH_PROBLEMS: ProblemByRejection<OutreachRejection> = {
   never_configured: 'state_conflict',
+};
+
+export const PLAN_PROBLEMS: ProblemByRejection<PlanRejection> = {
+  too_many_notes: 'state_conflict',
 };
 
 export const PROFILE_PROBLEMS: ProblemByRejection<ProfileRejection> = {

@@ -2,6 +2,7 @@ import { isRfqOutcome, rfqStateAt, type RfqProgress } from '#src/domain/outcomes
 import { ALL_RFQS, listBy, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
+import { renderSummary } from '../plans/read-plan.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
@@ -45,6 +46,7 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
       won_value: row.won_by?.values ?? row.rfq.values,
       needs_approval: row.rfq.proposed && (true as const),
     }),
+    ...renderSummary(call, row.plan),
   }));
   return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
 };

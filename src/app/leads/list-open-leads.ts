@@ -4,6 +4,7 @@ import { stateAt } from '#src/domain/lead.ts';
 import { listBy, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
+import { renderSummary } from '../plans/read-plan.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { renderOpenLead } from './render-lead.ts';
@@ -27,8 +28,9 @@ export const listOpenLeads: DeskHandler<'listOpenLeads'> = async (deps, input, c
     isMatch: ({ state }) =>
       states.includes(stateAt(state, call.at)) || (input.state === undefined && !!state.proposed),
   });
-  const data = rows.map(({ owner, state }) =>
-    renderOpenLead(state, { ownerId: owner, at: call.at }),
-  );
+  const data = rows.map(({ owner, state, plan }) => ({
+    ...renderOpenLead(state, { ownerId: owner, at: call.at }),
+    ...renderSummary(call, plan),
+  }));
   return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
 };

@@ -19,6 +19,8 @@ import { listHandoffs } from '../handoffs/list-handoffs.ts';
 import { listLinks } from '../links/list-links.ts';
 import * as keys from '../access/keys.ts';
 import * as owners from '../owners/profile.ts';
+import * as plans from '../plans/plan-record.ts';
+import { readPlan } from '../plans/read-plan.ts';
 import * as outreach from '../outreach/controls.ts';
 import {
   listProjections,
@@ -90,6 +92,11 @@ export const deskHandlers: DeskHandlers = {
   readLead,
   listRfqs,
   listAccessRequests,
+  assignRecord: plans.assignRecord,
+  addNote: plans.addNote,
+  planNextStep: plans.planNextStep,
+  endNextStep: plans.endNextStep,
+  readPlan,
   listLinks,
   listHandoffs,
   listHistory,

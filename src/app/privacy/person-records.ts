@@ -1,6 +1,7 @@
 /** The records of a person: what they say of the person, and their erasure. */
 import type { EventData } from '#contracts/events/index.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
+import { readNotes } from '../plans/read-plan.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -12,8 +13,9 @@ import type { FoundRecord } from './find-records.ts';
 import { openOne } from './sealed-texts.ts';
 
 /** Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. */
-export const exportRecord = async (deps: Deps, { at }: Call, record: FoundRecord) => {
-  const { id, owner_id: ownerId } = record;
+export const exportRecord = async (deps: Deps, { at }: Call, found: FoundRecord) => {
+  const { id, owner_id: ownerId } = found;
+  const record = { ...found, notes: await readNotes(deps, ownerId, id) };
   if (id.startsWith('led_')) {
     const lead = await leadOf(deps, ownerId, id);
     return {

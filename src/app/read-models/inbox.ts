@@ -1,5 +1,5 @@
 import type { ReadModels, Row } from '#src/ports/read-model.ts';
-import { listBy } from '#src/ports/rows.ts';
+import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { mayActFor } from '../pipeline/desk-handler.ts';
 import { epoch } from '../shared/time.ts';
@@ -13,18 +13,46 @@ type InboxInput = {
   agent_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
+  assigned_to?: string | undefined;
+  due_by?: string | undefined;
   before?: number | undefined;
   after?: number | undefined;
   limit: number;
 };
 
-type InboxRow = Row & { owner: string; sort: number };
+type InboxRow = Row & PlannedRow & { owner: string };
+
+/** Whether the caller may see what staff plan. */
+export const maySeePlans = ({ caller }: DeskCall): boolean =>
+  caller.roles.has('staff') || caller.roles.has('auditor');
+
+/** Whether the filters by plan match the row. */
+const isPlanned = (call: DeskCall, { assigned_to, due_by }: InboxInput, { plan }: PlannedRow) => {
+  if (assigned_to === undefined && due_by === undefined) return true;
+  const { due_at = Infinity } = plan ?? {};
+  return (
+    maySeePlans(call) &&
+    (assigned_to === undefined || plan?.assigned_to === assigned_to) &&
+    (due_by === undefined || due_at <= epoch(due_by))
+  );
+};
+
+/** The shortest list that has all rows that the input selects, of those that every kind of record has. */
+const listOf = (
+  { agent_id: agent, assigned_to, due_by }: InboxInput,
+  owner: string | undefined,
+): string | undefined => {
+  if (assigned_to !== undefined) return listOfPerson(assigned_to);
+  if (agent !== undefined) return listBy({ agent });
+  if (due_by !== undefined) return WITH_NEXT_STEP;
+  return owner === undefined ? undefined : listBy({ owner });
+};
 
 type InboxSearch<R extends InboxRow> = {
   name: string;
   scope: string;
   input: InboxInput;
-  /** The lists to read if the input names neither an agent nor an owner. */
+  /** The lists to read if the input names neither a person, an agent, a due time nor an owner. */
   ranges?: readonly ListRange[];
   /** The agent of a row, and when its record began, in epoch milliseconds. */
   agentOf(row: R): string;
@@ -43,12 +71,12 @@ export const readInbox = async <R extends InboxRow>(
   const owner = input.owner_id ?? call.caller.ownerId;
   const from = input.from === undefined ? -Infinity : epoch(input.from);
   const to = input.to === undefined ? Infinity : epoch(input.to);
-  const filters = agent === undefined ? owner && { owner } : { agent };
+  const list = listOf(input, owner);
   const isAscending = after !== undefined;
   const scanned = await scanLists<R>(readModels, {
     name,
     scope,
-    ranges: filters ? [{ list: listBy(filters) }] : ranges,
+    ranges: list === undefined ? ranges : [{ list }],
     isAscending,
     after: isAscending ? after : before,
     isMatch: (row) =>
@@ -57,6 +85,7 @@ export const readInbox = async <R extends InboxRow>(
       (agent === undefined || agentOf(row) === agent) &&
       beganAt(row) >= from &&
       beganAt(row) <= to &&
+      isPlanned(call, input, row) &&
       isMatch(row),
     limit: limit + 1,
     rowsMax: ROWS_READ_MAX,

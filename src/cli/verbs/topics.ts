@@ -21,6 +21,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   lead: { section: RECORDS, about: 'Manage leads' },
   handoff: { section: RECORDS, about: 'Manage handoffs, the lists for buyers' },
   rfq: { section: RECORDS, about: 'Answer the RFQs of buyers and record their outcomes' },
+  plan: { section: RECORDS, about: 'Assign leads, RFQs and requests, note, and plan next steps' },
   link: { section: RECORDS, about: 'Manage attributed links' },
   erase: { section: RECORDS },
   privacy: { section: RECORDS, about: 'Find, export and erase the data of a person' },

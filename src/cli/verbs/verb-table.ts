@@ -14,6 +14,7 @@ import { followActs, requireFollowable } from './follow-acts.ts';
 import { PRIVACY_VERBS } from './privacy-verbs.ts';
 import { showReading } from './reading-progress.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
+import { leadText, planText, rfqText, stateText } from '../texts/record-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
 import type { Verb, Verbs } from './verb.ts';
@@ -55,24 +56,6 @@ const parseChannel = (text: string, before: unknown = []): Channel[] => {
   };
   return [...(before as Channel[]), channel];
 };
-
-const stateText = ({ id, owner_id, state }: DeskAnswer<'disableLink'>): string =>
-  `${id} of ${owner_id} is ${state}.`;
-
-const proposalText = ({
-  proposed,
-}: {
-  proposed?: { number: number; to: string } | undefined;
-}): string =>
-  proposed
-    ? ` Proposal ${proposed.number}, to ${proposed.to}, waits for the approval of another person.`
-    : '';
-
-const leadText = (answer: DeskAnswer<'moveLead'>): string =>
-  stateText(answer) + proposalText(answer);
-
-const rfqText = (answer: DeskAnswer<'moveRfq'>): string =>
-  `The RFQ of ${answer.id} of ${answer.owner_id} is ${answer.state}.${proposalText(answer)}`;
 
 const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
   const state = {
@@ -170,6 +153,11 @@ const VERBS: Verbs = {
     words: 'access requests',
     columns: 'agent_id owner_id outcome requested_at name scopes granted_scopes reason',
   },
+  assignRecord: { words: 'plan assign', text: planText },
+  addNote: { words: 'plan note', text: planText },
+  planNextStep: { words: 'plan step', text: planText },
+  endNextStep: { words: 'plan done', text: planText },
+  readPlan: { words: 'plan show' },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'rfq show' },

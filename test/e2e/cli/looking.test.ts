@@ -38,6 +38,7 @@ const READS: Record<string, string[]> = {
   'approvals list': [],
   'approvals show': ['out_000000000000000000000000'],
   'outreach show': ['--owner', 'northwind'],
+  'plan show': ['led_000000000000000000000000'],
   'link list': ['--owner', 'northwind'],
   'handoff list': ['--owner', 'northwind'],
   'rfq show': ['hnd_000000000000000000000000', '--owner', 'northwind'],
@@ -70,11 +71,12 @@ const ENDS: Record<string, number> = {
   'audit trace': 1,
   'mail show': 1,
   'owner show': 1,
+  'plan show': 1,
   status: 3,
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {

@@ -262,6 +262,19 @@ const answerRfq = async (recorder: Recorder): Promise<void> => {
     await moveLead(recorder, 'reopened', to);
   await recorder.desk('lead-reopened', `/leads/${recorder.ids['reopened lead']}/correct`, lost);
   await proposeWin(recorder);
+  await planLead(recorder);
+};
+
+/** Plans for a lead: a note, and a next step that is done and planned again. */
+const planLead = async (recorder: Recorder): Promise<void> => {
+  const act = (name: string, verb: string, body: object = {}) =>
+    recorder.desk(`plan-${name}`, `/plans/${recorder.ids['reopened lead']}/${verb}`, body);
+  await act('assigned', 'assign', { person: 'root' });
+  await act('noted', 'notes', { note: 'Ada prefers calls in the morning' });
+  const step = { due_at: '2099-01-01T09:00:00Z', step: 'Call Ada' };
+  await act('step', 'next-step', step);
+  await act('done', 'next-step/done');
+  await act('next', 'next-step', { ...step, due_at: '2099-01-02T09:00:00Z' });
 };
 
 /** Proposes to win the reopened lead above the limit twice; the first proposal is refused. */

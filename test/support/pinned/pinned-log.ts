@@ -119,6 +119,19 @@ const LEADS = [
     ['LeadUnqualified', ofLead(4)],
   ),
   story(
+    'anna-plan_led_4',
+    ['RecordAssigned', { record: 'led_4', assigned_to: 'name:ann' }],
+    ['RecordNoted', { record: 'led_4', sealed_note: 's1.led_4.note' }],
+  ),
+  story(
+    'anna-plan_hnd_1',
+    ['NextStepPlanned', { record: 'hnd_1', due_at: MIDNIGHT, sealed_step: 's1.hnd_1.step' }],
+    ['RecordAssigned', { record: 'hnd_1', assigned_to: 'name:ann' }],
+    ['NextStepDone', { record: 'hnd_1' }],
+    ['RecordAssigned', { record: 'hnd_1' }],
+  ),
+  story('bert-plan_agt_1', ['RecordAssigned', { record: 'agt_1', assigned_to: 'name:ben' }]),
+  story(
     'bert-lead_5',
     claim(5),
     ['LeadAccepted', ofLead(5)],

@@ -74,6 +74,10 @@ const either =
   };
 const person = (action: string, name = 'ada'): Asked =>
   to(`/privacy/${action}`, { mailbox: `${name}@shop.example`, proof: reason });
+const assign = (person?: string) => (id: string) =>
+  to(`/plans/${id}/assign`, { ...(person !== undefined && { person }) });
+const planStep = (id: string): Asked =>
+  to(`/plans/${id}/next-step`, { due_at: '2026-12-01T09:00:00Z', step: 'Call' });
 const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
 
 /** Returns scenes of an owner whose outreach is configured; `key` belongs to one of its agents. */
@@ -249,6 +253,22 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     ),
     approveRfqMove: either(proposedRfq, actOnRfq('approve', { proposal: 1 }), lose),
     refuseRfqMove: either(proposedRfq, actOnRfq('refuse', { proposal: 1, reason }), lose),
+    assignRecord: either(lead, assign('root'), assign()),
+    addNote: either(
+      lead,
+      (id) => to(`/plans/${id}/notes`, { note: 'Called' }),
+      (id) => to(`/plans/${id}/notes`, { note: 'Called again' }),
+    ),
+    planNextStep: either(lead, planStep, (id) => to(`/plans/${id}/next-step/done`, {})),
+    endNextStep: either(
+      async () => {
+        const id = await lead();
+        await well(planStep(id));
+        return id;
+      },
+      (id) => to(`/plans/${id}/next-step/done`, {}),
+      planStep,
+    ),
     withdrawHandoff: either(handoff, (id) => owned('handoffs', id, 'withdraw'), erase),
     invalidateHandoff: either(handoff, (id) => owned('handoffs', id, 'invalidate'), erase),
     disableLink: either(

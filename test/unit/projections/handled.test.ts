@@ -38,6 +38,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.MAIL_EVENTS,
   events.PRIVACY_EVENTS,
   events.OWNER_EVENTS,
+  events.PLAN_EVENTS,
 ];
 
 /** The event types that each of these read models has to fold. */
@@ -50,9 +51,9 @@ const FOLDED: Record<string, readonly EventType[]> = {
   credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
-  'open-leads': events.LEAD_EVENTS,
+  'open-leads': [...events.LEAD_EVENTS, ...events.PLAN_EVENTS],
   'open-mail': events.MAIL_EVENTS,
-  'access-requests': events.AGENT_EVENTS,
+  'access-requests': [...events.AGENT_EVENTS, ...events.PLAN_EVENTS],
   tasks: events.TASK_EVENTS,
 };
 
