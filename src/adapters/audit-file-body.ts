@@ -33,47 +33,71 @@ const CHAIN_OPENING = '{"chain":"';
 /** Where the rest of a line begins. */
 const REST_AT = CHAIN_OPENING.length + CHAIN_CHARS + '",'.length;
 
-/** The hash of the hash of the line before and of a line without its own. */
-const chainOf = (text: string | Buffer): string =>
-  hash('sha256', text, 'base64url').slice(0, CHAIN_CHARS);
+/** Makes or checks the hashes of lines, each over the hash of the line before and the line without its own. */
+class Chain {
+  #last = '';
+
+  /**
+   * Returns the hash of the line in `bytes` that begins at `start` with room for its own hash. Writes the hash of the line
+   * before over this room, because hashing a copy takes longer.
+   */
+  next(bytes: Buffer, start: number, end: number): string {
+    const from = start + REST_AT - '{'.length - this.#last.length;
+    bytes.write(`${this.#last}{`, from, 'latin1');
+    this.#last = hash('sha256', bytes.subarray(from, end), 'base64url').slice(0, CHAIN_CHARS);
+    return this.#last;
+  }
+}
 
 /** Follows the hashes of the lines of a file. */
 export class ChainReader {
-  #chain = '';
+  readonly #chain = new Chain();
 
   /**
-   * Returns the text of a line without its hash; undefined if this hash is not right. `line` has no line break. Changes its
-   * bytes, which is faster than a copy: the hash of the line before replaces its own.
+   * Returns the text of the line from `start` to `end` without its hash; undefined if this hash is not right. The line has no
+   * line break. Changes its bytes.
    */
-  next(line: Buffer): string | undefined {
-    if (line.length < REST_AT) return undefined;
-    const opening = line.toString('latin1', 0, REST_AT);
-    const start = REST_AT - '{'.length;
-    const from = start - this.#chain.length;
-    line.write(`${this.#chain}{`, from, 'latin1');
-    this.#chain = chainOf(line.subarray(from));
-    const isRight = opening === `${CHAIN_OPENING}${this.#chain}",`;
-    return isRight ? line.toString('utf8', start) : undefined;
+  next(bytes: Buffer, start: number, end: number): string | undefined {
+    if (end - start < REST_AT) return undefined;
+    const opening = bytes.toString('latin1', start, start + REST_AT);
+    const isRight = opening === `${CHAIN_OPENING}${this.#chain.next(bytes, start, end)}",`;
+    return isRight ? bytes.toString('utf8', start + REST_AT - '{'.length, end) : undefined;
   }
 }
+
+const LINE_FEED = 10;
+const UTF8_BYTES_MAX = 3;
 
 /** Chains the lines of a body, and computes its hash. */
 export class AuditBody {
   events = 0;
   readonly #hash = createHash('sha256');
-  #chain = '';
+  readonly #chain = new Chain();
+  /** One for all lines, because each further one of this size makes V8 collect garbage. */
+  #bytes = Buffer.alloc(0);
 
-  /** Returns the bytes of the lines with their chains, each with a line break. */
+  /** Returns the bytes of the lines with their hashes, each with a line break. They are valid until the next call. */
   add(lines: readonly string[]): Buffer {
-    let text = '';
+    const bytes = this.#bytesFor(lines);
+    let start = 0;
     for (const line of lines) {
-      this.#chain = chainOf(this.#chain + line);
-      text += `${CHAIN_OPENING}${this.#chain}",${line.slice(1)}\n`;
+      const at = start + REST_AT - '{'.length;
+      const end = at + bytes.write(line, at);
+      bytes.write(`${CHAIN_OPENING}${this.#chain.next(bytes, start, end)}",`, start, 'latin1');
+      bytes[end] = LINE_FEED;
+      start = end + 1;
     }
     this.events += lines.length;
-    const bytes = Buffer.from(text);
-    this.#hash.update(bytes);
-    return bytes;
+    const body = bytes.subarray(0, start);
+    this.#hash.update(body);
+    return body;
+  }
+
+  #bytesFor(lines: readonly string[]): Buffer {
+    let size = 0;
+    for (const { length } of lines) size += REST_AT + UTF8_BYTES_MAX * length;
+    if (size > this.#bytes.length) this.#bytes = Buffer.allocUnsafe(size);
+    return this.#bytes;
   }
 
   /** Returns the head line with its line break. Call it once, after the last line. */

@@ -51,33 +51,38 @@ const parseHead = (line: string): AuditFileHead => {
   return head as AuditFileHead;
 };
 
-/** Whole lines of a file. Each of them begins at `offset` and has its line break. */
-type Chunk = { bytes: Buffer; lines: { bytes: Buffer; number: number; offset: number }[] };
+/** A line from `start` to its line break at `end`; `offset` is its place in the file. */
+type Line = { start: number; end: number; number: number; offset: number };
+
+/** Whole lines of a file, with their line breaks. The bytes are valid until the next chunk is read. */
+type Chunk = { bytes: Buffer; lines: Line[] };
 
 /** Reads lines in one pass. Throws AuditFileDamaged if the last one has no line break. */
 async function* chunksOf(path: string): AsyncGenerator<Chunk> {
   const file = await open(path);
   try {
-    let [number, offset, rest] = [0, 0, Buffer.alloc(0)];
+    let bytes = Buffer.allocUnsafe(CHUNK_BYTES);
+    let [number, offset, filled] = [0, 0, 0];
     for (;;) {
-      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES);
+      if (filled === bytes.length) bytes = Buffer.concat([bytes], 2 * filled);
+      const { bytesRead } = await file.read(bytes, filled, bytes.length - filled);
       if (bytesRead === 0) break;
-      const bytes = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
-      const lines: Chunk['lines'] = [];
+      filled += bytesRead;
+      const lines: Line[] = [];
       let start = 0;
-      for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+      for (let end = bytes.indexOf(LINE_FEED); end >= 0 && end < filled; ) {
         number += 1;
-        const line = bytes.subarray(start, end + 1);
-        lines.push({ bytes: line, number, offset });
-        offset += line.length;
+        lines.push({ start, end, number, offset: offset + start });
         start = end + 1;
+        end = bytes.indexOf(LINE_FEED, start);
       }
-      rest = bytes.subarray(start);
-      if (rest.length > LINE_BYTES_MAX) throw new AuditFileDamaged(number + 1, 'it is too long');
+      if (filled - start > LINE_BYTES_MAX) throw new AuditFileDamaged(number + 1, 'it is too long');
       yield { bytes: bytes.subarray(0, start), lines };
+      bytes.copyWithin(0, start, filled);
+      offset += start;
+      filled -= start;
     }
-    if (rest.length > 0 || number === 0)
+    if (filled > 0 || number === 0)
       throw new AuditFileDamaged(number + 1, 'it is cut: it has no line break at its end');
   } finally {
     await file.close();
@@ -115,42 +120,47 @@ export const openAuditFile = async (
   const chain = new ChainReader();
   let about: AuditFileHead | undefined;
   let last = 0;
-  for await (const { bytes: chunk, lines } of chunksOf(path)) {
+  for await (const { bytes, lines } of chunksOf(path)) {
     const [head] = about ? [] : lines.splice(0, 1);
-    if (head) about = parseHead(head.bytes.toString('utf8'));
+    if (head) about = parseHead(bytes.toString('utf8', head.start, head.end));
     if (!about) continue;
     if (head) last = about.after;
-    body.update(chunk.subarray(head?.bytes.length));
-    index.end += chunk.length;
+    body.update(bytes.subarray(head ? head.end + 1 : 0));
+    index.end += bytes.length;
     const { owner } = about;
-    for (const { bytes, number, offset } of lines) {
-      const text = chain.next(bytes.subarray(0, -1));
+    for (const { start, end, number, offset } of lines) {
+      const text = chain.next(bytes, start, end);
       if (text === undefined)
         throw new AuditFileDamaged(
           number,
           'it was changed, or a line before it is missing or in another place',
         );
       const event = parseLine(text, number);
-      if (event.position <= last || !event.stream.startsWith(`${owner}-`))
+      const { position, stream, revision, type, data, meta } = event;
+      if (position <= last || !stream.startsWith(`${owner}-`))
         throw new AuditFileDamaged(number, 'its event is out of order, or of another owner');
-      last = event.position;
+      last = position;
       index.positions.push(last);
       index.offsets.push(offset);
       for (const [sealed, plain] of Object.entries(event.opened ?? {})) opened.set(sealed, plain);
-      onEvent?.(foldEventOf({ ...event, owner }), about);
+      onEvent?.({ position, stream, owner, revision, type, data, at: meta.at }, about);
     }
     onRead?.(index.positions.length, about.events);
   }
   if (!about) throw new AuditFileDamaged(1, 'the file is empty');
-  const { positions } = index;
-  if (positions.length !== about.events)
-    throw new AuditFileDamaged(
-      positions.length + 2,
-      `it is missing: the head names ${about.events} events, and the file has ${positions.length}`,
-    );
-  if (body.digest('hex') !== about.sha256)
-    throw new AuditFileDamaged(1, 'its SHA-256 is not that of the lines below');
+  requireWhole(about, index.positions.length, body.digest('hex'));
   return readerOf(path, about, { index, opened });
+};
+
+/** Throws AuditFileDamaged if the head names another number of events, or another body. */
+const requireWhole = ({ events, sha256 }: AuditFileHead, count: number, digest: string): void => {
+  if (count !== events)
+    throw new AuditFileDamaged(
+      count + 2,
+      `it is missing: the head names ${events} events, and the file has ${count}`,
+    );
+  if (digest !== sha256)
+    throw new AuditFileDamaged(1, 'its SHA-256 is not that of the lines below');
 };
 
 const readerOf = (

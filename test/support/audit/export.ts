@@ -25,7 +25,7 @@ export const exported = async (
     const answer = await app.desk('GET', path);
     if (answer.status !== 200) throw new Error(answer.text);
     page = answer.body;
-    parts.push(body.add(page.lines));
+    parts.push(Buffer.from(body.add(page.lines)));
     Object.assign(people, page.people);
     next = `&to=${page.to.position}&after=${String(page.next_after)}`;
   } while (page.next_after !== null);
