@@ -53,6 +53,15 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
   at: number;
 };
 
+/** An event with its data and its attribution as `JSON.stringify` writes them, for readers that need not parse them. */
+export type EventText = Omit<StoredEvent, 'data' | 'meta'> & { data: string; meta: string };
+
+export const eventTextOf = (event: StoredEvent): EventText => ({
+  ...event,
+  data: JSON.stringify(event.data),
+  meta: JSON.stringify(event.meta),
+});
+
 /** Returns an event for a fold, which ignores its attribution. */
 export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
 
@@ -167,6 +176,11 @@ export type EventLog = {
     owner: string,
     options: { after: Position; limit: number; upTo?: Position },
   ): Promise<StoredEvent[]>;
+  /** Reads like `readOwner`, but returns data and attribution as JSON. An embedded log does not parse them. */
+  readOwnerText(
+    owner: string,
+    options: { after: Position; limit: number; upTo?: Position },
+  ): Promise<EventText[]>;
   /** Reads the newest `limit` events up to `upTo` (inclusive), of all or one owner, in log order. */
   readBack(options: { upTo: Position; limit: number; owner?: string }): Promise<StoredEvent[]>;
   /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventLog } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { eventTextOf, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, positionsOf, printOf, several } from './log-events.ts';
 
 /** Reads of the events of one owner. */
@@ -37,6 +37,22 @@ export const ownerReads = (log: () => EventLog): void => {
       expect(await log().readOwnerFold('ab', range)).toEqual(same);
     }
     expect(await log().readOwnerFold('nobody', { after: 0, limit: 9 })).toEqual([]);
+  });
+
+  test('readOwnerText returns the events of readOwner with data and attribution as JSON', async () => {
+    for (let n = 0; n < 6; n += 1)
+      await log().append(`${['ab', 'abc'][n % 2]}-lead_${n}`, NO_STREAM, several(2));
+    const [first = 0, , third = 0] = positionsOf(
+      await log().readOwner('ab', { after: 0, limit: 9 }),
+    );
+    for (const range of [
+      { after: 0, limit: 99 },
+      { after: first, limit: 2 },
+      { after: first, limit: 99, upTo: third },
+    ])
+      expect(await log().readOwnerText('ab', range)).toEqual(
+        (await log().readOwner('ab', range)).map(eventTextOf),
+      );
   });
 
   test('readBack returns the newest events of all or of one owner before any position', async () => {

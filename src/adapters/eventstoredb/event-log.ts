@@ -1,6 +1,7 @@
 import {
   type AppendResult,
   type EventLog,
+  eventTextOf,
   LogCorrupted,
   LogUnavailable,
   type Position,
@@ -131,6 +132,8 @@ const logOn = (parts: Parts): EventStoreLog => {
         return types ? reads.scan({ types }, range) : reads.all(range);
       }),
     readOwner: (owner, range) => stored(() => reads.scan({ owner }, range)),
+    readOwnerText: async (owner, range) =>
+      (await stored(() => reads.scan({ owner }, range))).map(eventTextOf),
     readBack: ({ upTo, limit, owner }) => stored(() => reads.back(upTo, limit, owner)),
     subscribe: live.subscribe,
     readFold: (range) => folded(() => reads.all(range)),

@@ -2,6 +2,7 @@
 import {
   type AppendResult,
   type EventLog,
+  type EventText,
   type FoldEvent,
   LogUnavailable,
   NO_STREAM,
@@ -35,6 +36,8 @@ const toFold = ({ id: _id, meta: _meta, data, ...record }: MemoryRecord): FoldEv
   data: JSON.parse(data),
 });
 
+const toText = ({ at: _at, ...record }: MemoryRecord): EventText => record;
+
 const resultOf = (record: MemoryRecord | undefined): AppendResult =>
   record
     ? { outcome: 'appended', revision: record.revision, position: record.position }
@@ -56,10 +59,8 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
     if (isClosed) throw new LogUnavailable('closed', 'no', 'the log is closed');
     return records;
   };
-  const page = (after: number, limit: number): FoldEvent[] => {
-    const wanted = open().slice(after, after + limit);
-    return wanted.map(toFold);
-  };
+  const page = (after: number, limit: number): FoldEvent[] =>
+    Array.from(open().slice(after, after + limit), toFold);
   const ownRecords = (
     owner: string,
     { after, limit, upTo = records.length }: Parameters<EventLog['readOwner']>[1],
@@ -88,6 +89,7 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
     readAll: async ({ after, limit, types }) =>
       pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)).map(toAny),
     readOwner: async (owner, range) => ownRecords(owner, range).map(toAny),
+    readOwnerText: async (owner, range) => ownRecords(owner, range).map(toText),
     readBack: async ({ upTo, limit, owner }) => {
       const newestFirst = open().slice(0, Math.max(0, upTo)).toReversed();
       const isWanted = (record: MemoryRecord): boolean =>

@@ -1,9 +1,9 @@
-import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { EventText } from '#src/ports/event-log.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, isRefusal } from '../pipeline/outcome.ts';
-import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
+import { replaceErasedJson } from '../privacy/plaintext-legacy-fields.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
-import { canonicalJson } from '../shared/canonical-json.ts';
+import { canonicalJson, canonicalText } from '../shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedMoment, renderMoment } from './moments.ts';
 import { namePeople } from './people.ts';
@@ -19,19 +19,25 @@ const sealedIn = (value: unknown): string[] => {
 
 /** Returns the event in canonical JSON; `opened` has its sealed texts that could be opened. */
 const lineOf = (
-  { position, stream, revision, id, type, data, meta }: StoredEvent,
+  { position, stream, revision, id, type, data, meta }: EventText,
   opened: Readonly<Record<string, string>>,
-): string =>
-  canonicalJson({
-    position,
-    stream,
-    revision,
-    id,
-    type,
-    data,
-    meta,
-    ...(Object.keys(opened).length > 0 && { opened }),
-  });
+): string => {
+  const members = [
+    `{"data":${canonicalText(data)}`,
+    `"id":${JSON.stringify(id)}`,
+    `"meta":${canonicalText(meta)}`,
+    ...(Object.keys(opened).length > 0 ? [`"opened":${canonicalJson(opened)}`] : []),
+    `"position":${position}`,
+    `"revision":${revision}`,
+    `"stream":${JSON.stringify(stream)}`,
+    `"type":${JSON.stringify(type)}}`,
+  ];
+  return members.join(',');
+};
+
+/** Finds the actor, whose id has no escape, in an attribution. */
+const ACTOR = /"actor":"([^"\\]*)"/;
+const actorIn = (meta: string): string => ACTOR.exec(meta)?.[1] ?? '';
 
 export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call) => {
   const { owner_id: owner, after, limit, reason } = input;
@@ -45,7 +51,7 @@ export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call)
   // The position of the owner's last event, so that a range has the same bytes whatever others wrote.
   const upTo = Math.max(from.position, last?.position ?? 0);
   const range = { after: Math.max(from.position, after ?? 0), upTo, limit };
-  const events = await deps.log.readOwner(owner, range);
+  const events = await deps.log.readOwnerText(owner, range);
   const next = events.length < limit ? null : (events.at(-1)?.position ?? null);
   return done({
     log: deps.log.id,
@@ -56,19 +62,19 @@ export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call)
     classifier_version: deps.classifierVersion,
     people: await namePeople(
       deps,
-      events.map(({ meta }) => meta.actor),
+      events.map(({ meta }) => actorIn(meta)),
     ),
   });
 };
 
 const linesOf = async (
   deps: Pick<DeskDeps, 'vault'>,
-  events: readonly StoredEvent[],
+  events: readonly EventText[],
   vault: Parameters<typeof openTexts>[0] | undefined,
 ): Promise<string[]> => {
-  const shown = await replaceErasedTexts(deps.vault, events);
+  const shown = await replaceErasedJson(deps.vault, events);
   if (!vault) return shown.map((event) => lineOf(event, {}));
-  const sealed = shown.map(({ data }) => sealedIn(data));
+  const sealed = shown.map(({ data }) => sealedIn(JSON.parse(data)));
   const plain = await openTexts(vault, sealed.flat());
   return shown.map((event, index) => {
     const pairs = (sealed[index] ?? []).flatMap((text): [string, string][] => {

@@ -3,7 +3,7 @@
  * the log, so they are replaced when events of an erased subject are read.
  */
 import { isWrittenReason } from '#src/domain/lead-texts.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { EventText, StoredEvent } from '#src/ports/event-log.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 import { recordOfStream } from '../records/streams.ts';
 import { ERASED } from './sealed-texts.ts';
@@ -54,4 +54,21 @@ export const replaceErasedTexts = async <Event extends Stored>(
       ? { ...event, data: withoutTexts(event.data as LegacyTexts) }
       : event,
   );
+};
+
+/** Matches the names of members that can have such a text, in JSON. */
+const NAMES = /"(?:reason|note|note_to_buyer)":/;
+
+/** Replaces the plain texts in events of erased subjects, and parses only events that can have some. */
+export const replaceErasedJson = async (
+  vault: Pick<KeyVault, 'knows'>,
+  events: readonly EventText[],
+): Promise<readonly EventText[]> => {
+  const parsed = events
+    .filter(({ data }) => NAMES.test(data))
+    .map((event) => ({ ...event, data: JSON.parse(event.data) as object }));
+  if (parsed.length === 0) return events;
+  const shown = await replaceErasedTexts(vault, parsed);
+  const texts = new Map(shown.map(({ position, data }) => [position, JSON.stringify(data)]));
+  return events.map((event) => ({ ...event, data: texts.get(event.position) ?? event.data }));
 };

@@ -41,6 +41,7 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
     readBack: async () => [],
     readFold: async () => [],
     readOwnerFold: async () => [],
+    readOwnerText: async () => [],
     async *subscribe() {
       yield { kind: 'caughtUp', position };
     },

@@ -27,6 +27,10 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
       (await log.readAll({ ...options, after: later(options.after) })).map(bare),
     readOwner: async (owner, options) =>
       (await log.readOwner(inner(owner), { ...options, after: later(options.after) })).map(bare),
+    readOwnerText: async (owner, options) =>
+      (await log.readOwnerText(inner(owner), { ...options, after: later(options.after) })).map(
+        bare,
+      ),
     readBack: async ({ owner, ...options }) => {
       const events = await log.readBack({
         ...options,

@@ -1,5 +1,6 @@
 /** The file of an audit: the same bytes for the same range, and a refusal that names the line of any damage. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { AuditFileDamaged, openAuditFile } from '#src/adapters/audit-file.ts';
@@ -51,6 +52,15 @@ describe('An exported file', () => {
       scopes: ['links:write'],
     });
     expect(readFileSync(await exported(app, OWNER, { limit: 1_000 }), 'utf8')).toBe(text);
+  });
+
+  it('has each event of the log in the canonical JSON of the package', async () => {
+    const { log } = app.service.deps;
+    const { position: upTo } = await log.head();
+    const events = await log.readOwner(OWNER, { after: 0, limit: 1_000, upTo });
+    const wanted = events.map(({ owner: _owner, ...event }) => canonicalize(event));
+    expect(withoutHashes()).toEqual(wanted.slice(0, withoutHashes().length));
+    expect(withoutHashes().length).toBeGreaterThan(40);
   });
 
   it('is refused with the line where a byte was changed', async () => {

@@ -135,6 +135,10 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       const { reader, head } = open();
       return reader.readOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
     },
+    async readOwnerText(owner, { after, limit, upTo = Infinity }) {
+      const { reader, head } = open();
+      return reader.textsOfOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
+    },
     async readOwnerFold(owner, { after, limit, upTo = Infinity }) {
       const { reader, head } = open();
       return reader.foldOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });

@@ -1,7 +1,13 @@
 /** All reads of log.db. Returns only rows that were checked, and throws LogCorrupted if one is missing. */
 import type { DatabaseSync } from 'node:sqlite';
 import { EVENTS } from '#contracts/events/index.ts';
-import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type EventText,
+  eventTextOf,
+  type FoldEvent,
+  type Position,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import {
   readAnyEvent,
   readEvent,
@@ -77,10 +83,12 @@ export class LogReader {
   readonly #reads: ReturnType<typeof prepareReads>;
   readonly #head: () => Position;
   readonly #upcasts: Upcasts;
+  readonly #hasUpcasts: boolean;
 
   /** `head` is the last acknowledged position: the file can have unacknowledged events after it. */
   constructor(db: DatabaseSync, head: () => Position, upcasts: Upcasts = UPCASTS) {
-    this.#reads = prepareReads(db, Object.keys(upcasts).length > 0);
+    this.#hasUpcasts = Object.keys(upcasts).length > 0;
+    this.#reads = prepareReads(db, this.#hasUpcasts);
     this.#head = head;
     this.#upcasts = upcasts;
   }
@@ -121,6 +129,16 @@ export class LogReader {
     const events = this.#decode(rows);
     requireOwner(rows, owner, range.after);
     return events;
+  }
+
+  textsOfOwner(owner: string, range: OwnerRange): EventText[] {
+    if (this.#hasUpcasts) return this.readOwner(owner, range).map(eventTextOf);
+    const rows = this.#reads.byOwner(...ownerValues(owner, range));
+    for (const row of rows) requireFullRow(row);
+    requireOwner(rows, owner, range.after);
+    return rows.map(([position, stream, revision, type, , data, , , id, meta]) => {
+      return { position, stream, owner, revision, id, type, data, meta };
+    });
   }
 
   foldOwner(owner: string, range: OwnerRange): FoldEvent[] {
