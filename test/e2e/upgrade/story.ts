@@ -1,6 +1,7 @@
 /** What the upgrade fixtures contain: some weeks of work of two promoters, in a few requests. */
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';
+import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -38,6 +39,7 @@ export const playStory = async (recorder: Recorder, settled: () => Promise<void>
   await proposeOutreach(recorder);
   await sendTasks(recorder);
   await eraseSubject(recorder);
+  await askForPrivacy(recorder, settled);
   await settled();
   const writes = await recorder.retried();
   await settled();

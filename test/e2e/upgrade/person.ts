@@ -1,0 +1,24 @@
+import type { Recorder } from './recorder.ts';
+
+const PIA = 'pia@person.example';
+const FAY = 'fay@person.example';
+const PROOF = { proof: 'Ticket 4711' };
+
+/** One person refuses contact, and an agent submits it again; another one is erased. */
+export const askForPrivacy = async (recorder: Recorder, settled: () => Promise<void>) => {
+  const submit = (title: string, external_id: string, email: string) =>
+    recorder.agent(title, '/leads', {
+      external_id,
+      company: { name: 'Person & Sons', country: 'GB' },
+      contact: { name: 'A person', email },
+      consent: { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' },
+    });
+  await submit('lead-of-pia', 'crm-pia', PIA);
+  await submit('lead-of-fay', 'crm-fay', FAY);
+  // The records of an address are found in the read models.
+  await settled();
+  await recorder.desk('privacy-find', '/privacy/find', { mailbox: PIA, ...PROOF });
+  await recorder.desk('privacy-withdraw', '/privacy/withdraw', { mailbox: PIA, ...PROOF });
+  await recorder.desk('privacy-erase', '/privacy/erase', { mailbox: FAY, ...PROOF });
+  await submit('lead-of-pia-again', 'crm-pia-again', PIA);
+};
