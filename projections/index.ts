@@ -10,6 +10,7 @@ import { openMail } from './open-mail.ts';
 import { openOutbound } from './open-outbound.ts';
 import { leads } from './leads.ts';
 import { openLeads } from './open-leads.ts';
+import { leadHints } from './staff/lead-hints.ts';
 import { handoffs, links, outboundRequests } from './owner-records.ts';
 import { owners } from './owners.ts';
 import { performance } from './performance.ts';
@@ -31,6 +32,7 @@ export const PROJECTIONS: readonly Projection[] = [
   openOutbound,
   openMail,
   openLeads,
+  leadHints,
   rfqs,
   tasks,
   pushConfigs,

@@ -117,17 +117,29 @@ export const readLead = deskQuery({
   readsPersonalData: true,
   path: '/leads/{lead_id}',
   summary: 'Read a lead with its contact',
-  guidance: 'Staff only. The lead as the log has it now, also at its end. Each read is audited.',
+  guidance:
+    'Staff only. The lead as the log has it now, also at its end. alike are hints: leads with the same telephone or ' +
+    'company domain, which need not be of one person. Each read is audited.',
   fields: { ...LEAD, owner_id: ownerSpace.optional().describe('Owner of the lead, if known') },
   output: leadRecord.extend({
     proposed: proposedMove
       .extend({ reason: z.string().optional(), ...proposedBy })
       .optional()
       .describe('The move that waits for the approval of another person'),
+    alike: z
+      .array(
+        z.object({
+          lead_id: id('led'),
+          owner_id: z.string(),
+          state: z.enum(LEAD_STATES),
+          same: z.array(z.enum(['phone', 'domain'])),
+        }),
+      )
+      .describe('At most 20, newest first. Leads that earlier versions stored are missing'),
   }),
   example: {
     name: 'by its id',
     input: { lead_id: leadExample.id },
-    output: leadExample,
+    output: { ...leadExample, alike: [] },
   },
 });

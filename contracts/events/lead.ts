@@ -15,6 +15,8 @@ const content = {
   contact: sealed.optional(),
   /** Of the contact. Absent in older events. */
   mailbox_keys: mailboxKeys.optional(),
+  /** Of the telephone and of the domains that tell the company. Absent in older events. */
+  hint_keys: z.object({ phone: z.string().optional(), domains: z.array(z.string()) }).optional(),
   consent: z
     .object({
       basis: z.enum(['consent', 'legitimate_interest', 'contract']),

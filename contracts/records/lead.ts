@@ -104,6 +104,10 @@ export const leadRecord = z
           '[unreadable] if its key is lost',
       ),
     claim_expires_at: time,
+    claim_released: z
+      .literal(true)
+      .optional()
+      .describe('In the answer to an amendment that removed the contact: others can submit it now'),
     outcome_value: money.optional().describe('Set by staff only'),
     metadata: shownMetadata.optional(),
     ...versioned,

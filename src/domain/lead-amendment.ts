@@ -7,7 +7,10 @@ type Amended = EventData<'LeadAmended'>;
 /** Where a lead came from, with the dimensions to attribute it to. */
 export type LeadSource = Pick<Submitted, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
 /** The content of a lead; an amendment replaces all of it. */
-export type LeadContent = Omit<Amended, 'lead_id' | 'left_out' | 'mailbox_keys' | keyof LeadSource>;
+export type LeadContent = Omit<Amended, 'lead_id' | 'left_out' | keyof LeadKeys | keyof LeadSource>;
+
+/** Keyed hashes by which a lead is found. */
+export type LeadKeys = Pick<Amended, 'mailbox_keys' | 'hint_keys'>;
 
 type OptionalMember = Exclude<keyof LeadContent, 'company'>;
 // A record, because the compiler then reports a member that is missing here.

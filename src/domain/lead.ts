@@ -13,6 +13,7 @@ import {
   isSourceFixed,
   isUnchanged,
   type LeadContent,
+  type LeadKeys,
   type LeadSource,
   OPTIONAL_MEMBERS,
 } from './lead-amendment.ts';
@@ -30,10 +31,7 @@ type Event = EventOf<LeadEventType>;
 
 export type LeadCommand =
   | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }
-  | ({ type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource } & Pick<
-      EventData<'LeadAmended'>,
-      'mailbox_keys'
-    >)
+  | ({ type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource } & LeadKeys)
   | { type: 'WithdrawLead'; at: number; sealedReason?: string }
   | LeadMoveCommand
   /** `at`: when the buyer sent the RFQ. */
@@ -123,7 +121,7 @@ const submit = (
 
 const amend = (
   state: LeadState,
-  { at, content, from, mailbox_keys }: Of<'AmendLead'>,
+  { type: _amend, at, content, from, ...keys }: Of<'AmendLead'>,
 ): LeadDecision => {
   const now = stateAt(state, at);
   if (state.erased || !AMENDABLE.includes(now))
@@ -137,7 +135,7 @@ const amend = (
   const data = amendmentOf(state, content, from);
   return isUnchanged(state, data)
     ? accept()
-    : accept({ type: 'LeadAmended', data: { ...data, ...(mailbox_keys && { mailbox_keys }) } });
+    : accept({ type: 'LeadAmended', data: { ...data, ...keys } });
 };
 
 const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): LeadDecision => {

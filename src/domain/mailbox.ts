@@ -26,6 +26,40 @@ const PROVIDERS: ReadonlyMap<string, Folding> = new Map([
   ['protonmail.com', TAGS],
 ]);
 
+/** Further domains at which people of any company have an address or a page. */
+const SHARED_DOMAINS: ReadonlySet<string> = new Set([
+  ...PROVIDERS.keys(),
+  '163.com',
+  'aol.com',
+  'btinternet.com',
+  'etsy.com',
+  'facebook.com',
+  'free.fr',
+  'gmx.de',
+  'gmx.net',
+  'instagram.com',
+  'libero.it',
+  'linkedin.com',
+  'mail.ru',
+  'orange.fr',
+  'qq.com',
+  't-online.de',
+  'web.de',
+  'yahoo.co.uk',
+  'yahoo.com',
+  'yandex.ru',
+]);
+
+/** The domains of an address and of a web address that tell the company: none that people of any company share. */
+export const companyDomains = (
+  email: string | undefined,
+  website: string | undefined,
+): readonly string[] => {
+  const mail = email === undefined ? '' : addressKey(email).slice(email.lastIndexOf('@') + 1);
+  const web = website === undefined ? '' : new URL(website).hostname.replace(/^www\./, '');
+  return [...new Set([mail, web])].filter((one) => one !== '' && !SHARED_DOMAINS.has(one));
+};
+
 /** The address as it is compared where no provider folds it. */
 export const addressKey = (email: string): string => email.toLowerCase();
 

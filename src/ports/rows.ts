@@ -124,6 +124,18 @@ export const WITH_NEXT_STEP = 'next-step';
 /** A record that is not at its end: its owner, and its state as src/domain folds it. */
 export type OpenRow<State = object> = PlannedRow & { owner: string; state: State };
 
+/** The only scope of the leads of all owners. */
+export const ALL_LEADS = 'all';
+
+/** Keyed hashes of the telephone of a lead, and of the domains that tell its company. */
+export type LeadHintRow = {
+  owner: string;
+  lead_id: string;
+  phone?: string | undefined;
+  domains: string[];
+  sort: number;
+};
+
 /** The list of the leads that staff can move, and of those whose correction waits for approval. */
 export const OPEN_LEADS = 'open';
 

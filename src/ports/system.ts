@@ -45,6 +45,7 @@ export type Secrets = {
       | 'root-token'
       | 'cursor'
       | 'handoff-token'
+      | 'lead-hint'
       | 'visitor'
       | 'claim'
       | 'privacy'

@@ -9,6 +9,7 @@ import { maskingDeps } from '../privacy/suppression.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
+import { readAlike } from './lead-hints.ts';
 import { renderProposal, showLead } from './render-lead.ts';
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
@@ -21,7 +22,10 @@ export const readLead: DeskHandler<'readLead'> = async (deps, { lead_id, owner_i
   const stored = await deps.log.readStream(streamOf(owner, 'lead', lead_id));
   const state = foldOf(lead, stored);
   if (!state) return NO_LEAD;
-  const shown = await showLead(maskingDeps(deps), state, { ownerId: owner, at: call.at });
+  const shown = {
+    ...(await showLead(maskingDeps(deps), state, { ownerId: owner, at: call.at })),
+    alike: await readAlike(deps, call, lead_id),
+  };
   const { proposed } = state;
   if (!proposed) return done(shown);
   const { sealed_reason: reason } = proposed;

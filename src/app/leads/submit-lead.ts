@@ -25,6 +25,7 @@ import { present } from '../shared/present.ts';
 import { DAY_MS, epoch } from '../shared/time.ts';
 import { decideContactClaim, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 import { countKnown, refuseManyKnown } from './known-contacts.ts';
+import { deriveHintKeys } from './lead-hints.ts';
 import { showLead } from './render-lead.ts';
 
 type Input = InputOf<'submitLead'>;
@@ -51,13 +52,13 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
       ? releaseClaim(deps, call, state)
       : releaseReplaced(deps, call, { stream, ...written }),
   );
-  return done(
-    await showLead(maskingDeps(deps), state, { ownerId: call.ownerId, at: state.updated_at }),
-    {
-      ...traceOf(written),
-      ...(written.before !== undefined && { status: 200 }),
-    },
-  );
+  const view = { ownerId: call.ownerId, at: state.updated_at };
+  const shown = await showLead(maskingDeps(deps), state, view);
+  const isReleased = written.before?.contact !== undefined && state.contact === undefined;
+  return done(isReleased ? { ...shown, claim_released: true } : shown, {
+    ...traceOf(written),
+    ...(written.before !== undefined && { status: 200 }),
+  });
 };
 
 /** How far ahead of ours the clock of a caller can be, in milliseconds. */
@@ -165,9 +166,10 @@ const makeCommand = async (
   const content = await sealContent(deps, facts);
   if (isRefusal(content)) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
-  const keys = input.contact && {
-    mailbox_keys: deriveMailboxKeys(deps.secrets, input.contact.email),
-  };
+  const keys = present({
+    mailbox_keys: input.contact && deriveMailboxKeys(deps.secrets, input.contact.email),
+    hint_keys: deriveHintKeys(deps.secrets, call.ownerId, input),
+  });
   const amendment: LeadCommand = {
     type: 'AmendLead',
     at: call.at,

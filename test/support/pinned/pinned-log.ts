@@ -273,6 +273,18 @@ const MAILBOXES = [
     { agent_id: 'agt_1', lead_id: 'led_1', address: '1.a' },
   ]),
   story('anna-lead_19', claim(19, { mailbox_keys: { ...KEYS, address: '1.b' } })),
+  story('anna-lead_20', claim(20, { hint_keys: { phone: 'p1', domains: ['d1', 'd2'] } }), [
+    'LeadAmended',
+    {
+      lead_id: 'led_20',
+      company: { name: 'Harbour Cafés', country: 'NL' },
+      hint_keys: { domains: ['d1'] },
+    },
+  ]),
+  story('bert-lead_21', claim(21, { hint_keys: { phone: 'p1', domains: [] } }), [
+    'SubjectErased',
+    { subject: 'led_21', reason: 'Asked' },
+  ]),
 ];
 
 /** A clock that steps back, also over midnight. */
