@@ -1,7 +1,7 @@
 import { LEAD_EVENTS } from '#contracts/events/index.ts';
 import { isFinal } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
-import { listBy, OPEN_LEADS, OPEN_RECORDS } from '#src/ports/rows.ts';
+import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { leadOfEvent } from './leads.ts';
 import { withPlan } from './staff/with-plan.ts';
 import { openRecords } from './open-records.ts';
@@ -23,7 +23,13 @@ export const openLeads = withPlan(
     lists: ({ owner, state: { state, agent_id, proposed } }) =>
       isFinal(state) && !proposed
         ? []
-        : [OPEN_LEADS, listBy({ owner }), listBy({ state }), listBy({ agent: agent_id })],
+        : [
+            OPEN_LEADS,
+            listBy({ owner }),
+            listBy({ state }),
+            listBy({ agent: agent_id }),
+            ...(proposed ? [NEEDS_APPROVAL] : []),
+          ],
   }),
   { scope: OPEN_RECORDS, prefix: 'led_' },
 );

@@ -7,7 +7,7 @@ import {
   type RfqProgress,
 } from '#src/domain/outcomes/rfq-state.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import { ALL_RFQS, listBy, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
+import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 import { withPlan } from './staff/with-plan.ts';
 import { recordIdOf, typedEvent } from './typed-event.ts';
@@ -67,6 +67,7 @@ const sentRfqs: Projection<RfqRow<RfqProgress>> = {
     const state = won_by ? 'won' : rfq.state;
     const names = [listBy({ owner }), listBy({ agent: agent_id }), listBy({ state })];
     if (!isRfqOutcome(state)) names.push(OPEN_RFQS);
+    if (rfq.proposed) names.push(NEEDS_APPROVAL);
     return names.map((name) => [name, sort]);
   },
 };

@@ -7,7 +7,7 @@ import { agentRecord } from '../records/access.ts';
 import { lastRequest } from '../records/connection.ts';
 import { leadRecord } from '../records/lead.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
-import { needsApproval } from './proposals.ts';
+import { needsApproval, needsApprovalOnly } from './proposals.ts';
 
 /** What staff plan for a record, as readPlan shows it; only staff and auditors see it. */
 const planned = {
@@ -93,6 +93,7 @@ export const listOpenLeads = inboxList({
       .enum([...OPEN_LEAD_STATES, 'lapsed'])
       .optional()
       .describe('Leads in this state only'),
+    needs_approval: needsApprovalOnly,
   },
   example: openLead.parse(leadExample),
 });
@@ -122,6 +123,7 @@ export const listRfqs = inboxList({
       .enum(['open', ...RFQ_STATES])
       .optional()
       .describe('RFQs in this state only; open: all without an outcome'),
+    needs_approval: needsApprovalOnly,
     currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
     min_amount: money.shape.amount
       .optional()

@@ -19,6 +19,13 @@ export const needsApproval = z
   .optional()
   .describe('A move waits for the approval of another person');
 
+export const needsApprovalOnly = z
+  .boolean()
+  .optional()
+  .describe(
+    'Only those with a move that waits for the approval of another person; false: only the others',
+  );
+
 export const APPROVER_RULE =
   'The person who proposed the move cannot approve it, nor can anybody whose token that person issued, or who ' +
   'issued theirs.';

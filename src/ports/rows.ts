@@ -118,6 +118,9 @@ export type PlannedRow = { sort: number; plan?: { assigned_to?: string; due_at?:
 export const listOfPerson = (personId: string): string =>
   listBy({ assigned: encodeURIComponent(personId) });
 
+/** The list of the records with a move that waits for the approval of another person. */
+export const NEEDS_APPROVAL = 'needs-approval';
+
 /** The list of the records with a next step. */
 export const WITH_NEXT_STEP = 'next-step';
 

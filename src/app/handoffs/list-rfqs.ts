@@ -1,5 +1,5 @@
 import { isRfqOutcome, rfqStateAt, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
-import { ALL_RFQS, listBy, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
+import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { renderSummary } from '../plans/read-plan.ts';
@@ -25,10 +25,13 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
     name: 'rfqs',
     scope: ALL_RFQS,
     input,
+    ...(input.needs_approval && { ranges: [{ list: NEEDS_APPROVAL }] }),
     ...(state !== undefined && { ranges: [{ list: listOf(state) }] }),
     agentOf: ({ agent_id }) => agent_id,
     beganAt: ({ submitted_at }) => submitted_at,
     isMatch: (row) =>
+      (input.needs_approval === undefined ||
+        input.needs_approval === (row.rfq.proposed !== undefined)) &&
       (state === undefined ||
         (state === 'open' ? !isRfqOutcome(stateOf(row)) : stateOf(row) === state)) &&
       (currency === undefined ||

@@ -1,7 +1,7 @@
 import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
-import { listBy, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
+import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { renderSummary } from '../plans/read-plan.ts';
@@ -22,11 +22,18 @@ export const listOpenLeads: DeskHandler<'listOpenLeads'> = async (deps, input, c
     name: 'open-leads',
     scope: OPEN_RECORDS,
     input,
-    ranges: listsOf(input.state).map((list) => ({ list })),
+    ranges: input.needs_approval
+      ? [{ list: NEEDS_APPROVAL }]
+      : listsOf(input.state).map((list) => ({ list })),
     agentOf: ({ state }) => state.agent_id,
     beganAt: ({ state }) => state.created_at,
-    isMatch: ({ state }) =>
-      states.includes(stateAt(state, call.at)) || (input.state === undefined && !!state.proposed),
+    isMatch: ({ state }) => {
+      const isProposed = state.proposed !== undefined;
+      return (
+        (input.needs_approval === undefined || input.needs_approval === isProposed) &&
+        (states.includes(stateAt(state, call.at)) || (input.state === undefined && isProposed))
+      );
+    },
   });
   const data = rows.map(({ owner, state, plan }) => ({
     ...renderOpenLead(state, { ownerId: owner, at: call.at }),

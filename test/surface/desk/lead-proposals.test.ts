@@ -48,7 +48,7 @@ const shownToAgent = async (external_id: string): Promise<unknown> => {
   return ((await app.send({ method: 'GET', url, key })).body as { data: unknown[] }).data;
 };
 const waiting = async (): Promise<unknown[]> =>
-  ((await app.desk('GET', '/leads')).body as { data: unknown[] }).data;
+  ((await app.desk('GET', '/leads?needs_approval=true')).body as { data: unknown[] }).data;
 const read = async (id: string) => (await app.desk('GET', `/leads/${id}`)).body;
 
 describe('A lead that is won above APPROVAL_ABOVE', () => {
@@ -62,6 +62,8 @@ describe('A lead that is won above APPROVAL_ABOVE', () => {
     });
     expect(await shownToAgent(EXTERNAL_ID)).toEqual(before);
     expect(await waiting()).toMatchObject([{ id, needs_approval: true }]);
+    const { body: others } = await app.desk('GET', '/leads?needs_approval=false');
+    expect(others).toMatchObject({ data: [] });
     expect(await read(id)).toMatchObject({
       state: 'qualified',
       proposed: { number: 1, is_correction: false, by_name: 'Ann', reason: 'Large order' },

@@ -332,7 +332,7 @@ describe('A move above APPROVAL_ABOVE', () => {
       status: 200,
       body: { state: 'confirmed', proposed: { number: 1, to: 'quoted', values: GBP(1_001) } },
     });
-    expect(await listed('state=confirmed&limit=1')).toMatchObject([
+    expect(await listed('needs_approval=true')).toMatchObject([
       { handoff_id: id, needs_approval: true },
     ]);
     expect(await read(id)).toMatchObject({
