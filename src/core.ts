@@ -30,6 +30,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
+import { foldDigestsOf } from './wiring/row-check/fold-digests.ts';
 import { createListener, type Listener } from './wiring/listener.ts';
 import { appendLogger } from './wiring/log-lines.ts';
 import { commandLogger, serviceLogger } from './wiring/logger.ts';
@@ -136,6 +137,7 @@ const open = async (
   });
   const counts = await openSharedCount(config, role, { log, logger, parts });
   const listener = createListener(config);
+  const foldDigests = foldDigestsOf(config, signal);
   const deps: AppDeps = {
     log: isRemoteLog(config) ? withOwnerIndex(log, { readModels, following }) : log,
     secrets,
@@ -157,7 +159,7 @@ const open = async (
     ...(metrics && { metrics }),
     ...(counts && { counts }),
     ...auditsOf(vault, readModels),
-    projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
+    projections: projectionDesk({ ...builds, log, engine, stackOf, logger, foldDigests }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.

@@ -1,15 +1,8 @@
 /** Compares all live rows with a fold of the log byte for byte, and names the first that differs. */
-import { hash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import {
-  PARTITIONS,
-  type ProjectionStore,
-  type RowJson,
-  type Space,
-} from '#src/ports/read-model.ts';
-import { fill, withSharedTurns } from '../engine/fill.ts';
-import { type FoldTarget, openTarget } from '../engine/target.ts';
+import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
+import { fill } from '../engine/fill.ts';
+import { openTarget } from '../engine/target.ts';
 import { PROJECTIONS } from '../index.ts';
 import type { Projection } from '../projection.ts';
 import {
@@ -19,29 +12,18 @@ import {
   type RowCheckOptions,
   type RowDifference,
 } from './difference.ts';
+import { digestFold, type FoldDigests, digestRows } from './fold-digests.ts';
 
 /** Folded rows in memory at a time: a few hundred MB. */
 const ROWS_MAX = 500_000;
-/** Small, so that a request waits for few events: larger batches are no faster. */
-const BATCH_EVENTS = 50;
-const ROWS_IN_TURN = 100;
+/** Live rows of a partition, with the checkpoint that they were read with. */
+type Digested = { projection: Projection; space: Space; until: Position[]; digests: bigint[] };
 
-/** A digest of rows in any order: the sum of their hashes. */
-const digestOf = async (rows: readonly RowJson[]): Promise<bigint> => {
-  let digest = 0n;
-  for (const [index, { scope, key, json }] of rows.entries()) {
-    if (index % ROWS_IN_TURN === 0) await turn();
-    digest += BigInt(`0x${hash('sha256', `${scope}\0${key}\0${json}`)}`);
-  }
-  return digest;
+type AllRowsOptions = RowCheckOptions & {
+  log: EventLog;
+  /** Folds in this process by default. */
+  foldDigests?: FoldDigests | undefined;
 };
-
-/** A projection without what only readers of lists need, which is not compared. */
-const withoutLists = ({ lists: _lists, sort: _sort, ...projection }: Projection): Projection =>
-  projection;
-
-/** Live rows of a read model, and the checkpoints that they were read with. */
-type Digested = { target: FoldTarget & { until: Position[] }; digests: Map<number, bigint> };
 
 /**
  * Compares all rows: reads a digest of the live rows of each partition with its checkpoint, folds the log up to these
@@ -49,7 +31,7 @@ type Digested = { target: FoldTarget & { until: Position[] }; digests: Map<numbe
  * models, and again for each `rowsMax` rows.
  */
 export const checkAllRows = async (
-  options: RowCheckOptions & { log: EventLog },
+  options: AllRowsOptions,
   fresh: () => ProjectionStore,
 ): Promise<RowCheck> => {
   const { storeOf, sample, rowsMax = ROWS_MAX } = options;
@@ -73,49 +55,41 @@ export const checkAllRows = async (
 
 /** Compares some partitions of all read models, and adds what it finds to the check. */
 const checkPartitions = async (
-  { log, storeOf, onProgress }: RowCheckOptions & { log: EventLog },
+  options: AllRowsOptions,
   {
     fresh,
     check,
     partitions,
   }: { fresh: () => ProjectionStore; check: RowCheck; partitions: readonly number[] },
 ): Promise<void> => {
-  const again = fresh();
+  const { log, storeOf, onProgress, foldDigests = digestFold(log, fresh) } = options;
   const digested: Digested[] = [];
   for (const projection of PROJECTIONS) {
     const { live: space } = await storeOf(projection.name).spaces(projection.name);
     if (space === null) continue;
-    const digests = new Map<number, bigint>();
+    const digests: bigint[] = [];
     const until = new Array<Position>(PARTITIONS).fill(0);
     for (const partition of partitions) {
       const { checkpoint, rows } = await storeOf(projection.name).partitionRows(space, partition);
-      digests.set(partition, await digestOf(rows));
+      digests.push(await digestRows(rows));
       until[partition] = checkpoint;
       check.rows += rows.length;
     }
-    digested.push({
-      target: {
-        ...(await openTarget(again, { projection: withoutLists(projection), space })),
-        until,
-      },
-      digests,
-    });
+    digested.push({ projection, space, until, digests });
   }
-  const targets = digested.map(({ target }) => target);
-  const upTo = Math.max(0, ...targets.flatMap(({ until }) => until));
-  const onFilled = (position: Position): void => onProgress(position, check.rows);
-  const filling = { log, store: again, targets, upTo, onProgress: onFilled };
-  await fill(withSharedTurns({ ...filling, batchEvents: BATCH_EVENTS }));
-  check.position = Math.max(check.position, upTo);
-  for (const { target, digests } of digested)
-    for (const [partition, digest] of digests) {
-      const { projection, space } = target;
-      if ((await digestOf((await again.partitionRows(space, partition)).rows)) === digest) continue;
+  const spaces = digested.map(({ projection: { name: readModel }, space, until }) => {
+    return { readModel, space, until };
+  });
+  const folded = await foldDigests({ spaces, partitions }, (position) =>
+    onProgress(position, check.rows),
+  );
+  check.position = Math.max(check.position, ...spaces.flatMap(({ until }) => until));
+  for (const { projection, space, digests } of digested)
+    for (const [index, partition] of partitions.entries()) {
+      if (folded.get(space)?.[index] === digests[index]) continue;
       const store = storeOf(projection.name);
-      check.difference = await comparePartition({ log, store, fresh }, projection, {
-        space,
-        partition,
-      });
+      const place = { space, partition };
+      check.difference = await comparePartition({ log, store, fresh }, projection, place);
       check.position = check.difference.position;
       return;
     }

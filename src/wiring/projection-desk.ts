@@ -8,6 +8,7 @@ import {
 } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { checkAllRows } from '#projections/row-check/all-rows.ts';
+import type { FoldDigests } from '#projections/row-check/fold-digests.ts';
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
@@ -29,6 +30,8 @@ export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
     log: EventLog;
     engine: Pick<Engine, 'status' | 'recheck'>;
     logger: Logger;
+    /** How a check folds the log; in this process by default. */
+    foldDigests?: FoldDigests | undefined;
   };
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
@@ -110,7 +113,7 @@ const compareWithLog = async (
 
 /** Compares live rows with a fold of the log, of one owner or of all. */
 const checkNow = async (
-  { log, stackOf }: ProjectionDeskDeps,
+  { log, stackOf, foldDigests }: ProjectionDeskDeps,
   { owner, sample }: CheckedRows,
   state: CheckState,
 ): Promise<void> => {
@@ -124,7 +127,7 @@ const checkNow = async (
   };
   const result =
     owner === undefined
-      ? await checkAllRows(options, memoryStore)
+      ? await checkAllRows({ ...options, foldDigests }, memoryStore)
       : await checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
   Object.assign(state, result);
 };

@@ -1,4 +1,5 @@
 /** A comparison of live rows with the log names the row that differs, and holds while the service writes. */
+import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
@@ -7,6 +8,7 @@ import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows } from '#projections/row-check/all-rows.ts';
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
+import { foldDigestsOf } from '#src/wiring/row-check/fold-digests.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
 import { person } from '../../support/world/outreach.ts';
@@ -38,8 +40,10 @@ const check = async (
   return body;
 };
 
-const world = async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+const IN_MEMORY = { EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' };
+
+const world = async (settings: Record<string, string> = IN_MEMORY) => {
+  app = await testApp(settings);
   const history = await randomHistory(app, OWNER, 7);
   for (let act = 0; act < 40; act += 1) await history.act();
   return history;
@@ -72,24 +76,46 @@ const eventsOf = (range: { after: number; upTo: number }) => {
 };
 
 describe('A check of live rows', () => {
-  it('finds those of an owner and of all equal, while the service writes', async () => {
-    const { act } = await world();
-    const writing = (async () => {
-      for (let n = 0; n < 40; n += 1) await act();
-    })();
-    for (let n = 0; n < 5; n += 1) {
-      expect(await check({ owner: OWNER })).not.toHaveProperty('difference');
-      const all = await check();
-      expect(all).not.toHaveProperty('difference');
-      expect(all).not.toHaveProperty('failure');
-    }
-    await writing;
-    const owned = await check({ owner: OWNER });
-    expect(owned).toMatchObject({ rows: expect.any(Number) });
-    expect(Number(owned['rows'])).toBeGreaterThan(40);
-    expect(Number((await check({ sample: 8 }))['rows'])).toBeLessThan(
-      Number((await check())['rows']),
-    );
+  it.each([
+    ['in memory', IN_MEMORY, 5],
+    ['in files', {}, 1],
+  ])(
+    '%s finds those of an owner and of all equal, while the service writes',
+    async (_where, settings, rounds) => {
+      const { act } = await world(settings);
+      const writing = (async () => {
+        for (let n = 0; n < 40; n += 1) await act();
+      })();
+      for (let n = 0; n < rounds; n += 1) {
+        expect(await check({ owner: OWNER })).not.toHaveProperty('difference');
+        const all = await check();
+        expect(all).not.toHaveProperty('difference');
+        expect(all).not.toHaveProperty('failure');
+      }
+      await writing;
+      const owned = await check({ owner: OWNER });
+      expect(owned).toMatchObject({ rows: expect.any(Number) });
+      expect(Number(owned['rows'])).toBeGreaterThan(40);
+      expect(Number((await check({ sample: 8 }))['rows'])).toBeLessThan(
+        Number((await check())['rows']),
+      );
+    },
+  );
+
+  it('in files ends when the service stops, and fails if the log cannot be read', async () => {
+    await world({});
+    const { config } = app.service;
+    const fold = (directory: string, signal: AbortSignal) =>
+      foldDigestsOf({ ...config, dataDirectory: directory }, signal)?.(
+        { spaces: [], partitions: [] },
+        () => undefined,
+      );
+    const stop = new AbortController();
+    const folding = fold(app.directory, stop.signal);
+    stop.abort();
+    await expect(folding).rejects.toThrow('the service stopped before the log was folded');
+    const none = join(app.directory, 'none');
+    await expect(fold(none, new AbortController().signal)).rejects.toThrow('holds no log');
   });
 
   it('names the first row that differs, both values, and the last event that changed it', async () => {

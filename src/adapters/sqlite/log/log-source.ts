@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventLog } from '#src/ports/event-log.ts';
+import type { Upcasts } from '#src/adapters/event-codec.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { inspectStore, openToRead } from '../open.ts';
 import { readMark, requireMark } from './log-mark.ts';
@@ -9,10 +10,13 @@ import { logHeadIn, logIdIn } from './log-open.ts';
 import { LogReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
 
-export type LogSource = Pick<EventLog, 'id' | 'readAll' | 'head' | 'close'>;
+export type LogSource = Pick<EventLog, 'id' | 'readAll' | 'readFold' | 'head' | 'close'>;
 
-/** Throws StartupError if the directory has no log, or not the marked one. */
-export const sqliteLogSource = (directory: string): LogSource => {
+/**
+ * Opens the log of a directory; without `upcasts` its events are read as they were written. Throws StartupError if the
+ * directory has no log, or not the marked one.
+ */
+export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSource => {
   const path = join(directory, 'log.db');
   if (!existsSync(path)) throw new StartupError(`${directory} holds no log`);
   if (inspectStore(path, LOG_STORE, () => true) === null)
@@ -21,8 +25,7 @@ export const sqliteLogSource = (directory: string): LogSource => {
   const id = logIdIn(db);
   // The service may append while a page is read; the page must have all events up to this position.
   let head = 0;
-  // No upcasts, because a copy must have the events as they were written.
-  const reader = new LogReader(db, () => head, {});
+  const reader = new LogReader(db, () => head, upcasts);
   try {
     // The mark is read first: a running service may append, and is then ahead of its mark.
     const mark = readMark(join(directory, 'log.mark'));
@@ -41,6 +44,10 @@ export const sqliteLogSource = (directory: string): LogSource => {
     async readAll({ after, limit, types }) {
       head = logHeadIn(db).position;
       return reader.readAll(after, limit, types);
+    },
+    async readFold({ after, limit }) {
+      head = logHeadIn(db).position;
+      return reader.page(after, limit);
     },
     close: async () => db.close(),
   };
