@@ -11,7 +11,8 @@ export const BOUNDARIES = [
   {
     id: 'submit_rfq',
     statement: 'Agents cannot submit buyer RFQs.',
-    instead: 'Create a handoff and give its review link to the buyer, who alone can send the RFQ.',
+    instead:
+      'Create a handoff and give its review link to the buyer, who sends the RFQ and confirms it by mail.',
   },
   {
     id: 'place_order',
@@ -53,13 +54,17 @@ export const boundaryOf = (name: string): BoundaryId | undefined => {
   return NAMED.find(([, pattern]) => words.some((word) => pattern.test(word)))?.[0];
 };
 
-/** Events that only a buyer can cause: the holder of a review link, or a visitor who makes a list. */
+/**
+ * Events that only a buyer can cause: the holder of a review link, of the link that confirms an RFQ, or a visitor who makes
+ * a list.
+ */
 export const BUYER_EVENTS = [
   'BuyerListCreated',
   'HandoffOpenedByBuyer',
   'HandoffListRevisedByBuyer',
   'HandoffDeclinedByBuyer',
   'RfqSubmittedByBuyer',
+  'RfqConfirmedByBuyer',
 ] as const;
 
 /** Shown with every handoff, to the agent and to the buyer. Part of stored answers: never change it. */

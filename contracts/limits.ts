@@ -25,6 +25,13 @@ export const LIMITS = {
   LISTS_PER_VISIT_MAX: 5,
   KNOWN_CONTACTS_PER_DAY_MAX: 20,
   LISTS_PER_MINUTE: 10,
+  RFQS_PER_DAY: 20,
+  CONFIRMATION_DAYS: 14,
+  CONFIRMATION_WAIT_MINUTES: 10,
+  CONFIRMATION_MAILS_PER_DAY: 3,
+  /** Of one process. */
+  CONFIRMATION_MAILS_PER_HOUR: 500,
+  MAILBOX_BLOCK_DAYS: 90,
   HANDOFF_REVISED_LINES_MAX: 10_000,
   IDEMPOTENCY_KEY_CHARS_MAX: 255,
   READS_PER_MINUTE: 6_000,
@@ -89,6 +96,8 @@ export type Rates = {
   socketsPerAddress: number;
   /** To one link. */
   visitsPerMinute: number;
+  /** Sent from one network address to one process. */
+  rfqsPerDay: number;
   /** Calls of one key that one process performs at the same time. */
   readsAtOnce: number;
   writesAtOnce: number;
@@ -105,6 +114,7 @@ export const DEFAULT_RATES: Rates = {
   callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: LIMITS.ADDRESS_SOCKETS_MAX,
   visitsPerMinute: LIMITS.ADDRESS_VISITS_PER_MINUTE,
+  rfqsPerDay: LIMITS.RFQS_PER_DAY,
   readsAtOnce: LIMITS.READS_AT_ONCE,
   writesAtOnce: LIMITS.WRITES_AT_ONCE,
   admissionWaitMs: LIMITS.ADMISSION_WAIT_MS_MAX,
@@ -121,6 +131,7 @@ export const publishedLimits = (rates: Rates): Record<string, number> => ({
   address_calls_per_second: rates.callsPerSecond,
   address_sockets_max: rates.socketsPerAddress,
   address_visits_per_minute: rates.visitsPerMinute,
+  rfqs_per_day: rates.rfqsPerDay,
   reads_at_once: rates.readsAtOnce,
   writes_at_once: rates.writesAtOnce,
   admission_wait_ms_max: rates.admissionWaitMs,

@@ -33,10 +33,11 @@ export const LEAD_MOVES = {
 export const OPEN_LEAD_STATES = Object.keys(LEAD_MOVES) as (keyof typeof LEAD_MOVES)[];
 
 /**
- * The states to which staff can move an RFQ, for each state in which it is open. A quoted RFQ is expired from
- * `valid_until` on.
+ * The states to which staff can move an RFQ, for each state in which it is open. Without staff, its buyer confirms it, and
+ * it ends when it is not confirmed in time. A quoted RFQ is expired from `valid_until` on.
  */
 export const RFQ_MOVES = {
+  unconfirmed: ['confirmed'],
   confirmed: ['in_progress', 'quoted', 'lost', 'withdrawn'],
   in_progress: ['quoted', 'lost', 'withdrawn'],
   quoted: ['in_progress', 'won', 'lost', 'withdrawn'],
@@ -50,7 +51,7 @@ export const RFQ_OUTCOMES = ['won', 'lost', 'withdrawn'] as const;
 export const RFQ_CORRECTIONS = ['in_progress', ...RFQ_OUTCOMES] as const;
 
 /** The states to which staff can move an RFQ. */
-export const RFQ_TARGETS = ['in_progress', 'quoted', ...RFQ_OUTCOMES] as const;
+export const RFQ_TARGETS = ['confirmed', 'in_progress', 'quoted', ...RFQ_OUTCOMES] as const;
 
 export const OPEN_RFQ_STATES = Object.keys(RFQ_MOVES) as (keyof typeof RFQ_MOVES)[];
 

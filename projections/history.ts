@@ -5,7 +5,7 @@ import type { Projection } from './projection.ts';
 /** Below this length, a row copies its array per event, because V8 grows an array by half of its length. */
 const FEW_VALUES = 160;
 
-// Events that belong to no owner: those of the catalog, and claims of names that all owners share.
+// Events that belong to no owner: those of the catalog, and of streams that all owners share.
 const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
   'ProductPublished',
   'ProductRevised',
@@ -14,6 +14,8 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
   'CodeClaimed',
   'LeadClaimed',
   'LeadClaimReleased',
+  'MailboxMailed',
+  'MailboxBlocked',
 ]);
 
 /** The positions and types of an owner's events, in log order; their data is only in the log. */

@@ -61,7 +61,7 @@ export const links = ownerRecords({
 
 export const handoffs = ownerRecords({
   name: 'handoffs',
-  version: 3,
+  version: 4,
   handles: HANDOFF_EVENTS,
   begins: ['HandoffCreated', 'BuyerListCreated'],
   // An erasure contains only its subject, so its stream tells the kind of the record.

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
   FACTS_PER_CHUNK,
@@ -11,7 +11,14 @@ import {
   VALUES_PER_FACT,
 } from '#src/ports/rows.ts';
 import type { EventPlace, Projection, ScopeRows } from './projection.ts';
-import { typedEvent } from './typed-event.ts';
+import {
+  changesNumbers,
+  COUNTED_TYPES,
+  type CountedType,
+  type NumberChange,
+  numbersOf,
+  METRIC,
+} from './performance/numbers.ts';
 
 /** Version of the rule for valid clicks; must rise when the rule changes. */
 export const CLASSIFIER_VERSION = 1;
@@ -19,45 +26,9 @@ export const CLASSIFIER_VERSION = 1;
 const DAY_MS = 86_400_000;
 const QUARTER_MS = 900_000;
 
-/** Indexes of the metrics that a fact can count. Equal to the order of METRICS. */
-export const METRIC = {
-  clicks_raw: 0,
-  clicks_valid: 1,
-  clicks_unique: 2,
-  handoffs_created: 3,
-  handoffs_opened: 4,
-  handoffs_declined: 5,
-  rfqs_submitted: 6,
-  leads_submitted: 7,
-  leads_accepted: 8,
-  leads_qualified: 9,
-  leads_won: 10,
-  clicks_surplus: 11,
-  lists_created: 12,
-  rfqs_won: 13,
-} as const;
-
-const COUNTED = {
-  VisitRecorded: METRIC.clicks_raw,
-  HandoffCreated: METRIC.handoffs_created,
-  HandoffOpenedByBuyer: METRIC.handoffs_opened,
-  HandoffDeclinedByBuyer: METRIC.handoffs_declined,
-  RfqSubmittedByBuyer: METRIC.rfqs_submitted,
-  LeadSubmitted: METRIC.leads_submitted,
-  LeadAccepted: METRIC.leads_accepted,
-  LeadQualified: METRIC.leads_qualified,
-  LeadWon: METRIC.leads_won,
-  VisitsSummed: METRIC.clicks_surplus,
-  BuyerListCreated: METRIC.lists_created,
-  RfqWon: METRIC.rfqs_won,
-  RfqOutcomeCorrected: METRIC.rfqs_won,
-  LeadOutcomeCorrected: METRIC.leads_won,
-} as const satisfies Partial<Record<EventType, number>>;
-
 /** Visitors in the row of a link and day; each further one has a row of its own. */
 const VISITORS_IN_ROW = 32;
 
-type Counted = keyof typeof COUNTED;
 type PerformanceRow = PerformanceTail | PerformanceChunk | PerformanceSet | FirstVisitors | object;
 type Visit = EventData<'VisitRecorded'>;
 /** The first visitors with a valid click on one link on one UTC day. */
@@ -78,8 +49,8 @@ type Attribution = {
  */
 export const performance: Projection<PerformanceRow> = {
   name: 'performance',
-  version: 4,
-  handles: Object.keys(COUNTED) as Counted[],
+  version: 5,
+  handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
     if (!changesNumbers(event)) return undefined;
     const set = setKeyOf(event);
@@ -95,16 +66,10 @@ export const performance: Projection<PerformanceRow> = {
       facts: [],
     };
     const set = idOfSet(next, event, others);
-    const [metric, detail] = factOf(event, others);
-    const quarter = Math.floor(countedAt(event) / QUARTER_MS);
     const { position } = event;
-    next.facts.push(position - next.position, quarter - next.quarter, set, metric, detail);
-    next.position = position;
-    next.quarter = quarter;
-    if (next.facts.length < FACTS_PER_CHUNK * VALUES_PER_FACT) return next;
-    const chunk: PerformanceChunk = { chunk: next.chunks, facts: next.facts };
-    others.set(`chunk/${chunk.chunk}`, chunk);
-    return { chunks: next.chunks + 1, sets: next.sets, position: 0, quarter: 0, facts: [] };
+    for (const fact of numbersOf(event, (visit) => clickOf(event, visit, others)))
+      addFact(next, { ...fact, position, set }, others);
+    return next;
   },
   sort(row) {
     if ('chunks' in row) return TAIL_SORT;
@@ -113,17 +78,22 @@ export const performance: Projection<PerformanceRow> = {
   },
 };
 
-/** When an event counts, in epoch milliseconds: a correction when the outcome was that it corrects. */
-const countedAt = ({ at, data }: Pick<FoldEvent, 'at' | 'data'>): number =>
-  (data as { outcome_at?: number }).outcome_at ?? at;
-
-/** Whether the event counts: another lead can count for the same RFQ, and a correction can concern losses only. */
-const changesNumbers = (event: FoldEvent): boolean => {
-  const { type, data } = typedEvent<Counted>(event);
-  if ('uncounted' in data && data.uncounted) return false;
-  return type === 'RfqOutcomeCorrected' || type === 'LeadOutcomeCorrected'
-    ? data.from.state === 'won' || data.to.state === 'won'
-    : true;
+const addFact = (
+  tail: PerformanceTail,
+  { position, set, at, metric, detail }: NumberChange & { position: number; set: number },
+  others: ScopeRows,
+): void => {
+  const quarter = Math.floor(at / QUARTER_MS);
+  tail.facts.push(position - tail.position, quarter - tail.quarter, set, metric, detail);
+  tail.position = position;
+  tail.quarter = quarter;
+  if (tail.facts.length < FACTS_PER_CHUNK * VALUES_PER_FACT) return;
+  const chunk: PerformanceChunk = { chunk: tail.chunks, facts: tail.facts };
+  others.set(`chunk/${chunk.chunk}`, chunk);
+  tail.chunks += 1;
+  tail.position = 0;
+  tail.quarter = 0;
+  tail.facts = [];
 };
 
 const setKeyOf = ({ data }: FoldEvent): string => {
@@ -152,61 +122,6 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
   tail.sets += 1;
   others.set(key, made);
   return made.set;
-};
-
-const factOf = (
-  event: FoldEvent,
-  others: ScopeRows,
-): [number, PerformanceTail['facts'][number]] => {
-  const { type, data } = typedEvent<Counted>(event);
-  const metric = COUNTED[type];
-  switch (type) {
-    case 'VisitRecorded':
-      return [clickOf(event, data, others), data.country ?? ''];
-    case 'VisitsSummed':
-      return [metric, data.visits];
-    case 'RfqSubmittedByBuyer':
-      return [metric, moneyOf(data.totals)];
-    case 'RfqWon':
-      return [metric, moneyOf(data.values)];
-    case 'LeadWon':
-      return [metric, data.value ? moneyOf([data.value]) : 0];
-    case 'RfqOutcomeCorrected':
-      return [metric, differenceOf(data.from, data.to)];
-    case 'LeadOutcomeCorrected':
-      return [metric, differenceOf(wonOf(data.from), wonOf(data.to))];
-    default:
-      return [metric, 0];
-  }
-};
-
-type Amounts = readonly { amount: number; currency: string }[];
-
-const moneyOf = (amounts: Amounts): (number | string)[] =>
-  amounts.flatMap(({ amount, currency }) => [amount, currency]);
-
-type Outcome = { state: string; values?: Amounts | undefined };
-
-const wonOf = ({
-  state,
-  value,
-}: {
-  state: string;
-  value?: Amounts[number] | undefined;
-}): Outcome => ({
-  state,
-  values: value && [value],
-});
-
-/** How an outcome that became another one changes the number of those won, which comes first, and their values. */
-const differenceOf = (from: Outcome, to: Outcome): (number | string)[] => {
-  const wonBefore = from.state === 'won' ? (from.values ?? []) : [];
-  const won = to.state === 'won' ? (to.values ?? []) : [];
-  return [
-    Number(to.state === 'won') - Number(from.state === 'won'),
-    ...moneyOf(wonBefore.map(({ amount, currency }) => ({ amount: -amount, currency }))),
-    ...moneyOf(won),
-  ];
 };
 
 /** The last of the metrics of clicks that counts a visit; those before count it, too. */

@@ -2,20 +2,25 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-type Begin = 'HandoffCreated' | 'BuyerListCreated';
-const BEGINS: readonly Begin[] = ['HandoffCreated', 'BuyerListCreated'];
+type Begin = 'HandoffCreated' | 'BuyerListCreated' | 'RfqSubmittedByBuyer';
+const BEGINS: readonly Begin[] = ['HandoffCreated', 'BuyerListCreated', 'RfqSubmittedByBuyer'];
 
-/** The handoff of each review link, by the hash of its token. */
+/** The handoff of each review link and of each link that confirms an RFQ, by the hash of its token. */
 export const reviewTokens: Projection<ReviewTokenRow> = {
   name: 'review-tokens',
-  version: 2,
+  version: 3,
   handles: BEGINS,
   begins: BEGINS,
   place(event) {
-    return { scope: typedEvent<Begin>(event).data.token_hash, key: '' };
+    const { type, data } = typedEvent<Begin>(event);
+    const hash = type === 'RfqSubmittedByBuyer' ? data.confirmation?.token_hash : data.token_hash;
+    return hash === undefined ? undefined : { scope: hash, key: '' };
   },
   evolve(_row, event) {
-    const { handoff_id } = typedEvent<Begin>(event).data;
-    return { owner: event.owner, handoff_id };
+    const { type, data } = typedEvent<Begin>(event);
+    const of = { owner: event.owner, handoff_id: data.handoff_id };
+    return type === 'RfqSubmittedByBuyer' && data.confirmation
+      ? { ...of, confirms: data.confirmation.number }
+      : of;
   },
 };

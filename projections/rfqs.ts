@@ -1,10 +1,11 @@
-import { RFQ_EVENTS, type RfqEventType } from '#contracts/events/index.ts';
+import { type Happened, RFQ_EVENTS, type RfqEventType } from '#contracts/events/index.ts';
 import {
-  CONFIRMED_RFQ,
   eraseRfq,
   foldRfq,
+  isConfirmed,
   isRfqOutcome,
   type RfqProgress,
+  sentRfq,
 } from '#src/domain/outcomes/rfq-state.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
@@ -12,6 +13,7 @@ import type { Projection } from './projection.ts';
 import { withPlan } from './staff/with-plan.ts';
 import { recordIdOf, typedEvent } from './typed-event.ts';
 
+type Row = RfqRow<RfqProgress>;
 const LEAD_OUTCOMES = ['LeadWon', 'LeadOutcomeCorrected'] as const;
 type Handled =
   | 'RfqSubmittedByBuyer'
@@ -24,11 +26,14 @@ const handoffOfEvent = (event: FoldEvent): string | undefined => {
   return type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : data.handoff_id;
 };
 
-const sentRfqs: Projection<RfqRow<RfqProgress>> = {
+/** The buyer can have changed the list before the confirmation. */
+const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =>
+  isConfirmed(event) ? { totals: event.data.totals } : {};
+
+const sentRfqs: Projection<Row> = {
   name: 'rfqs',
   version: 3,
   handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
-  begins: ['RfqSubmittedByBuyer'],
   place(event) {
     const key = handoffOfEvent(event);
     return key === undefined ? undefined : { scope: ALL_RFQS, key };
@@ -36,10 +41,11 @@ const sentRfqs: Projection<RfqRow<RfqProgress>> = {
   evolve(row, stored) {
     const event = typedEvent<Handled>(stored);
     if (event.type === 'RfqSubmittedByBuyer') {
-      const { handoff_id, agent_id, totals } = event.data;
-      const { owner, at, position } = stored;
-      const sent = { owner, handoff_id, agent_id, totals, submitted_at: at, sort: position };
-      return { ...sent, rfq: CONFIRMED_RFQ };
+      const { handoff_id, agent_id, totals, confirmation } = event.data;
+      const { owner, position } = stored;
+      const submitted_at = confirmation?.first_at ?? stored.at;
+      const sent = { owner, handoff_id, agent_id, totals, submitted_at, sort: position };
+      return { ...sent, rfq: sentRfq(event.data) };
     }
     // A lead can be won, and a handoff erased, without an RFQ.
     if (!row) return null;
@@ -56,9 +62,11 @@ const sentRfqs: Projection<RfqRow<RfqProgress>> = {
         return to.state === 'won' ? { ...row, won_by: { lead_id, values } } : corrected;
       }
       case 'SubjectErased':
-        return { ...row, rfq: eraseRfq(row.rfq, event.at) };
-      default:
-        return { ...row, rfq: foldRfq(row.rfq, event) };
+        return row.rfq.confirmation ? null : { ...row, rfq: eraseRfq(row.rfq, event.at) };
+      default: {
+        const rfq = foldRfq(row.rfq, event);
+        return rfq ? { ...row, rfq, ...listSent(event) } : null;
+      }
     }
   },
   sort: (row) => row.sort,

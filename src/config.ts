@@ -79,6 +79,7 @@ const environment = z.object({
   ADDRESS_CALLS_PER_SECOND: rate(LIMITS.ADDRESS_CALLS_PER_SECOND),
   ADDRESS_SOCKETS_MAX: rate(LIMITS.ADDRESS_SOCKETS_MAX),
   ADDRESS_VISITS_PER_MINUTE: rate(LIMITS.ADDRESS_VISITS_PER_MINUTE),
+  RFQS_PER_DAY: rate(LIMITS.RFQS_PER_DAY),
   READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
   WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
   ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
@@ -98,6 +99,7 @@ const environment = z.object({
   MAIL_URL: smtpUrl.optional(),
   MAIL_FROM: mailbox.optional(),
   STAFF_MAIL: mailbox.optional(),
+  CONFIRMATION_MAILS_PER_HOUR: rate(LIMITS.CONFIRMATION_MAILS_PER_HOUR),
   HOLD_EVENT_TYPES: z
     .string()
     .default('')
@@ -151,6 +153,7 @@ const settings = complete.transform((env) => ({
   callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
   visitsPerMinute: env.ADDRESS_VISITS_PER_MINUTE,
+  rfqsPerDay: env.RFQS_PER_DAY,
   readsAtOnce: env.READS_AT_ONCE,
   writesAtOnce: env.WRITES_AT_ONCE,
   /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */
@@ -166,6 +169,8 @@ const settings = complete.transform((env) => ({
   mailFrom: env.MAIL_FROM ?? 'tributary@localhost',
   /** The mailbox that gets the notices for staff. */
   staffMail: env.STAFF_MAIL,
+  /** Messages of this process to mailboxes that have confirmed nothing. */
+  confirmationMailsPerHour: env.CONFIRMATION_MAILS_PER_HOUR,
   /** Event types that this process does not write, because processes of an earlier version use the log. */
   heldEventTypes: env.HOLD_EVENT_TYPES,
   production: env.NODE_ENV === 'production',

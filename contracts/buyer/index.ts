@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { line, productId, quantity } from '../fields.ts';
+import { homeCountry, line, productId, quantity, text } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineBuyerOperation, registryOf } from '../operation.ts';
 
@@ -21,7 +21,12 @@ export const buyerContact = z.strictObject({
   email: z.email().max(254),
   company: line(200).optional(),
   phone: line(40).optional(),
+  /** Where the goods are to go. */
+  country: homeCountry.optional(),
+  message: text(2_000).optional(),
 });
+
+export type BuyerContact = z.output<typeof buyerContact>;
 
 /** An optional reason for declining. */
 export const declineReason = line(500);
@@ -96,7 +101,7 @@ const declineHandoff = defineBuyerOperation({
   input: z.strictObject({ reason: enteredText }),
   output: review,
   problems: actProblems,
-  writes: ['HandoffOpenedByBuyer', 'HandoffDeclinedByBuyer'],
+  writes: ['HandoffOpenedByBuyer', 'HandoffDeclinedByBuyer', 'RfqDropped'],
 });
 
 /** Sends the list as a request for quotation. No other operation of any registry can. */
@@ -113,17 +118,59 @@ const submitRfq = defineBuyerOperation({
       email: enteredText,
       company: enteredText.optional(),
       phone: enteredText.optional(),
+      country: enteredText.optional(),
+      message: enteredText.optional(),
     }),
+    /** The client's address; counted, and not stored. */
+    address: z.string(),
   }),
   output: review,
   problems: actProblems,
   writes: [
     'HandoffOpenedByBuyer',
     'HandoffListRevisedByBuyer',
+    'RfqDropped',
     'RfqSubmittedByBuyer',
-    'LeadRfqObserved',
     'MailQueued',
   ],
+});
+
+/** A sent RFQ as the holder of its mailbox sees it, behind the link in the mail. */
+const request = z.looseObject({ phase: z.string() });
+
+/** Shows a sent RFQ to the holder of its mailbox. Changes nothing. */
+const readRequest = defineBuyerOperation({
+  kind: 'query',
+  input: z.strictObject({}),
+  output: request,
+  problems,
+});
+
+/** Confirms the RFQ. No other operation but a move by staff can; the review link cannot. */
+const confirmRequest = defineBuyerOperation({
+  kind: 'command',
+  input: z.strictObject({ list_revision: listRevision }),
+  output: request,
+  problems: actProblems,
+  writes: ['RfqConfirmedByBuyer', 'LeadRfqObserved', 'MailQueued'],
+});
+
+/** Withdraws a confirmed RFQ. */
+const withdrawRequest = defineBuyerOperation({
+  kind: 'command',
+  input: z.strictObject({}),
+  output: request,
+  problems: actProblems,
+  writes: ['RfqWithdrawn', 'LeadRfqObserved', 'LeadLost', 'LeadClaimReleased'],
+});
+
+/** Ends an RFQ that was sent with the mailbox of another person. */
+const disownRequest = defineBuyerOperation({
+  kind: 'command',
+  input: z.strictObject({}),
+  output: request,
+  problems: actProblems,
+  writes: ['RfqDropped', 'MailboxBlocked'],
 });
 
 export const buyerOperations = registryOf({
@@ -133,6 +180,10 @@ export const buyerOperations = registryOf({
   reviseList,
   declineHandoff,
   submitRfq,
+  readRequest,
+  confirmRequest,
+  withdrawRequest,
+  disownRequest,
 });
 
 export type BuyerOperations = typeof buyerOperations;

@@ -74,7 +74,8 @@ export const moveRfq = rfqCommand({
   path: '/handoffs/{handoff_id}/rfq/move',
   summary: 'Move an RFQ: take it up, quote, and record its outcome',
   guidance:
-    `${movesText(RFQ_MOVES)}. A quoted RFQ is expired from valid_until on. quoted needs values and valid_until; won has ` +
+    `${movesText(RFQ_MOVES)}. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how they know the ` +
+    'buyer as the reason, and another person must approve that it was won. A quoted RFQ is expired from valid_until on. quoted needs values and valid_until; won has ' +
     `the quoted values unless it names others. ${APPROVAL} The leads of the handoff take the outcome, and the first of ` +
     'them counts as won.',
   fields: {
@@ -83,7 +84,9 @@ export const moveRfq = rfqCommand({
       .optional()
       .describe('What is quoted, or what it was won for; one per currency'),
     valid_until: time.optional().describe('End of a quotation'),
-    reason: line(500).optional().describe('Stored encrypted in the history; agents never see it'),
+    reason: line(500)
+      .optional()
+      .describe('Required with confirmed. Stored encrypted in the history; agents never see it'),
   },
   name: 'quoted',
   input: { to: 'quoted', values: QUOTED, valid_until: VALID_UNTIL },
@@ -135,8 +138,8 @@ export const readRfq = deskQuery({
   guidance:
     'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
     'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
-    'the RFQ. Any holder of the review link can send it, and the agent was given the link: check evidence ' +
-    'before you assume that the contact sent the RFQ.',
+    'the RFQ. Any holder of the review link can send it, and the agent was given the link: while it is unconfirmed, ' +
+    'the contact proves nothing. A confirmed mailbox proves that somebody reads it, not who that is.',
   fields: HANDOFF,
   output: z.object({
     handoff_id: id('hnd'),
@@ -149,6 +152,8 @@ export const readRfq = deskQuery({
         email: z.string(),
         company: z.string().optional(),
         phone: z.string().optional(),
+        country: z.string().optional().describe('Where the goods are to go'),
+        message: z.string().optional(),
       }),
       closedContact,
     ]),
@@ -156,6 +161,11 @@ export const readRfq = deskQuery({
     line_items: z.array(lineItem),
     indicative_totals: z.array(money),
     state: z.enum(RFQ_STATES),
+    confirmed_by: z
+      .enum(['mailbox', 'staff'])
+      .optional()
+      .describe('Absent while it is unconfirmed, and in an RFQ of a version without confirmations'),
+    confirmation_ends_at: time.optional().describe('While it is unconfirmed'),
     reason: z.string().optional().describe('Reason of the last move'),
     quote: z
       .object({ values: z.array(money), valid_until: time })
@@ -202,6 +212,7 @@ export const readRfq = deskQuery({
       line_items: handoffExample.line_items,
       indicative_totals: handoffExample.indicative_totals,
       state: 'confirmed',
+      confirmed_by: 'mailbox',
       leads: [],
       evidence: { seconds_after_creation: 93_600, opened_before: true },
     },

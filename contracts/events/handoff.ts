@@ -103,6 +103,20 @@ export const RfqSubmittedByBuyer = z.object({
   contact: sealed,
   /** Of the contact. Absent in older events. */
   mailbox_keys: mailboxKeys.optional(),
+  /** The subject for which the contact is sealed; in older events the handoff. */
+  contact_subject: z.string().optional(),
+  /** The RFQ waits for the confirmation of its mailbox. Without this member it is confirmed when it is sent. */
+  confirmation: z
+    .object({
+      /** The number of this sending of the list, from 1. A later one ends the link of an earlier one. */
+      number: z.number(),
+      token_hash: z.string(),
+      /** Epoch milliseconds. */
+      until: z.number(),
+      /** When the list was first sent, in epoch milliseconds, if this replaces a sending that was not confirmed. */
+      first_at: z.number().optional(),
+    })
+    .optional(),
   consent_text: z.string(),
   consented_at: z.number(),
   /** Lines whose price or warnings had changed in the catalog. */

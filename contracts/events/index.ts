@@ -10,6 +10,7 @@ import * as key from './key.ts';
 import * as lead from './lead.ts';
 import * as link from './link.ts';
 import * as mail from './mail.ts';
+import * as mailbox from './mailbox.ts';
 import * as owner from './owner.ts';
 import * as plan from './plan.ts';
 import * as outbound from './outbound.ts';
@@ -39,6 +40,7 @@ export const EVENTS = Object.freeze({
   ...task,
   ...push,
   ...mail,
+  ...mailbox,
   ...owner,
   ...plan,
   ...activity,
@@ -78,6 +80,7 @@ export const TASK_EVENTS = typesOf(task);
 export const PUSH_EVENTS = typesOf(push);
 export const MAIL_EVENTS = typesOf(mail);
 export const PRIVACY_EVENTS = typesOf(requests);
+export const MAILBOX_EVENTS = typesOf(mailbox);
 export const OWNER_EVENTS = typesOf(owner);
 export const PLAN_EVENTS = typesOf(plan);
 
@@ -94,5 +97,6 @@ export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];
 export type TaskEventType = (typeof TASK_EVENTS)[number];
 export type PushEventType = (typeof PUSH_EVENTS)[number];
 export type MailEventType = (typeof MAIL_EVENTS)[number];
+export type MailboxEventType = (typeof MAILBOX_EVENTS)[number];
 export type OwnerEventType = (typeof OWNER_EVENTS)[number];
 export type PlanEventType = (typeof PLAN_EVENTS)[number];

@@ -3,4 +3,9 @@ import { z } from 'zod';
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
 /** The subject's key was destroyed; no copy of its sealed text can be read any more. */
-export const SubjectErased = z.object({ subject: z.string(), reason: z.string() });
+export const SubjectErased = z.object({
+  subject: z.string(),
+  reason: z.string(),
+  /** The subject of the contact of its RFQ, whose key is destroyed, too. */
+  contact_subject: z.string().optional(),
+});

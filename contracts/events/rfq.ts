@@ -15,6 +15,27 @@ const outcome = z.enum(['won', 'lost', 'withdrawn']);
 
 const moved = z.object({ ...subject, ...reasonFields });
 
+const confirmed = moved.extend({
+  totals: z.array(moneyAmount),
+  /** When the list was first sent, in epoch milliseconds: it counted as unconfirmed from then on. */
+  submitted_at: z.number(),
+});
+
+/** Only the holder of the mailbox of the contact can cause it. */
+export const RfqConfirmedByBuyer = confirmed;
+
+/** Staff know the buyer otherwise; the reason says how. */
+export const RfqConfirmedByStaff = confirmed;
+
+/** The subject of an erasure, whose key is destroyed with the event. */
+const forgotten = z.object({ ...subject, contact_subject: z.string() });
+
+/** The RFQ was not confirmed in time, and is none. */
+export const RfqConfirmationExpired = forgotten;
+
+/** An unconfirmed RFQ ended: the holder of the mailbox did not send it, another sending replaced it, or the list was closed. */
+export const RfqDropped = forgotten.extend({ reason: z.enum(['disowned', 'replaced', 'closed']) });
+
 export const RfqTakenUp = moved;
 
 export const RfqQuoted = moved.extend({

@@ -158,6 +158,8 @@ const day = {
   clicks_surplus: 0,
   lists_created: 0,
   rfqs_won: 0,
+  rfqs_unconfirmed: 0,
+  rfqs_confirmed_by_staff: 0,
   rfq_value: [{ amount: 14160, currency: 'GBP' }],
   won_value: [],
 };

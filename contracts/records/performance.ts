@@ -33,6 +33,8 @@ export const METRICS = [
   'clicks_surplus',
   'lists_created',
   'rfqs_won',
+  'rfqs_unconfirmed',
+  'rfqs_confirmed_by_staff',
 ] as const;
 
 export type Metric = (typeof METRICS)[number];
@@ -56,7 +58,9 @@ export const metrics = z.object({
   >),
   rfq_value: z
     .array(money)
-    .describe('Indicative totals of RFQs sent, one per currency; currencies are never added up'),
+    .describe(
+      'Indicative totals of rfqs_submitted, one per currency; currencies are never added up',
+    ),
   won_value: z.array(money).describe('Of RFQs and leads won; set by staff'),
 });
 

@@ -53,7 +53,14 @@ const dispatchMail = defineSystemOperation({
     next_at: z.number().optional(),
   }),
   problems: ['storage_unavailable', 'storage_full', 'payload_too_large'],
-  writes: ['MailDispatched', 'MailDeferred', 'MailSent', 'MailFailed', 'MailOutcomeUnknown'],
+  writes: [
+    'MailDispatched',
+    'MailDeferred',
+    'MailSent',
+    'MailFailed',
+    'MailOutcomeUnknown',
+    'MailboxMailed',
+  ],
 });
 
 /** Queues the digest for staff of the outreach that waits for approval, once for each day. */
@@ -63,6 +70,15 @@ const queueDigest = defineSystemOperation({
   output: z.object({ queued: z.boolean() }),
   problems: ['storage_unavailable', 'storage_full', 'read_model_rebuilding'],
   writes: ['MailQueued'],
+});
+
+/** Ends the RFQs that were not confirmed in time. */
+const expireConfirmations = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({}),
+  output: z.object({ expired: z.int() }),
+  problems: ['storage_unavailable', 'storage_full', 'read_model_rebuilding'],
+  writes: ['RfqConfirmationExpired'],
 });
 
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
@@ -91,6 +107,7 @@ export const systemOperations = registryOf({
   dispatchPush,
   dispatchMail,
   queueDigest,
+  expireConfirmations,
   finishErasures,
   indexContacts,
 });

@@ -22,7 +22,7 @@ import type { DeskDeps, DeskHandlers } from './pipeline/desk-handler.ts';
 import { deskHandlers } from './pipeline/desk-handlers.ts';
 import { deskRules } from './pipeline/desk-rules.ts';
 import { concurrency } from './limits/concurrency.ts';
-import { limiter, type Limiter } from './limits/limiter.ts';
+import { limiter, type Limiter, longLimiter } from './limits/limiter.ts';
 import { overload } from './limits/overload.ts';
 import type { Outcome } from './pipeline/outcome.ts';
 import { Pipeline } from './pipeline/pipeline.ts';
@@ -34,6 +34,7 @@ import { keySet, signDocument } from './tasks/jws.ts';
 import type { TaskPipeline } from './tasks/task-handler.ts';
 import { taskHandlers, taskRules } from './tasks/task-rules.ts';
 import type { TaskView } from './tasks/task-view.ts';
+import { DAY_MS } from './shared/time.ts';
 import { taskWatch, type TaskWatch } from './tasks/task-watch.ts';
 
 export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
@@ -109,7 +110,7 @@ const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) =
 
 /** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */
 const pipelinesOver = (deps: AppDeps) => {
-  const { limits, audit } = deps;
+  const { limits, audit, clock } = deps;
   const limited = limiterMaker(deps);
   const limiters = {
     failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
@@ -147,7 +148,10 @@ const pipelinesOver = (deps: AppDeps) => {
     buyers: new Pipeline({
       ...shared,
       registry: buyerOperations,
-      handlers: buyerHandlers(limited('lists', LIMITS.LISTS_PER_MINUTE)),
+      handlers: buyerHandlers({
+        lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
+        rfqs: longLimiter({ count: limits.rfqsPerDay, periodMs: DAY_MS }, clock.monotonic),
+      }),
       rules: rules.buyer,
     }),
     visitors: new Pipeline({

@@ -16,6 +16,9 @@ export type StoryInput<Id extends StoryOperationId> = Omit<
 
 export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[Id]['output']>;
 
+/** Before the name of a list: the holder of the mailbox from which its buyer sent it. */
+export const MAILBOX_OF = 'mailbox of ';
+
 export type Act = {
   /** Days since the start of the story. */
   day: number;

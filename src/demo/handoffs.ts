@@ -1,5 +1,5 @@
 /** Lists for buyers, and what their buyers do with them. The companies are invented. */
-import { type Act, actor, type StoryInput } from './acts.ts';
+import { type Act, actor, MAILBOX_OF, type StoryInput } from './acts.ts';
 import { concierge, newsletter, staff } from './cast.ts';
 
 /** The list that the banner links to. */
@@ -21,6 +21,11 @@ const cornerBuyer = actor('corner list');
 const adventBuyer = actor('advent list');
 const bookBuyer = actor('book list');
 const spaBuyer = actor('spa list');
+const cornerMailbox = actor(`${MAILBOX_OF}corner list`);
+const bookMailbox = actor(`${MAILBOX_OF}book list`);
+const spaMailbox = actor(`${MAILBOX_OF}spa list`);
+/** An address of the documentation range. */
+const VISITOR = '192.0.2.1';
 
 export const HANDOFF_ACTS: readonly Act[] = [
   newsletter(4.3, 'createHandoff', {
@@ -39,8 +44,10 @@ export const HANDOFF_ACTS: readonly Act[] = [
   cornerBuyer(5.4, 'submitRfq', {
     list_revision: 2,
     consent: true,
+    address: VISITOR,
     contact: { name: 'Ines Okafor', email: 'ines@pimlicocorner.example' },
   }),
+  cornerMailbox(5.5, 'confirmRequest', { list_revision: 2 }),
   rfq(6.1, 'corner list', { to: 'in_progress' }),
   rfq(6.4, 'corner list', { to: 'quoted', ...gbp(51_000), valid_until }),
   rfq(9.2, 'corner list', { to: 'in_progress', reason: 'Asked for a better price of the mugs' }),
@@ -69,8 +76,10 @@ export const HANDOFF_ACTS: readonly Act[] = [
   bookBuyer(15.5, 'submitRfq', {
     list_revision: 1,
     consent: true,
+    address: VISITOR,
     contact: { name: 'Tom Arkwright', email: 'tom@thirdshelf.example' },
   }),
+  bookMailbox(15.6, 'confirmRequest', { list_revision: 1 }),
   rfq(16.3, 'book list', { to: 'in_progress' }),
   rfq(21.3, 'book list', { to: 'lost', reason: 'Bought from a local printer' }),
 
@@ -86,8 +95,10 @@ export const HANDOFF_ACTS: readonly Act[] = [
   spaBuyer(8.3, 'submitRfq', {
     list_revision: 1,
     consent: true,
+    address: VISITOR,
     contact: { name: 'Priya Nair', email: 'priya@quayside.example', company: 'Quayside Spa' },
   }),
+  spaMailbox(8.4, 'confirmRequest', { list_revision: 1 }),
   rfq(9.5, 'spa list', { to: 'quoted', ...gbp(33_460), valid_until }),
   rfq(17.6, 'spa list', { to: 'won' }),
   staff(18.2, 'correctRfq', {

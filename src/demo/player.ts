@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { buyerOperations, type BuyerOperationId } from '#contracts/buyer/index.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { type OperationId, outreachOperations } from '#contracts/index.ts';
+import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { mappingFailures } from '#src/app/pipeline/failure.ts';
 import { done, type Outcome } from '#src/app/pipeline/outcome.ts';
@@ -13,6 +14,7 @@ import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import {
   type Act,
+  MAILBOX_OF,
   type StoryAnswer,
   type StoryInput,
   type StoryOperationId,
@@ -158,6 +160,11 @@ export class Player {
 
   /** The secret in the answer that has the name of the actor. */
   #credentialOf(by: string): string {
+    if (by.startsWith(MAILBOX_OF)) {
+      const { id } = this.answer(by.slice(MAILBOX_OF.length));
+      // The story sends each list once.
+      return confirmationTokenOf(this.#service.deps.secrets, { handoffId: String(id), number: 1 });
+    }
     const { token, api_key, review_url } = this.answer(by) as Record<string, string | undefined>;
     return token ?? api_key ?? review_url?.split('/').at(-1) ?? '';
   }

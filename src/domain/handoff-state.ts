@@ -26,7 +26,16 @@ export type HandoffState = Omit<EventData<'HandoffCreated'>, 'lines'> & {
   list_revision: number;
   /** Number of lines in all changes. Older events contain whole lists and are not counted. */
   lines_revised?: number;
-  rfq?: RfqProgress & { contact: string; submitted_at: number };
+  rfq?:
+    | (RfqProgress & {
+        contact: string;
+        /** The subject for which the contact is sealed; absent if it is the handoff. */
+        contact_subject?: string | undefined;
+        submitted_at: number;
+      })
+    | undefined;
+  /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
+  rfqs_sent?: number;
   erased: boolean;
   created_at: number;
   updated_at: number;

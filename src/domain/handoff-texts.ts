@@ -32,11 +32,15 @@ export const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffSt
       sealed_reason: '',
     }),
     ...(isUndecided && { status: 'withdrawn', status_reason: 'erased' }),
-    ...(state.rfq && {
-      rfq: { ...eraseRfq(state.rfq, at), contact: '', submitted_at: state.rfq.submitted_at },
-    }),
+    ...(state.rfq && { rfq: erasedRfq(state.rfq, at) }),
   };
 };
+
+/** An RFQ that was not confirmed is none. */
+const erasedRfq = (rfq: NonNullable<HandoffState['rfq']>, at: number): HandoffState['rfq'] =>
+  rfq.confirmation
+    ? undefined
+    : { ...eraseRfq(rfq, at), contact: '', submitted_at: rfq.submitted_at };
 
 /** The lines without their notes, which no new event contains as plain text. */
 export const withoutNotes = (lines: Lines): Lines =>

@@ -20,16 +20,22 @@ import {
   isSameQuantities,
   isSameTotals,
   type RevisionLimits,
-  withNews,
 } from './handoff-list.ts';
 import type { HandoffState, HandoffStatus } from './handoff-state.ts';
 import { endReason, eraseHandoff } from './handoff-texts.ts';
+import {
+  type ConfirmationCommand,
+  type ConfirmationRejection,
+  decideConfirmation,
+  dropRfq,
+  isConfirmationCommand,
+} from './outcomes/confirmation.ts';
 import { decideRfq, isRfqCommand, type RfqCommand, type RfqRejection } from './outcomes/rfq.ts';
-import { CONFIRMED_RFQ, foldRfq, isOfRfq, RFQ_EVENTS_SHOWN } from './outcomes/rfq-state.ts';
+import { isOfRfq } from './outcomes/rfq-state.ts';
+import { evolveRfq, rfqSubmitted, type SubmitRfq, submittedRfq } from './outcomes/submission.ts';
 
 type Event = EventOf<HandoffEventType>;
 type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
-type News = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>;
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
@@ -37,20 +43,11 @@ export type HandoffCommand =
   | { type: 'OpenHandoff'; at: number }
   | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
-  | ({
-      type: 'SubmitRfq';
-      at: number;
-      listRevision: number;
-      contact: string;
-      mailboxKeys?: EventData<'RfqSubmittedByBuyer'>['mailbox_keys'];
-      consentText: string;
-      /** The totals that the buyer's page showed. */
-      shown: PricedList['totals'];
-      news: News;
-    } & PricedList)
+  | SubmitRfq
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | RfqCommand
+  | ConfirmationCommand
   | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type HandoffRejection =
@@ -61,14 +58,18 @@ export type HandoffRejection =
   | 'list_changed'
   | 'too_many_revisions'
   | 'totals_changed'
+  | ConfirmationRejection
   | RfqRejection;
 
 const isUndecided = ({ status }: HandoffState): boolean =>
   status === 'awaiting_buyer' || status === 'in_review';
 
-/** Whether the buyer can act at `at`, in epoch milliseconds. Expiry has no event: it follows from the time. */
+/**
+ * Whether the buyer can act at `at`, in epoch milliseconds. Expiry has no event: it follows from the time. A list whose RFQ
+ * waits for its confirmation stays open for it.
+ */
 export const isOpen = (state: HandoffState, at: number): boolean =>
-  isUndecided(state) && at < state.expires_at;
+  isUndecided(state) && at < Math.max(state.expires_at, state.rfq?.confirmation?.until ?? 0);
 
 export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffRejection> = {
   evolve(state, event) {
@@ -100,10 +101,14 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
     if (command.type === 'EraseSubject') {
-      const { type: _erase, ...data } = command;
+      const { subject, reason } = command;
+      const { contact_subject } = state.rfq ?? {};
+      const data = { subject, reason, ...(contact_subject && { contact_subject }) };
       return state.erased ? accept() : accept({ type: 'SubjectErased', data });
     }
     if (isRfqCommand(command)) return decideRfq(state.rfq, command, referenceTo(state));
+    if (isConfirmationCommand(command))
+      return decideConfirmation(state, command, referenceTo(state));
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
     switch (command.type) {
       case 'OpenHandoff':
@@ -114,7 +119,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         return revise(state, command);
       case 'DeclineHandoff': {
         const data = { ...referenceTo(state), sealed_reason: command.sealedReason };
-        return accept({ type: 'HandoffDeclinedByBuyer', data });
+        return close(state, { type: 'HandoffDeclinedByBuyer', data });
       }
       case 'SubmitRfq':
         return submitRfq(state, command);
@@ -122,7 +127,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       case 'InvalidateHandoff': {
         const type = command.type === 'WithdrawHandoff' ? 'HandoffWithdrawn' : 'HandoffInvalidated';
         const data = { handoff_id: state.handoff_id, sealed_reason: command.sealedReason };
-        return accept({ type, data });
+        return close(state, { type, data });
       }
     }
   },
@@ -154,6 +159,10 @@ const referenceTo = ({ handoff_id, agent_id, dims, link_id }: HandoffState) => (
   link_id,
 });
 
+/** A list that is closed ends an RFQ that waits for its confirmation. */
+const close = (state: HandoffState, end: Event): HandoffDecision =>
+  accept(end, ...dropRfq(state, referenceTo(state), 'closed'));
+
 const listRevised = (state: HandoffState, { lines, totals }: PricedList): Event => ({
   type: 'HandoffListRevisedByBuyer',
   data: { ...referenceTo(state), ...differenceOf(state.lines, lines), totals },
@@ -169,33 +178,20 @@ const revise = (state: HandoffState, command: Of<'ReviseList'>): HandoffDecision
 };
 
 /** Entered quantities that were not saved are stored with the RFQ, in one append and beyond the revision limits. */
-const submitRfq = (state: HandoffState, command: Of<'SubmitRfq'>): HandoffDecision => {
-  const { contact, consentText, at, lines, totals, news, shown, listRevision } = command;
-  if (listRevision !== state.list_revision) return rejectOldList(state);
+const submitRfq = (state: HandoffState, command: SubmitRfq): HandoffDecision => {
+  const { lines, totals, shown } = command;
+  const isSaved = isSameQuantities(lines, state.lines);
+  // A repeated request has its effect already, whichever revision the buyer saw.
+  if (isSaved && state.rfq?.contact === command.contact) return accept();
+  if (command.listRevision !== state.list_revision) return rejectOldList(state);
   if (!isSameTotals(totals, shown))
     return reject('totals_changed', 'the totals of the list differ from those that were shown');
-  const isSaved = isSameQuantities(lines, state.lines);
-  const submitted: Event = {
-    type: 'RfqSubmittedByBuyer',
-    data: {
-      ...referenceTo(state),
-      contact,
-      ...(command.mailboxKeys && { mailbox_keys: command.mailboxKeys }),
-      consent_text: consentText,
-      consented_at: at,
-      ...(news.length > 0 && { news }),
-      list_revision: isSaved ? listRevision : listRevision + 1,
-      totals: isSaved ? state.totals : totals,
-    },
-  };
-  return isSaved ? accept(submitted) : accept(listRevised(state, command), submitted);
-};
-
-const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffState => {
-  if (!state.rfq) throw new Error(`${event.type} on a handoff without an RFQ`);
-  const { contact, submitted_at } = state.rfq;
-  const rfq = { ...foldRfq(state.rfq, event), contact, submitted_at };
-  return { ...state, rfq, ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)) };
+  const reference = referenceTo(state);
+  return accept(
+    ...(isSaved ? [] : [listRevised(state, command)]),
+    ...dropRfq(state, reference, 'replaced'),
+    rfqSubmitted(state, command, { ...reference, isSaved }),
+  );
 };
 
 /** The members that an event sets. */
@@ -214,11 +210,7 @@ const changesOf = (
     case 'HandoffDeclinedByBuyer':
       return { status: 'declined', ...endReason(event.data) };
     case 'RfqSubmittedByBuyer':
-      return {
-        status: 'rfq_submitted',
-        lines: withNews(state.lines, event.data.news ?? []),
-        rfq: { ...CONFIRMED_RFQ, contact: event.data.contact, submitted_at: event.at },
-      };
+      return submittedRfq(state, event);
     case 'HandoffWithdrawn':
       return { status: 'withdrawn', ...endReason(event.data) };
     case 'HandoffInvalidated':

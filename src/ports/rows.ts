@@ -15,7 +15,8 @@ export type CodeRow = {
   disabled: boolean;
 };
 
-export type ReviewTokenRow = { owner: string; handoff_id: string };
+/** `confirms`: the token is of the mail that confirms an RFQ; the number is that of the sending. */
+export type ReviewTokenRow = { owner: string; handoff_id: string; confirms?: number };
 
 /** The only scope of the list of all owners. */
 export const ALL_OWNERS = 'all';
@@ -25,7 +26,8 @@ export type OwnerRow = { owner: string; sort: number };
 /** The only scope of the list of all erased subjects. */
 export const ALL_ERASURES = 'all';
 
-export type ErasureRow = { subject: string; sort: number };
+/** `contact`: the subject of the contact of the RFQ that is erased with it. */
+export type ErasureRow = { subject: string; contact?: string | undefined; sort: number };
 
 /** A lead or a handoff with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
 export type MailboxRow = { owner: string; record: string; addresses: string[]; sort: number };
@@ -195,7 +197,8 @@ export const FACTS_PER_CHUNK = 100;
  *  - quarter hour since the epoch, less that of the fact before (0 for the first one),
  *  - number of the set of dimensions,
  *  - index of the metric; one of the first three counts those before it, too,
- *  - the country of a visit, or empty; the number of surplus visits; amounts and currencies in turn; otherwise 0.
+ *  - the country of a visit, or empty; the number of surplus visits, or -1 for an RFQ that is no longer unconfirmed; amounts
+ *    and currencies in turn; otherwise 0.
  */
 export type PerformanceChunk = { chunk: number; facts: PerformanceFacts };
 export type PerformanceFacts = (number | string | (number | string)[])[];

@@ -46,9 +46,11 @@ export type Secrets = {
       | 'cursor'
       | 'handoff-token'
       | 'lead-hint'
+      | 'rfq-confirmation'
       | 'visitor'
       | 'claim'
       | 'privacy'
+      | 'mailbox'
       | 'webhook'
       | 'task-context',
     value: string,

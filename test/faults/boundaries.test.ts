@@ -285,11 +285,13 @@ describe('The source of the agent interfaces', () => {
     const reached = reachedFrom(ENTRIES);
     expect(reached.length).toBeGreaterThan(50);
     const paths = reached.map(({ path }) => path);
-    expect(paths.filter((path) => /portal\/|handoffs\/buyer/.test(path))).toEqual([]);
+    expect(
+      paths.filter((path) => /portal\/|handoffs\/(buyer|submit-rfq|confirm-rfq)/.test(path)),
+    ).toEqual([]);
     const atTheDesk = reached.filter(({ text }) => /DeskHandler</.test(text));
     expect(atTheDesk.map(({ path }) => path)).toEqual([]);
     const commands =
-      /'(SubmitRfq|ReviseList|DeclineHandoff|OpenHandoff|Approve|Reject|RequestChanges|Observe|Dispatch)'/;
+      /'(SubmitRfq|ConfirmRfq|WithdrawRfq|DisownRfq|ConfirmByStaff|ReviseList|DeclineHandoff|OpenHandoff|Approve|Reject|RequestChanges|Observe|Dispatch)'/;
     const withCommands = reached.filter(
       ({ path, text }) => !/^src\/(domain|app\/tasks)\//.test(path) && commands.test(text),
     );
@@ -318,7 +320,7 @@ describe('The source of the agent interfaces', () => {
 
   it('is searched by a function that finds code of buyers where it is reachable', () => {
     expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
-      'src/app/handoffs/buyer.ts',
+      'src/app/handoffs/submit-rfq.ts',
     );
   });
 

@@ -7,7 +7,7 @@ import type { RejectedBy } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { MailFacts } from '../mail/mail-kinds.ts';
-import { noticeOfAccess } from '../mail/owner-notices.ts';
+import { mailToOwner } from '../mail/owner-notices.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -109,10 +109,14 @@ const noticeFor = (
   { state, ...decision }: { state: AgentState | undefined } & Decided,
 ): Promise<Append[]> | Append[] =>
   state
-    ? noticeOfAccess(deps, call, {
-        agent_id: state.agent_id,
-        name: state.pending?.name ?? state.name,
-        ...decision,
+    ? mailToOwner(deps, call, {
+        kind: 'access_decision',
+        record: state.agent_id,
+        facts: {
+          agent_id: state.agent_id,
+          name: state.pending?.name ?? state.name,
+          ...decision,
+        },
       })
     : [];
 

@@ -46,6 +46,8 @@ export const HANDOFF_PROBLEMS: ProblemByRejection<HandoffRejection> = {
   list_changed: 'state_conflict',
   too_many_revisions: 'state_conflict',
   totals_changed: 'state_conflict',
+  link_replaced: 'state_conflict',
+  confirmation_over: 'state_conflict',
   rfq_unsent: 'state_conflict',
   rfq_move_not_allowed: 'state_conflict',
   values_required: 'validation_failed',

@@ -4,12 +4,13 @@ import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { BuyerRequest } from './confirm-rfq.ts';
 import type { Review } from './review.ts';
 
 /** The answer of each operation, for the page that shows it. */
-type Answers = Record<Exclude<BuyerOperationId, 'createList'>, Review> & {
-  createList: { token: string };
-};
+type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';
+type Answers = Record<Exclude<BuyerOperationId, 'createList' | OfRequest>, Review> &
+  Record<OfRequest, BuyerRequest> & { createList: { token: string } };
 
 export type BuyerHandler<Id extends BuyerOperationId> = (
   deps: Deps,

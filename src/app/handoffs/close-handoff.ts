@@ -1,9 +1,11 @@
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
+import { forgetDropped } from './contact-subject.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');
@@ -14,19 +16,25 @@ const closeHandoff =
   ): DeskHandler<'withdrawHandoff' | 'invalidateHandoff'> =>
   async (deps, { handoff_id, owner_id: ownerId, reason }, call) => {
     if (!mayActFor(call, ownerId)) return NO_HANDOFF;
-    return changeRecord(deps, call, {
+    let before: HandoffState | undefined;
+    const closed = await changeRecord(deps, call, {
       ownerId,
       stream: streamOf(ownerId, 'handoff', handoff_id),
       decider: handoff,
       async command(state) {
+        before = state;
         const { at } = call;
         if (!state || !isOpen(state, at)) return { type, at, sealedReason: '' };
         const sealedReason = await deps.vault.seal(handoff_id, reason);
         return sealedReason === null ? ERASED_HANDOFF : { type, at, sealedReason };
       },
       refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
-      render: ({ status }) => ({ id: handoff_id, owner_id: ownerId, state: status }),
+      render: (state) => state,
     });
+    if (!closed.ok) return closed;
+    const { value: state } = closed;
+    await forgetDropped(deps, { before, state });
+    return { ...closed, value: { id: handoff_id, owner_id: ownerId, state: state.status } };
   };
 
 export const withdrawHandoff: DeskHandler<'withdrawHandoff'> = closeHandoff('WithdrawHandoff');

@@ -1,22 +1,25 @@
 /** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
 import type { EventType } from '#contracts/events/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
 import type { RfqCommand } from '#src/domain/outcomes/rfq.ts';
 import { ALL_RFQS } from '#src/ports/rows.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
-import type { DeskCall } from '../pipeline/call.ts';
+import { mailToOwner } from '../mail/owner-notices.ts';
+import type { Call, DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
+import { noticesOfConfirmed } from './confirmed-notices.ts';
+import { contactOf } from './contact-subject.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
@@ -25,6 +28,10 @@ const ERASED = refuse(
   'state_conflict',
   'The handoff was erased, so no text about it can be stored: move it without a reason.',
 );
+
+const NO_REASON = refuse('validation_failed', 'An RFQ is confirmed with a reason only.', {
+  errors: [{ pointer: '/reason', code: 'required', detail: 'how you know the buyer' }],
+});
 
 /** Finds the owner of an RFQ; undefined unless the caller may act for that owner. */
 export const rfqOwner = (
@@ -41,6 +48,8 @@ export const renderMove = ({ to, values, valid_until, is_correction }: RfqMove) 
   is_correction: is_correction === true,
 });
 
+type Command = RfqCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
+
 type Change = {
   ref: RfqRef;
   reason: string | undefined;
@@ -48,7 +57,7 @@ type Change = {
   command(
     made: { counted: string | undefined; sealedReason: string | undefined },
     stored: readonly StoredEvent[],
-  ): RfqCommand | Refusal | Promise<RfqCommand | Refusal>;
+  ): Command | Refusal | Promise<Command | Refusal>;
 };
 
 /** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
@@ -72,13 +81,42 @@ const changeRfq = async (
         state?.rfq && reason !== undefined ? await deps.vault.seal(handoff_id, reason) : undefined;
       if (sealedReason === null) return ERASED;
       const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
-      return command({ counted, sealedReason }, stored);
+      const made = await command({ counted, sealedReason }, stored);
+      if (isRefusal(made) || !state) return made;
+      return {
+        command: made,
+        effects: await noticesOfMove(deps, { ...call, ownerId }, { state, command: made }),
+      };
     },
     refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
     render: (state) => renderState(ownerId, state),
   });
   if (changed.ok) await informLeads(deps, { ...call, ownerId }, handoff_id);
   return changed;
+};
+
+/** Makes the appends of the messages about a move, if it confirms or wins the RFQ now. */
+const noticesOfMove = async (
+  deps: DeskDeps,
+  call: Call,
+  { state, command }: { state: HandoffState; command: Command },
+): Promise<Append[]> => {
+  const decision = handoff.decide(state, command);
+  const [event] = decision.accepted ? decision.events : [];
+  if (event?.type === 'RfqConfirmedByStaff')
+    return noticesOfConfirmed(deps, call, {
+      state,
+      number: state.rfqs_sent ?? 0,
+      contact: await contactOf(deps, state.rfq),
+    });
+  const { handoff_id } = state;
+  return event?.type === 'RfqWon'
+    ? mailToOwner(deps, call, {
+        kind: 'rfq_won',
+        record: handoff_id,
+        facts: { handoff_id, values: event.data.values },
+      })
+    : [];
 };
 
 const refuseWonAlone = (leadId: string): Refusal =>
@@ -111,8 +149,16 @@ const move = (
     }),
   });
 
-export const moveRfq: DeskHandler<'moveRfq'> = (deps, input, call) => {
+export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
   const { to, values, valid_until, reason, ...ref } = input;
+  if (to === 'confirmed')
+    return reason === undefined
+      ? NO_REASON
+      : changeRfq(deps, call, {
+          ref,
+          reason,
+          command: ({ sealedReason = '' }) => ({ type: 'ConfirmByStaff', sealedReason }),
+        });
   const until = valid_until === undefined ? undefined : epoch(valid_until);
   return move(deps, call, { ref, reason, to, ...present({ values, valid_until: until }) });
 };

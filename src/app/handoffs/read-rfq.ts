@@ -1,8 +1,8 @@
+import type { BuyerContact } from '#contracts/buyer/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
-import type { Unsealed } from '#src/ports/system.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
@@ -11,21 +11,14 @@ import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import {
-  openOne,
-  openTexts,
-  placeholderOf,
-  shownText,
-  WITHDRAWN,
-} from '../privacy/sealed-texts.ts';
+import { openTexts, placeholderOf, shownText, WITHDRAWN } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
+import { contactOf } from './contact-subject.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
 import { readableHandoff, renderLine } from './render-handoff.ts';
-
-type Contact = { name: string; email: string; company?: string; phone?: string };
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
@@ -41,15 +34,14 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
   const state = foldOf(handoff, stored);
   if (!state?.rfq) return NO_RFQ;
   const { rfq } = state;
-  const opened = await openOne(deps.vault, rfq.contact);
-  const contact = typeof opened === 'string' ? (JSON.parse(opened) as Contact) : undefined;
+  const contact = await contactOf(deps, rfq);
   const { lines } = await readableHandoff(deps, state);
   return done({
     handoff_id,
     owner_id,
     title: state.title,
     submitted_at: iso(rfq.submitted_at),
-    contact: await shownContact(deps, owner_id, { opened, contact }),
+    contact: await shownContact(deps, owner_id, { contact, isErased: state.erased }),
     list_revision: state.list_revision,
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
@@ -62,9 +54,9 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
 const shownContact = async (
   deps: DeskDeps,
   ownerId: string,
-  { opened, contact }: { opened: Unsealed; contact: Contact | undefined },
+  { contact, isErased }: { contact: BuyerContact | undefined; isErased: boolean },
 ) => {
-  if (!contact) return placeholderOf(opened === null ? null : undefined);
+  if (!contact) return placeholderOf(isErased ? null : undefined);
   const since = await suppressionInLog(deps)(ownerId, contact.email);
   return since === undefined ? contact : WITHDRAWN;
 };
@@ -73,7 +65,7 @@ type Sent = {
   state: HandoffState;
   rfq: NonNullable<HandoffState['rfq']>;
   stored: readonly StoredEvent[];
-  contact: Contact | undefined;
+  contact: BuyerContact | undefined;
 };
 
 /** What staff did with the RFQ, and whom it concerns besides. */
@@ -94,6 +86,8 @@ const progressOf = async (
   return {
     state: rfqStateAt(shown, call.at),
     ...present({
+      confirmed_by: rfq.confirmed_by,
+      confirmation_ends_at: rfq.confirmation && iso(rfq.confirmation.until),
       reason: textOf(rfq.sealed_reason) ?? rfq.reason,
       quote: renderQuote(rfq),
       won_value: shown.values,

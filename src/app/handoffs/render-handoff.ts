@@ -56,7 +56,7 @@ export const renderHandoff = (
     indicative_totals: state.totals,
     review_url: `${state.review_origin}/h/${reviewToken(state.handoff_id)}`,
     status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
-    ...present({ status_reason: state.status_reason, rfq: state.rfq && shownRfq(state.rfq, at) }),
+    ...present({ status_reason: state.status_reason, rfq: shownRfq(state.rfq, at) }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,
     ...present({ metadata: state.metadata }),
@@ -66,8 +66,9 @@ export const renderHandoff = (
   };
 };
 
-/** Agents see outcomes, and neither the steps to them nor what is quoted. */
-const shownRfq = (rfq: RfqProgress, at: number): NonNullable<Handoff['rfq']> => {
+/** Agents see outcomes, and neither an unconfirmed RFQ, nor the steps to an outcome, nor what is quoted. */
+const shownRfq = (rfq: RfqProgress | undefined, at: number): Handoff['rfq'] => {
+  if (!rfq || rfq.confirmation) return undefined;
   const state = rfqStateAt(rfq, at);
   const isShown = state === 'expired' || isRfqOutcome(state);
   return { state: isShown ? state : 'open', ...present({ won_value: rfq.values }) };

@@ -1,6 +1,7 @@
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
+import { isUnconfirmed } from '#src/domain/outcomes/rfq-state.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -36,6 +37,8 @@ export type Review = {
   entered: List;
   /** Whether an entered quantity differs from the list. */
   isChanged: boolean;
+  /** Until when a sent RFQ waits for the confirmation of its mailbox, in epoch milliseconds. */
+  awaitedUntil: number | undefined;
 };
 
 /** The present price and stock of a line's product. */
@@ -49,14 +52,31 @@ export const NO_LIST = refuse(
   'There is no such list. Check that the link is complete.',
 );
 
-/** Finds the handoff that a token opens, and its owner. */
-export const findHandoff = async (
+const rowOf = async (
   { readModels }: Pick<Deps, 'readModels'>,
   token: string,
 ): Promise<ReviewTokenRow | undefined> =>
   TOKEN.test(token)
     ? readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '')
     : undefined;
+
+/** Finds the handoff that the token of a review link opens, and its owner. */
+export const findHandoff = async (
+  deps: Pick<Deps, 'readModels'>,
+  token: string,
+): Promise<ReviewTokenRow | undefined> => {
+  const row = await rowOf(deps, token);
+  return row?.confirms === undefined ? row : undefined;
+};
+
+/** Finds the handoff whose RFQ the token of a mailed link confirms, and the number of the sending. */
+export const findMailedLink = async (
+  deps: Pick<Deps, 'readModels'>,
+  token: string,
+): Promise<Required<ReviewTokenRow> | undefined> => {
+  const { confirms, ...row } = (await rowOf(deps, token)) ?? {};
+  return confirms === undefined || !('owner' in row) ? undefined : { ...row, confirms };
+};
 
 /** Compares a list with the catalog: the lines that differ, by line id. */
 export const differencesFromCatalog = (
@@ -109,6 +129,9 @@ export const makeReview = async (
     products: open ? catalog.byId(stored.lines.map(({ product_id }) => product_id)) : new Map(),
     entered: 'faults' in entered ? state : entered,
     isChanged: isChanged(state, quantities),
+    awaitedUntil: isUnconfirmed(stored.rfq, clock.now())
+      ? stored.rfq?.confirmation?.until
+      : undefined,
   };
 };
 

@@ -35,7 +35,7 @@ export const observeRfq = async (
   const state = await stateOf(deps, { stream, decider: lead });
   if (state?.handoff_id === undefined) return undefined;
   const rfq = (await handoffOf(deps, call.ownerId, state.handoff_id))?.rfq;
-  if (!rfq) return undefined;
+  if (!rfq || rfq.confirmation) return undefined;
   const observing = { ...unkeyed(call), operation: 'observeRfq' };
   const written = await decideAndAppend(deps, observing, {
     stream,

@@ -40,6 +40,22 @@ export const evict = <Entry>(
   }
 };
 
+/** A limit of `count` calls in a period longer than a minute, in milliseconds, for one process. */
+export const longLimiter = (
+  { count, periodMs }: { count: number; periodMs: number },
+  monotonic: () => number,
+): Pick<Limiter, 'take'> => {
+  const minutes = periodMs / WINDOW_MS;
+  // A clock that is slower by that factor makes a minute of the period.
+  const slow = limiter(count, () => monotonic() / minutes);
+  return {
+    take(key) {
+      const verdict = slow.take(key);
+      return { ...verdict, retryAfterS: Math.ceil(verdict.retryAfterS * minutes) };
+    },
+  };
+};
+
 /**
  * A limit for one process by GCRA: one number per key, the theoretical arrival time, and no window
  * that resets. Uses monotonic milliseconds, so a clock step neither frees nor blocks a client.

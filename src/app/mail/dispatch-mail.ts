@@ -16,11 +16,13 @@ import {
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import { readHaltForEverybody } from '../outreach/settings.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
+import { countUnconfirmed } from './mailbox-limits.ts';
 import { mailStream } from './queue-mail.ts';
 
 /** The subject and both texts of a message. */
@@ -28,9 +30,11 @@ export type MailTexts = Pick<MailDelivery, 'subject' | 'text' | 'html'>;
 
 export type MailSendingDeps = Pick<
   Deps,
-  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'following' | 'vault'
+  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'following' | 'vault' | 'secrets'
 > &
   Scheduling & {
+    /** The limit of all messages to mailboxes that have confirmed nothing. */
+    hourly: Pick<Limiter, 'take'>;
     /** Messages of test spaces never leave the machine. */
     mailers: { live: Mailer; test: Mailer };
     /** Makes the texts of a message. */
@@ -129,8 +133,12 @@ const prepare = async (
     if (opened === undefined) return { outcome: 'retry', reason: 'key_unavailable' };
     if ((await readHaltForEverybody(deps)) !== undefined)
       return { outcome: 'retry', reason: 'halted' };
-    if (deps.clock.now() > at + MARGIN_MS / 2) return { outcome: 'retry', reason: 'late' };
     const { to, facts } = JSON.parse(opened) as SealedMail;
+    const limited =
+      MAIL_KINDS[kind].isLimited &&
+      (await countUnconfirmed(deps, { ...call, at: deps.clock.now() }, { mailId: id, to }));
+    if (limited) return limited;
+    if (deps.clock.now() > at + MARGIN_MS / 2) return { outcome: 'retry', reason: 'late' };
     const texts = await deps.render(kind, facts);
     return { id, sealedFor, attempt: attempts, at: created_at, to, ...texts };
   } catch (error) {

@@ -1,6 +1,8 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { DAY_MS } from '../shared/time.ts';
 
+type Totals = EventData<'HandoffCreated'>['totals'];
+
 /** What the text of a message of each kind is made of. */
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
@@ -8,8 +10,15 @@ export type MailFacts = {
     owner_id: string;
     handoff_id: string;
     lines: number;
-    totals: EventData<'HandoffCreated'>['totals'];
+    totals: Totals;
   };
+  /** To the mailbox that the sender of an RFQ entered. Has no text of anybody else. `path` is that of the link. */
+  rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };
+  /** To the buyer, once the mailbox is confirmed. */
+  rfq_receipt: { path: string; handoff_id: string; lines: number; totals: Totals };
+  /** To the owner. Has nothing about the buyer. */
+  rfq_confirmed: { handoff_id: string; lines: number; totals: Totals };
+  rfq_won: { handoff_id: string; values: Totals };
   /** To staff: outreach that waits for approval. `oldest_at` is in epoch milliseconds. */
   approvals_digest: { requests: number; has_more: boolean; owners: number; oldest_at: number };
   /** To staff: an agent submitted as many known contacts as it may on one day. */
@@ -31,9 +40,17 @@ export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: 
 
 /**
  * How long the service tries to send a message, and whether it is sent a second time if the first attempt may have
- * delivered it.
+ * delivered it. `isLimited`: anybody can have typed its address, so the limits of the mailbox apply.
  */
-export const MAIL_KINDS: Readonly<Record<MailKind, { sendMs: number; isRepeatable: boolean }>> = {
+export const MAIL_KINDS: Readonly<
+  Record<MailKind, { sendMs: number; isRepeatable: boolean; isLimited?: true }>
+> = {
+  // Longer than a mailbox can have to wait for its next message.
+  rfq_confirmation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  rfq_receipt: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  // The owner sees both with getPerformance, too.
+  rfq_confirmed: { sendMs: 3 * DAY_MS, isRepeatable: false },
+  rfq_won: { sendMs: 3 * DAY_MS, isRepeatable: false },
   rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
   // The next digest replaces it.
   approvals_digest: { sendMs: DAY_MS, isRepeatable: false },

@@ -57,9 +57,12 @@ export const eraseRecord = async (
         await erase(lead, (state) => releaseClaim(deps, call, state))
       : await erase(handoff);
   if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
+  const contact =
+    written.before && 'rfq' in written.before ? written.before.rfq?.contact_subject : undefined;
   const isNew = (await deps.vault.knows(subject)) === 'never';
   const key: 'never' | 'destroyed' = isNew ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
+  if (contact !== undefined) await deps.vault.destroy(contact);
   const in_clear = (await deps.log.readStream(stream)).filter(hasPlainTexts).length;
   return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
 };

@@ -27,8 +27,10 @@ export const finishErasures = async (
     for (const { row, sort } of page) {
       if (signal.aborted) return done({ keys });
       // A subject without a key is marked as well, so that it cannot get a first one later.
-      const isDone = (await vault.knows(row.subject)) === 'destroyed';
-      if (!isDone && (await vault.destroy(row.subject))) keys += 1;
+      for (const subject of row.contact ? [row.subject, row.contact] : [row.subject]) {
+        const isDone = (await vault.knows(subject)) === 'destroyed';
+        if (!isDone && (await vault.destroy(subject))) keys += 1;
+      }
       before = sort;
     }
     remaining -= page.length;

@@ -1,5 +1,6 @@
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
+export const MINUTE_MS = 60_000;
 
 /** Epoch milliseconds as RFC 3339 in UTC with milliseconds. */
 export const iso = (at: number): string => new Date(at).toISOString();

@@ -15,6 +15,10 @@ export type RfqMove = Pick<
 
 export type RfqProgress = Proposing<RfqMove> & {
   state: Exclude<RfqStateName, 'expired'>;
+  /** While it is unconfirmed: the number of the sending, and when its confirmation ends, in epoch milliseconds. */
+  confirmation?: { number: number; until: number } | undefined;
+  /** Absent in an RFQ that needed no confirmation. */
+  confirmed_by?: 'mailbox' | 'staff';
   /** A code of the service; texts of people are sealed. */
   reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */
@@ -29,7 +33,24 @@ export type RfqProgress = Proposing<RfqMove> & {
   counted_lead?: string | undefined;
 };
 
-export const CONFIRMED_RFQ: RfqProgress = { state: 'confirmed' };
+/** The RFQ as it is sent. Older events have no confirmation, and need none. */
+export const sentRfq = ({ confirmation }: EventData<'RfqSubmittedByBuyer'>): RfqProgress =>
+  confirmation
+    ? {
+        state: 'unconfirmed',
+        confirmation: { number: confirmation.number, until: confirmation.until },
+      }
+    : { state: 'confirmed' };
+
+/** Whether the event confirms the RFQ. */
+export const isConfirmed = (event: {
+  type: string;
+}): event is Happened<'RfqConfirmedByBuyer' | 'RfqConfirmedByStaff'> =>
+  event.type === 'RfqConfirmedByBuyer' || event.type === 'RfqConfirmedByStaff';
+
+/** Whether it waits for its confirmation at `at`, in epoch milliseconds. */
+export const isUnconfirmed = (rfq: RfqProgress | undefined, at: number): boolean =>
+  rfq?.confirmation !== undefined && at < rfq.confirmation.until;
 
 /** The state at `at`, in epoch milliseconds: expiry has no event, because it follows from the time. */
 export const rfqStateAt = ({ state, quote }: RfqProgress, at: number): RfqStateName =>
@@ -38,8 +59,12 @@ export const rfqStateAt = ({ state, quote }: RfqProgress, at: number): RfqStateN
 export const isRfqOutcome = (state: RfqStateName): state is RfqOutcome =>
   (RFQ_OUTCOMES as readonly string[]).includes(state);
 
-/** Folds an event of staff into the RFQ. Every event ends the proposal before it. */
-export const foldRfq = (rfq: RfqProgress, event: Happened<RfqEventType>): RfqProgress => {
+/** Folds an event into the RFQ; undefined if it ends the RFQ unconfirmed. Every event ends the proposal before it. */
+export const foldRfq = (
+  rfq: RfqProgress,
+  event: Happened<RfqEventType>,
+): RfqProgress | undefined => {
+  if (event.type === 'RfqConfirmationExpired' || event.type === 'RfqDropped') return undefined;
   const { proposed: _ended, ...before } = rfq;
   if (event.type === 'RfqMoveProposed') {
     const { handoff_id: _of, agent_id: _by, dims: _dims, link_id: _link, ...move } = event.data;
@@ -50,10 +75,17 @@ export const foldRfq = (rfq: RfqProgress, event: Happened<RfqEventType>): RfqPro
   return { ...before, reason, sealed_reason, ...changesOf(event) };
 };
 
-type Move = Exclude<RfqEventType, 'RfqMoveProposed' | 'RfqMoveRefused'>;
+type Move = Exclude<
+  RfqEventType,
+  'RfqMoveProposed' | 'RfqMoveRefused' | 'RfqConfirmationExpired' | 'RfqDropped'
+>;
 
 const changesOf = (event: Happened<Move>): Partial<RfqProgress> => {
   switch (event.type) {
+    case 'RfqConfirmedByBuyer':
+      return { state: 'confirmed', confirmation: undefined, confirmed_by: 'mailbox' };
+    case 'RfqConfirmedByStaff':
+      return { state: 'confirmed', confirmation: undefined, confirmed_by: 'staff' };
     case 'RfqTakenUp':
       return { state: 'in_progress' };
     case 'RfqQuoted': {
@@ -88,6 +120,10 @@ export const eraseRfq = (rfq: RfqProgress, at: number): RfqProgress => {
 
 /** Agents see outcomes only, so no other event of an RFQ makes a new version of the handoff. */
 export const RFQ_EVENTS_SHOWN: Readonly<Record<RfqEventType, boolean>> = {
+  RfqConfirmedByBuyer: true,
+  RfqConfirmedByStaff: true,
+  RfqConfirmationExpired: false,
+  RfqDropped: false,
   RfqTakenUp: false,
   RfqQuoted: false,
   RfqMoveProposed: false,

@@ -9,30 +9,82 @@ type Facts<Kind extends MailKind> = MailFacts[Kind];
 type Letter = { subject: string; paragraphs: readonly string[] };
 /** The sources of a text besides its facts. `origin` is the public origin, without a slash at the end. */
 type Place = { origin: string };
+type Letters = { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Letter };
 
 const money = (totals: Facts<'rfq_notice'>['totals']): string =>
   totals.map(({ amount, currency }) => writerFor(HOUSE_LOCALE).money(amount, currency)).join(' + ');
 
 const OUTCOMES = { granted: 'granted', partial: 'granted in part', denied: 'denied' };
 
-const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Letter } = {
+const count = (lines: number): string => `${lines} ${lines === 1 ? 'line' : 'lines'}`;
+
+const OF_BUYERS: Pick<Letters, 'rfq_confirmation' | 'rfq_receipt'> = {
+  // Somebody else can have typed the address, so the message has no text that a person typed.
+  rfq_confirmation: ({ path, lines, totals, until }, { origin }) => ({
+    subject: 'Confirm your request for a quotation',
+    paragraphs: [
+      `Somebody entered this address and asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
+      `If that was you, open this page and confirm the request. Staff receive it then: ${origin}${path}`,
+      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
+      'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
+    ],
+  }),
+  rfq_receipt: ({ path, handoff_id, lines, totals }, { origin }) => ({
+    subject: `Your request ${handoff_id}`,
+    paragraphs: [
+      `Staff have your request for a quotation: ${count(lines)}, indicative total ${money(totals)}. Its reference is ${handoff_id}.`,
+      'They answer you at this address, with binding prices. Nothing is ordered, reserved or paid.',
+      `See the request, or withdraw it: ${origin}${path}`,
+    ],
+  }),
+};
+
+const OF_OWNERS: Pick<Letters, 'rfq_confirmed' | 'rfq_won' | 'access_decision'> = {
+  rfq_confirmed: ({ handoff_id, lines, totals }) => ({
+    subject: `RFQ confirmed: ${handoff_id}`,
+    paragraphs: [
+      `The buyer of the list ${handoff_id} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
+      'Staff answer the buyer. Your performance counts it in rfqs_submitted and rfq_value.',
+    ],
+  }),
+  rfq_won: ({ handoff_id, values }) => ({
+    subject: `RFQ won: ${handoff_id}`,
+    paragraphs: [
+      `Staff recorded that the RFQ of the list ${handoff_id} was won, for ${money(values)}.`,
+      'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
+    ],
+  }),
+  access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
+    subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
+    paragraphs: [
+      `Staff decided on the access of your agent ${name} (${agent_id}): ${OUTCOMES[outcome]}.`,
+      `Its scopes now: ${scopes.length > 0 ? scopes.join(', ') : 'none'}.`,
+      `Reason: ${reason}`,
+      `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
+    ],
+  }),
+};
+
+const LETTERS: Letters = {
+  ...OF_BUYERS,
+  ...OF_OWNERS,
   rfq_notice: ({ owner_id, handoff_id, lines, totals }, { origin }) => ({
     subject: `New RFQ ${handoff_id}`,
     paragraphs: [
-      `A buyer sent an RFQ: ${lines} ${lines === 1 ? 'line' : 'lines'}, in total ${money(totals)}. ` +
+      `A buyer sent an RFQ and confirmed it: ${count(lines)}, in total ${money(totals)}. ` +
         `The list is ${handoff_id} of the promoter ${owner_id}.`,
       `Staff read it, with the contact of the buyer, by: tributary rfq show ${handoff_id}`,
       `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
     ],
   }),
   approvals_digest: ({ requests, has_more, owners, oldest_at }) => {
-    const { count, moment } = writerFor(HOUSE_LOCALE);
-    const number = `${has_more ? 'More than ' : ''}${count(requests)}`;
+    const writer = writerFor(HOUSE_LOCALE);
+    const number = `${has_more ? 'More than ' : ''}${writer.count(requests)}`;
     return {
       subject: `${number} ${requests === 1 ? 'request waits' : 'requests wait'} for approval`,
       paragraphs: [
-        `Outreach of ${count(owners)} ${owners === 1 ? 'promoter' : 'promoters'} waits for a person; the oldest ` +
-          `request was proposed on ${moment(oldest_at)}.`,
+        `Outreach of ${writer.count(owners)} ${owners === 1 ? 'promoter' : 'promoters'} waits for a person; the oldest ` +
+          `request was proposed on ${writer.moment(oldest_at)}.`,
         'List the requests with: tributary approvals list',
       ],
     };
@@ -43,15 +95,6 @@ const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Lette
       `The agent ${agent_id} of the promoter ${owner_id} submitted ${contacts} contacts today that are known already, ` +
         'so it can submit no more contacts until midnight UTC. It may be asking who is known here.',
       `Suspend it with: tributary access suspend ${agent_id}`,
-    ],
-  }),
-  access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
-    subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
-    paragraphs: [
-      `Staff decided on the access of your agent ${name} (${agent_id}): ${OUTCOMES[outcome]}.`,
-      `Its scopes now: ${scopes.length > 0 ? scopes.join(', ') : 'none'}.`,
-      `Reason: ${reason}`,
-      `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
     ],
   }),
 };

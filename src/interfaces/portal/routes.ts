@@ -10,6 +10,7 @@ import type { App } from '#src/app/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { type PictureOptions, productRoutes } from './links/product-routes.ts';
 import { type LinkOptions, linkRoutes } from './links/redirect.ts';
+import { requestRoutes } from './buyer/request-routes.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
 import { startPage } from './docs/start-page.ts';
 
@@ -31,6 +32,7 @@ export const portalRoutes = (
     });
     await scope.register(async (links) => linkRoutes(links, app, options), { prefix: '/l' });
     await scope.register((reviews) => reviewRoutes(reviews, app), { prefix: '/h' });
+    await scope.register((requests) => requestRoutes(requests, app), { prefix: '/rfq' });
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

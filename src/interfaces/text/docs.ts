@@ -23,7 +23,8 @@ const boundariesText = (origin: string): string =>
     'No agent can do the following, over any interface and with any key:',
     BOUNDARIES.map(({ statement, instead }) => `- ${statement} ${instead}`).join('\n'),
     `An attempt that its name identifies is answered with [${code('boundary_forbidden')}](${origin}/problems/boundary_forbidden.md). Every attempt is in the agent's audit record.`,
-    'Four measures enforce this, each with its tests: the interfaces have no such operation; the contract of an operation lists the events that it may append, and every event is checked against the list; events of buyers are appended only for the holder of the review link; and random calls over all interfaces append no other event.',
+    'Four measures enforce this, each with its tests: the interfaces have no such operation; the contract of an operation lists the events that it may append, and every event is checked against the list; events of buyers are appended only for the holder of the review link, and the confirmation of an RFQ only for the holder of its mailbox; and random calls over all interfaces append no other event.',
+    'The agent that created a list has its review link, so a sent list is no RFQ yet: the service mails a link to the mailbox of its contact, and only that link, or staff with a recorded reason, confirms it. `rfqs_submitted` counts confirmed RFQs. A confirmed mailbox proves that somebody reads it, not that this is a buyer.',
     `The events that each operation may append, and the attempts that were tested: [boundaries.json](${origin}/boundaries.json).`,
     '## Scopes',
     table(

@@ -11,6 +11,8 @@ import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { mailWork } from '#src/app/mail/dispatching.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
+import { longLimiter } from '#src/app/limits/limiter.ts';
+import { HOUR_MS } from '#src/app/shared/time.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
@@ -18,7 +20,7 @@ import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/mail/letters.ts';
 import { contactIndexing } from '../privacy/contact-index.ts';
 import { mailDirectory, openMailers } from './mail.ts';
-import { dailyDigest, mailRemoval } from './mail-tasks.ts';
+import { confirmationExpiry, dailyDigest, mailRemoval } from './mail-tasks.ts';
 
 /** Everything that the service sends by itself, and the index of contacts, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
@@ -56,6 +58,10 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     onFault: (error: unknown, item?: Item) =>
       logger.error(faultOf(error, 'mail', item), 'mail is delayed'),
     mailers,
+    hourly: longLimiter(
+      { count: config.confirmationMailsPerHour, periodMs: HOUR_MS },
+      clock.monotonic,
+    ),
     render: <Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]) =>
       renderLetter(kind, facts, { origin: deps.origin() }),
   };
@@ -67,6 +73,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     mailRemoval({ ...mail, logger }, mailDirectory(config)),
     dailyDigest({ ...mail, logger }),
     contactIndexing({ ...mail, logger }),
+    confirmationExpiry({ ...mail, logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
@@ -46,5 +47,21 @@ export const dailyDigest = (deps: TaskDeps) => {
     everyMs: HOUR_MS,
     schedule,
     onFault: (error) => logger.error({ err: error }, 'the digest of approvals is delayed'),
+  });
+};
+
+/** Ends the RFQs that were not confirmed in time, at start and each hour. */
+export const confirmationExpiry = (deps: TaskDeps) => {
+  const { schedule, logger } = deps;
+  const perform = performAsSystem(deps, { expireConfirmations });
+  const { signal } = new AbortController();
+  const expire = async (): Promise<void> => {
+    const outcome = await perform('expireConfirmations', { ownerId: EVERYBODY, signal, input: {} });
+    if (!outcome.ok) throw new Refused(outcome);
+  };
+  return repeated(expire, {
+    everyMs: HOUR_MS,
+    schedule,
+    onFault: (error) => logger.error({ err: error }, 'the end of unconfirmed RFQs is delayed'),
   });
 };

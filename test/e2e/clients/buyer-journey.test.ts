@@ -2,6 +2,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { mailedPath } from '../../support/world/confirmation.ts';
 import type { Visitor } from '../../support/clients/browser.ts';
 import {
   answered,
@@ -125,6 +126,13 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       await page.getByText('This is version 2 of the list').waitFor();
       await fillContact(page);
       expect(await press(page, 'Ask for a quotation')).toBe(200);
+      await page.getByText('Look into your mailbox').waitFor();
+      expect(await metricsOf(as)).toMatchObject({ rfqs_submitted: 0, rfqs_unconfirmed: 1 });
+      await page.goto(await mailedPath(app, url));
+      expect(await press(page, 'Confirm the request')).toBe(200);
+      expect(await heading(page)).toBe('Your request is with staff');
+      expect(await page.getByRole('main').textContent()).toContain('bea@shop.example');
+      await page.goto(url);
       expect(await heading(page)).toBe('Your request was sent');
       await page.getByText('Nothing is ordered.').waitFor();
       expect(await page.getByRole('table').textContent()).toContain('£95.52');
@@ -156,6 +164,13 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       await fits(page);
       await fillContact(page);
       expect(await answered(page, () => button(page, 'Ask for a quotation').tap())).toBe(200);
+      await fits(page);
+      await page.goto(await mailedPath(app, url));
+      await fits(page);
+      expect(await answered(page, () => button(page, 'Confirm the request').tap())).toBe(200);
+      expect(await page.getByRole('row').count()).toBe(LINES.length + 2);
+      await fits(page);
+      await page.goto(url);
       expect(await heading(page)).toBe('Your request was sent');
       expect(await page.getByRole('row').count()).toBe(LINES.length + 2);
       await fits(page);
@@ -187,11 +202,11 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
         if (stop.id === 'consent') await page.keyboard.press('Space');
       }
       expect(stops.filter(({ isShown }) => !isShown)).toEqual([]);
-      const fields = ['name', 'email', 'company', 'phone', 'consent'];
+      const fields = ['name', 'email', 'company', 'phone', 'country', 'message', 'consent'];
       const quantities = ['quantity.1', 'quantity.2', 'quantity.3'];
       expect(stops.map(({ id }) => id).filter(Boolean)).toEqual([...quantities, ...fields]);
       expect(await answered(page, () => page.keyboard.press('Space'))).toBe(200);
-      expect(await heading(page)).toBe('Your request was sent');
+      await page.getByText('Look into your mailbox').waitFor();
     });
   });
 
@@ -265,8 +280,14 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       expect(await page.getByLabel('I ask for a quotation').isChecked()).toBe(false);
       await page.getByLabel('I ask for a quotation').check();
       expect(await press(page, 'Ask for a quotation')).toBe(200);
-      expect(await press(other, 'Update quantities')).toBe(409);
-      expect(await heading(other)).toBe('Your request was sent');
+      await page.getByText('Look into your mailbox').waitFor();
+      await other.goto(await mailedPath(app, url));
+      await quantity(page, 'Blue mug').fill('16');
+      expect(await press(page, 'Update quantities')).toBe(200);
+      expect(await press(other, 'Confirm the request')).toBe(409);
+      expect(await other.getByRole('alert').textContent()).toContain('Nothing was changed');
+      expect(await metricsOf(as)).toMatchObject({ rfqs_submitted: 0 });
+      expect(await press(other, 'Confirm the request')).toBe(200);
     });
     expect(await metricsOf(as)).toMatchObject({ rfqs_submitted: 1 });
   });
@@ -292,7 +313,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       expect(await page.locator('tfoot .total').textContent()).toBe('£7,010.00');
       await fillContact(page);
       expect(await press(page, 'Ask for a quotation')).toBe(200);
-      expect(await heading(page)).toBe('Your request was sent');
+      await page.getByText('Look into your mailbox').waitFor();
     });
   });
 });
@@ -315,6 +336,14 @@ describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
       expect(await press(page, 'Update quantities')).toBe(200);
       await fillContact(page);
       expect(await press(page, 'Ask for a quotation')).toBe(200);
+      await passes(page);
+      await page.goto(await mailedPath(app, url));
+      await page.getByText('This was not me').click();
+      await passes(page);
+      expect(await press(page, 'Confirm the request')).toBe(200);
+      await page.getByText('Withdraw the request').click();
+      await passes(page);
+      await page.goto(url);
       await passes(page);
     });
   });

@@ -1,4 +1,6 @@
 /** A service whose mail goes to channels of the test, with time that the test advances. */
+import { longLimiter } from '#src/app/limits/limiter.ts';
+import { HOUR_MS } from '#src/app/shared/time.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';
 import { mailWork } from '#src/app/mail/dispatching.ts';
@@ -23,6 +25,7 @@ export const mailing = async () => {
     ...served,
     schedule: time.schedule,
     onFault: (error) => faults.push(error),
+    hourly: longLimiter({ count: 500, periodMs: HOUR_MS }, app.clock.monotonic),
     mailers: { live: live.channel, test: test.channel },
     render: (kind, facts) => renderLetter(kind, facts, { origin: served.origin() }),
   };
@@ -41,7 +44,7 @@ export const mailing = async () => {
     /** The events of messages, in log order, without their prefix. */
     async events(): Promise<string[]> {
       const events = await served.log.readAll({ after: 0, limit: 10_000 });
-      return events.flatMap(({ type }) => (type.startsWith('Mail') ? type.slice(4) : []));
+      return events.flatMap(({ type }) => (/^Mail[A-Z]/.test(type) ? type.slice(4) : []));
     },
     async desk(path: string) {
       const answer = await app.desk('POST', path, { reason: freshKey() });

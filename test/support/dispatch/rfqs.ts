@@ -1,5 +1,6 @@
 /** A service in which buyers send RFQs. */
 import type { AppDeps } from '#src/app/app.ts';
+import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { buyerOver } from '../world/server-over.ts';
 
@@ -17,16 +18,33 @@ export const rfqWorld = async (env: Record<string, string>) => {
   return {
     app,
     keys,
-    /** Sends an RFQ of 48 mugs; returns the id of its handoff. */
-    async sendRfq(space: 'live' | 'test' = 'live', over: Partial<AppDeps> = {}): Promise<string> {
+    /** Sends an RFQ of 48 mugs, unconfirmed. Each has a mailbox of its own unless one is given. */
+    async sendRfq(space: 'live' | 'test' = 'live', contact = mailboxOfNobody()): Promise<Sent> {
       const { id, review_url } = await createList(app, keys[space]);
-      const sent = { list_revision: 1, consent: true, contact: BUYER };
-      const outcome = await buyerOver({ ...app.service.deps, ...over }, review_url).send(sent);
-      if (!outcome.ok) throw new Error(outcome.detail);
+      const buyer = buyerOver(app.service.deps, review_url);
+      expectDone(await buyer.send({ list_revision: 1, consent: true, contact }));
+      return { id, review_url };
+    },
+    /** Sends an RFQ of 48 mugs and confirms it; returns the id of its handoff. */
+    async requestRfq(
+      space: 'live' | 'test' = 'live',
+      over: Partial<AppDeps> = {},
+    ): Promise<string> {
+      const { id, review_url } = await createList(app, keys[space]);
+      const buyer = buyerOver({ ...app.service.deps, ...over }, review_url);
+      expectDone(await buyer.request({ list_revision: 1, consent: true, contact: BUYER }));
       return id;
     },
   };
 };
+
+type Sent = { id: string; review_url: string };
+
+const expectDone = (outcome: Outcome<unknown>): void => {
+  if (!outcome.ok) throw new Error(outcome.detail);
+};
+
+const mailboxOfNobody = () => ({ ...BUYER, email: `${freshKey()}@shop.example` });
 
 const createList = async (app: TestApp, key: string) => {
   const answer = await app.send({

@@ -1,7 +1,8 @@
 /** Facts of performance, made from rows of a store or from counts, without a service. */
 import type { FactSelection } from '#src/app/performance/columns.ts';
 import { OwnerFacts, FactsCache } from '#src/app/performance/facts.ts';
-import { METRIC, performance } from '#projections/performance.ts';
+import { METRIC } from '#projections/performance/numbers.ts';
+import { performance } from '#projections/performance.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import { VALUES_PER_FACT } from '#src/ports/rows.ts';
 import type { PerformanceRecord } from './performance-records.ts';

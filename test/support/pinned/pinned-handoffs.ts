@@ -57,7 +57,48 @@ const sent = (n: number): Told => [
   },
 ];
 
+/** As it is sent since RFQs wait for their mailbox. */
+const sentUnconfirmed = (n: number, number: number, more: object = {}): Told => {
+  const [type, data] = sent(n);
+  const confirmation = {
+    number,
+    token_hash: `confirms${n}_${number}`,
+    until: MIDNIGHT + 336 * HOUR_MS,
+    ...more,
+  };
+  return [type, { ...data, contact_subject: `con_${n}_${number}`, confirmation }] as Told;
+};
+const endOf = (n: number, number: number) => ({
+  ...ofList(n),
+  contact_subject: `con_${n}_${number}`,
+});
+
 export const HANDOFFS = [
+  story(
+    'anna-handoff_10',
+    list(10),
+    sentUnconfirmed(10, 1),
+    ['RfqDropped', { ...endOf(10, 1), reason: 'replaced' }],
+    sentUnconfirmed(10, 2, { first_at: MIDNIGHT }),
+    ['RfqConfirmedByBuyer', { ...ofList(10), totals: EUR, submitted_at: MIDNIGHT }],
+    ['SubjectErased', { subject: 'hnd_10', reason: 'asked', contact_subject: 'con_10_2' }],
+  ),
+  story(
+    'anna-handoff_11',
+    list(11),
+    sentUnconfirmed(11, 1),
+    ['RfqConfirmationExpired', endOf(11, 1)],
+    sentUnconfirmed(11, 2),
+    [
+      'RfqConfirmedByStaff',
+      {
+        ...ofList(11),
+        sealed_reason: 's1.hnd_11.known',
+        totals: EUR,
+        submitted_at: MIDNIGHT,
+      },
+    ],
+  ),
   story(
     'anna-handoff_9',
     [

@@ -136,7 +136,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
   const rfq = async (): Promise<string> => {
     const { id = '', review_url = '' } = await created('handoffs', LIST);
     const contact = { name: 'Bea', email: 'bea@shop.example' };
-    await buyerOver(app.service.deps, review_url).send({
+    await buyerOver(app.service.deps, review_url).request({
       list_revision: 1,
       consent: true,
       contact,

@@ -46,7 +46,7 @@ export const people = (app: TestApp) => {
     const { id, review_url } = await handoff(key);
     const contact = { name: 'Ada Lovelace', email };
     const sent = { list_revision: 1, consent: true, contact };
-    await buyerOver(app.service.deps, review_url).send(sent);
+    await buyerOver(app.service.deps, review_url).request(sent);
     return id;
   };
   const caughtUp = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 /** Lists for buyers and requests to their links, without a browser. */
 import { freshKey, type TestApp } from './app.ts';
+import { confirmRfq } from './confirmation.ts';
 
 export const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 /** The actions of a list. */
@@ -26,6 +27,8 @@ export const reviews = ({ app, key }: { app: () => TestApp; key: () => string })
     const { id, review_url } = answer.body as { id: string; review_url: string };
     return { id, path: new URL(review_url).pathname };
   },
+  /** Confirms the RFQ of a list by the link that its buyer gets. */
+  confirm: (sent: { id: string; ownerId?: string }) => confirmRfq(app(), sent),
   get: (url: string, headers: Record<string, string> = {}) =>
     app().send({ method: 'GET', url, headers }),
   post: (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>

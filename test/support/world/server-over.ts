@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/app/app.ts';
+import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
+import { findHandoff } from '#src/app/handoffs/review.ts';
+import { handoffOf } from '#src/app/records/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 
 /** Builds the server over dependencies, some of which a test replaces. */
@@ -17,10 +20,35 @@ export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
   const token = reviewUrl.slice(reviewUrl.lastIndexOf('/') + 1);
   const request = { caller: { kind: 'buyer' as const, token }, surface: 'portal' as const };
   const requestId = () => deps.ids.uuid();
+  const send = (input: Record<string, unknown>) =>
+    buyers.performAs('submitRfq', {
+      ...request,
+      requestId: requestId(),
+      input: { address: '192.0.2.1', ...input },
+    });
+  /** Confirms the newest sending of the list, with the link that its mail has. */
+  const confirm = async () => {
+    const row = await findHandoff(deps, token);
+    const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
+    if (!state) throw new Error('there is no such list');
+    const sent = { handoffId: state.handoff_id, number: state.rfqs_sent ?? 0 };
+    return buyers.performAs('confirmRequest', {
+      ...request,
+      caller: { kind: 'buyer' as const, token: confirmationTokenOf(deps.secrets, sent) },
+      requestId: requestId(),
+      input: { list_revision: state.list_revision },
+    });
+  };
   return {
     revise: (input: Record<string, unknown>) =>
       buyers.performAs('reviseList', { ...request, requestId: requestId(), input }),
-    send: (input: Record<string, unknown>) =>
-      buyers.performAs('submitRfq', { ...request, requestId: requestId(), input }),
+    /** Sends the list; its RFQ is unconfirmed. */
+    send,
+    confirm,
+    /** Sends the list and confirms the RFQ, as a buyer does. */
+    async request(input: Record<string, unknown>) {
+      const sent = await send(input);
+      return sent.ok ? confirm() : sent;
+    },
   };
 };

@@ -39,7 +39,9 @@ const sendRfq = async (owner: string, quantity: number): Promise<void> => {
   });
   const contact = { name: 'Bea Buyer', email: 'bea@shop.example' };
   const sent = { list_revision: 1, consent: true, contact };
-  expect(await buyerOver(app.service.deps, list.review_url).send(sent)).toMatchObject({ ok: true });
+  expect(await buyerOver(app.service.deps, list.review_url).request(sent)).toMatchObject({
+    ok: true,
+  });
   lists.push(list.id);
 };
 const move = (owner: string, id: string, to: string, more = {}) =>

@@ -50,7 +50,9 @@ const rfqWith = async (leads: number, contact = `${freshKey()}@shop.example`) =>
     ids.push(id);
   }
   const sent = { list_revision: 1, consent: true, contact: { name: 'Bea Buyer', email: contact } };
-  expect(await buyerOver(app.service.deps, list.review_url).send(sent)).toMatchObject({ ok: true });
+  expect(await buyerOver(app.service.deps, list.review_url).request(sent)).toMatchObject({
+    ok: true,
+  });
   return { id: list.id, leads: ids };
 };
 /** Acts on an RFQ: `act` is move, correct, approve or refuse. */

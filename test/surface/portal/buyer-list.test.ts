@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIRECT_OWNER, ownerId } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { findHandoff } from '#src/app/handoffs/review.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { confirmRfq } from '../../support/world/confirmation.ts';
 import { BROWSER, createShortLink, splitLanding } from '../../support/world/links.ts';
 
 const MANY = LIMITS.LIST_LINES_MAX + 1;
@@ -184,6 +186,9 @@ describe('Review', () => {
     });
     const sent = await send('POST', `${path}/send`, { fields: fields.toString() });
     expect(sent.status).toBe(303);
+    expect((await get(path)).text).toContain('Look into your mailbox');
+    const row = await findHandoff(app.service.deps, path.slice('/h/'.length));
+    await confirmRfq(app, { id: row?.handoff_id ?? '', ownerId: 'sender' });
     expect((await get(path)).text).toContain('Your request was sent');
     expect(await metric(as, 'rfqs_submitted')).toBe(1);
     expect(await metric(as, 'handoffs_opened')).toBe(0);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
+const { handoff, get, post, events, confirm } = reviews({ app: () => app, key: () => key });
 
 describe('The forms of the review page', () => {
   it('change quantities, remove lines, and compute new prices', async () => {
@@ -110,6 +110,7 @@ describe('The forms of the review page', () => {
     expect(typed.status).toBe(409);
     expect(typed.text).toMatch(/id="quantity\.1"[^>]+value="48"/);
     expect((await post(`${path}/send`, { list_revision: '2', ...CONTACT })).status).toBe(303);
+    await confirm({ id });
     const { text } = await get(path);
     expect(text).toContain('<h1>Your request was sent</h1>');
     expect(text).toContain('<strong>Nothing is ordered.</strong>');

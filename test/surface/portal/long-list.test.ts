@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const { handoff, get, post } = reviews({ app: () => app, key: () => key });
+const { handoff, get, post, confirm } = reviews({ app: () => app, key: () => key });
 
 const quantitiesIn = (text: string): Map<string, string> =>
   new Map(
@@ -89,6 +89,7 @@ it('The whole list is sent from any page, and its closed page is divided, too', 
   const { text } = await get(`${list.path}?page=3`);
   const sent = await post(`${list.path}/send`, { ...formOf(text), ...CONTACT });
   expect(sent.status).toBe(303);
+  await confirm(list);
   const closed = await get(`${list.path}?page=3`);
   expect(closed.text).toContain('Your request was sent');
   expect(closed.text).toContain('<dt>Lines</dt><dd>250</dd>');

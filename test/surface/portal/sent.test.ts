@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
+const { handoff, get, post, events, confirm } = reviews({ app: () => app, key: () => key });
 
 /** A new product for each test, because the tests change their products. */
 const product = (price: number, currency = 'GBP', sku = `SKU-${(products += 1)}`) => {
@@ -124,6 +124,7 @@ describe('A product that was withdrawn from the catalog', () => {
     await withdraw(withdrawn);
     await publish(950, 'GBP', dearer);
     expect((await post(`${path}/send`, { list_revision: '1', ...CONTACT })).status).toBe(303);
+    await confirm({ id });
     // Later changes are not part of the request.
     await withdraw(same);
     const { text } = await get(path);
@@ -180,6 +181,7 @@ describe('A closed list', () => {
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '4', 'quantity.2': '0' };
     const first = { ...typed, totals: 'GBP:4000' };
     for (let i = 0; i < 2; i++) expect((await post(`${path}/send`, first)).status).toBe(303);
+    await confirm({ id });
     const others = [
       { ...typed, 'quantity.1': '400' },
       { ...typed, 'quantity.2': '4' },
@@ -211,8 +213,9 @@ describe('A closed list', () => {
   it('of a test key promises no answer', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const line_items = [{ sku: await publish(800), quantity: 4 }];
-    const { path } = await handoff({ line_items }, test.key);
+    const { id, path } = await handoff({ line_items }, test.key);
     expect((await post(`${path}/send`, { list_revision: '1', ...CONTACT })).status).toBe(303);
+    await confirm({ id, ownerId: 'testacme' });
     const { text } = await get(path);
     expect(text).toContain('It was a test: nobody was asked, and nobody will answer.');
     expect(text).not.toContain('Staff will answer');

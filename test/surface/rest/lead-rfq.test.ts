@@ -40,7 +40,7 @@ const win = async (list: Handoff) => {
   expect(await moveRfq(list, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
 };
 const sendRfq = ({ review_url }: Handoff, deps: AppDeps = app.service.deps) =>
-  buyerOver(deps, review_url).send({
+  buyerOver(deps, review_url).request({
     list_revision: 1,
     consent: true,
     contact: { name: 'Bea Buyer', email: 'bea@shop.example' },

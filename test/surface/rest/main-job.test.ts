@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { confirmRfq } from '../../support/world/confirmation.ts';
 import { splitLanding } from '../../support/world/links.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
@@ -107,6 +108,7 @@ describe('The main job', () => {
     expect(bare.status).toBe(422);
     const sent = await form(`${page}/send`, { list_revision: '2', ...CONTACT });
     expect(sent.status).toBe(303);
+    await confirmRfq(app, handoff);
     const receipt = await app.send({ method: 'GET', url: page });
     expect(receipt.text).not.toContain('bea@shop.example');
 

@@ -91,6 +91,8 @@ const COMMANDS: Record<string, HandoffCommand> = {
     at: 5,
     listRevision: 1,
     contact: 's1.hnd_1.c',
+    contactSubject: 'con_1_1',
+    confirmation: { tokenHash: 'c', until: 50_000 },
     consentText: 'I ask',
     lines: [MUG],
     totals: LIST.totals,
@@ -182,7 +184,17 @@ describe('The table of a handoff', () => {
         'HandoffListRevisedByBuyer',
         { ...HANDOFF, changed: revision.lines, totals: revision.totals },
       ],
-      ['send', {}, 'RfqSubmittedByBuyer', { ...sent.data, consented_at: 5 }],
+      [
+        'send',
+        {},
+        'RfqSubmittedByBuyer',
+        {
+          ...sent.data,
+          consented_at: 5,
+          contact_subject: 'con_1_1',
+          confirmation: { number: 1, token_hash: 'c', until: 50_000 },
+        },
+      ],
     ];
     for (const [command, over, type, data] of cases)
       expect(asStored(decide('awaiting', command, over))).toStrictEqual({

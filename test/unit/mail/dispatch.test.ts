@@ -1,5 +1,6 @@
 /** When a message is sent, how often, and what is known about each attempt. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
 import { BUYER, STAFF_MAIL } from '../../support/dispatch/rfqs.ts';
 import { mailing } from '../../support/dispatch/mailing.ts';
 import { DAY_MS, HOUR_MS } from '../../support/world/outreach-acts.ts';
@@ -27,31 +28,33 @@ describe('The notice of a new RFQ', () => {
   it('is queued with the RFQ, and sent to staff once without anything about the buyer', async () => {
     const w = await world();
     w.start();
-    const id = await w.sendRfq();
+    const id = await w.requestRfq();
     await w.settle();
-    expect(w.live.sent).toMatchObject([{ to: STAFF_MAIL, attempt: 1, subject: `New RFQ ${id}` }]);
-    for (const part of w.live.sent.flatMap(({ text, html }) => [text, html])) {
+    const toStaff = w.live.sent.filter(({ to }) => to === STAFF_MAIL);
+    expect(toStaff).toMatchObject([{ attempt: 1, subject: `New RFQ ${id}` }]);
+    for (const part of toStaff.flatMap(({ text, html }) => [text, html])) {
       expect(part).toContain('1 line, in total £95.52');
       expect(part).toContain(`rfq show ${id}`);
       for (const secret of [BUYER.name, BUYER.email]) expect(part).not.toContain(secret);
     }
-    expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Sent']);
     await w.advance(30 * DAY_MS);
-    expect(w.live.sent).toHaveLength(1);
+    expect(w.live.sent.map(({ to }) => to).toSorted()).toEqual(
+      [BUYER.email, BUYER.email, STAFF_MAIL].toSorted(),
+    );
   });
 
   it('of a test space goes to the directory only', async () => {
     const w = await world();
     w.start();
-    await w.sendRfq('test');
+    await w.requestRfq('test');
     await w.settle();
     expect(w.live.sent).toEqual([]);
-    expect(w.test.sent).toMatchObject([{ to: STAFF_MAIL }]);
+    expect(w.test.sent.map(({ to }) => to)).toContain(STAFF_MAIL);
   });
 
   it('has the mailbox of staff in the log in sealed form only', async () => {
     const w = await world();
-    await w.sendRfq();
+    await w.requestRfq();
     const events = await w.app.service.deps.log.readAll({ after: 0, limit: 10_000 });
     expect(events.map(({ type }) => type)).toContain('MailQueued');
     expect(JSON.stringify(events)).not.toContain(STAFF_MAIL);
@@ -106,7 +109,7 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Failed']);
   });
 
-  it('whose server does not answer for three days fails', async () => {
+  it('whose server does not answer until its time is over fails', async () => {
     const w = await world();
     w.live.play(() => RETRY);
     w.start();
@@ -114,7 +117,7 @@ describe('A message', () => {
     await w.advance(4 * DAY_MS);
     const events = await w.events();
     expect(events.at(-1)).toBe('Failed');
-    expect(events.filter((type) => type === 'Dispatched').length).toBeGreaterThan(5);
+    expect(events.filter((type) => type === 'Dispatched').length).toBeGreaterThan(4);
   });
 
   it('whose sender is gone is repeated by another process after its time', async () => {
@@ -159,8 +162,8 @@ describe('A message', () => {
 
   it('whose subject is erased is not sent', async () => {
     const w = await world();
-    await w.sendRfq();
-    await w.app.service.deps.vault.destroy('mbx_staff');
+    const { id } = await w.sendRfq();
+    await w.app.service.deps.vault.destroy(contactSubjectOf(id, 1));
     w.start();
     await w.settle();
     expect(w.live.sent).toEqual([]);
@@ -177,9 +180,11 @@ describe('A message', () => {
 });
 
 describe('Without a mailbox of staff', () => {
-  it('an RFQ queues no message', async () => {
+  it('an RFQ queues no message to staff', async () => {
     const w = await world();
-    await w.sendRfq('live', { staffMail: undefined });
-    expect(await w.events()).toEqual([]);
+    w.start();
+    await w.requestRfq('live', { staffMail: undefined });
+    await w.settle();
+    expect(w.live.sent.map(({ to }) => to)).toEqual([BUYER.email, BUYER.email]);
   });
 });

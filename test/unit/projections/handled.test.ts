@@ -37,6 +37,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.PUSH_EVENTS,
   events.MAIL_EVENTS,
   events.PRIVACY_EVENTS,
+  events.MAILBOX_EVENTS,
   events.OWNER_EVENTS,
   events.PLAN_EVENTS,
 ];

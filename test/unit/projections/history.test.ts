@@ -51,6 +51,8 @@ test('The projections have different names, and together fold each event type ex
     'CodeClaimed',
     'LeadClaimReleased',
     'LeadClaimed',
+    'MailboxBlocked',
+    'MailboxMailed',
     'ProductPublished',
     'ProductRevised',
     'ProductStockObserved',

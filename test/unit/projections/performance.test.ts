@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
-import { METRIC, performance } from '#projections/performance.ts';
+import { METRIC } from '#projections/performance/numbers.ts';
+import { performance } from '#projections/performance.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { FACTS_PER_CHUNK, FIRST_SET_SORT, TAIL_SORT } from '#src/ports/rows.ts';

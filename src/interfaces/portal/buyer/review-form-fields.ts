@@ -4,7 +4,9 @@ import { readTotals } from './review-view.ts';
 
 export type EnteredFields = ReadonlyMap<string, string>;
 
-const BESIDE = ['name', 'email', 'company', 'phone', 'consent', 'reason'];
+const BESIDE = ['name', 'email', 'company', 'phone', 'country', 'message', 'consent', 'reason'];
+/** The fields of a contact that can be empty. */
+const OPTIONAL = ['company', 'phone', 'country', 'message'];
 const QUANTITY = 'quantity.';
 
 /** Fields of a body by name; the first value of a repeated name. */
@@ -31,7 +33,11 @@ export const besideQuantities = (fields: EnteredFields): EnteredFields =>
 
 /** Whether the buyer entered values that the page would lose on a redirect. */
 export const isWorthKeeping = (fields: EnteredFields, { state: { buyer } }: Review): boolean =>
-  BESIDE.some((name) => textOf(fields, name) !== (name === 'company' ? (buyer.company ?? '') : ''));
+  BESIDE.some((name) => textOf(fields, name) !== (isFilled(name) ? (buyer[name] ?? '') : ''));
+
+/** Fields that the page fills from the list. */
+const isFilled = (name: string): name is 'company' | 'country' =>
+  name === 'company' || name === 'country';
 
 /** The list revision of a form; 0, which no list has, when it is missing or malformed. */
 export const revisionOf = (fields: EnteredFields): number => {
@@ -63,7 +69,6 @@ export const declineInput = (fields: EnteredFields): Record<string, unknown> => 
 /** Input of submitRfq. */
 export const rfqInput = (fields: EnteredFields): Record<string, unknown> => {
   const totals = fields.get('totals');
-  const [company, phone] = [textOf(fields, 'company'), textOf(fields, 'phone')];
   return {
     ...quantitiesInput(fields),
     ...(totals !== undefined && { shown: readTotals(totals) }),
@@ -71,8 +76,12 @@ export const rfqInput = (fields: EnteredFields): Record<string, unknown> => {
     contact: {
       name: textOf(fields, 'name'),
       email: textOf(fields, 'email'),
-      ...(company !== '' && { company }),
-      ...(phone !== '' && { phone }),
+      ...Object.fromEntries(
+        OPTIONAL.flatMap((name) => {
+          const entered = textOf(fields, name);
+          return entered === '' ? [] : [[name, entered]];
+        }),
+      ),
     },
   };
 };

@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
-import { RFQ_CONSENT } from '#src/app/handoffs/buyer.ts';
+import { RFQ_CONSENT } from '#src/app/handoffs/submit-rfq.ts';
 import { totalsOf } from '#src/app/handoffs/price-lines.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, type Faults, field, invalid, plural } from '../layout/parts.ts';
+import { countryField } from './country-field.ts';
 import { type Line, linesShown, type ReviewView, totalsField, totalsIn } from './review-view.ts';
 
 /**
@@ -26,26 +27,18 @@ ${fields}
 </form>`;
 };
 
-/** The form of the request for a quotation: the only one that sends anything to staff. */
-export const sendFields = (view: ReviewView, writer: Writer): Html => {
-  const { review, token, typed, faults, priced } = view;
-  const { buyer } = review.state;
-  const fault = faults.get('consent');
-  const isTicked = typed.get('consent') === 'yes' && view.notice !== 'outrun';
-  return html`<div class="card">
-<p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
-${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
-Quantities that you change above are sent as you typed them, once you have seen what they come to.
-Staff answer you with binding prices. Nothing is ordered, reserved or paid.</p>
-${field({
-  name: 'name',
-  label: 'Your name',
-  value: typed.get('name'),
-  autocomplete: 'name',
-  maxlength: 200,
-  required: true,
-  faults,
-})}
+/** The contact that staff answer to. */
+const contactFields = ({ typed, faults, review: { state } }: ReviewView): Html => {
+  const { buyer } = state;
+  return html`${field({
+    name: 'name',
+    label: 'Your name',
+    value: typed.get('name'),
+    autocomplete: 'name',
+    maxlength: 200,
+    required: true,
+    faults,
+  })}
 ${field({
   name: 'email',
   label: 'E-mail',
@@ -54,7 +47,7 @@ ${field({
   autocomplete: 'email',
   maxlength: 254,
   required: true,
-  hint: 'Where staff send the quotation.',
+  hint: 'We send you a link to confirm the request. Staff send the quotation here, too.',
   faults,
 })}
 <div class="pair">${field({
@@ -74,14 +67,40 @@ ${field({
   maxlength: 40,
   faults,
 })}</div>
+${countryField(typed.get('country') ?? buyer.country, faults)}
+${field({
+  name: 'message',
+  label: 'Message to staff',
+  value: typed.get('message'),
+  autocomplete: 'off',
+  maxlength: 2_000,
+  rows: 4,
+  faults,
+})}`;
+};
+
+/** The form of the request for a quotation: the only one that sends anything to staff. */
+export const sendFields = (view: ReviewView, writer: Writer): Html => {
+  const { review, token, typed, faults, priced } = view;
+  const fault = faults.get('consent');
+  const isTicked = typed.get('consent') === 'yes' && view.notice !== 'outrun';
+  return html`<div class="card">
+<p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
+${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
+Quantities that you change above are sent as you typed them, once you have seen what they come to.
+First you confirm the request with a link that we mail to you; then staff answer you with binding prices. Nothing is
+ordered, reserved or paid.</p>
+${contactFields(view)}
 <div class="tick${fault ? ' wrong' : ''}">
 ${fault && html`<p class="fault" id="consent-fault">${fault}</p>`}
 <input type="checkbox" id="consent" name="consent" value="yes" required
 ${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${invalid(fault)}>
 <label for="consent">${RFQ_CONSENT}</label></div>
-<p class="hint">Staff see your contact. The software and the promoter who prepared this list do
+<p class="hint">Staff see your contact once you have confirmed it. The software and the promoter who prepared this list do
 not.</p>
-<button type="submit" formaction="/h/${token}/send">Ask for a quotation</button>
+<button type="submit" formaction="/h/${token}/send">${
+    review.awaitedUntil === undefined ? 'Ask for a quotation' : 'Send again'
+  }</button>
 </div>`;
 };
 
@@ -108,6 +127,8 @@ const MESSAGES: Record<string, string> = {
   name: 'Enter your name, on one line of at most 200 characters.',
   email: 'Enter an e-mail address, like name@company.example.',
   company: 'The company must be one line of at most 200 characters.',
+  country: 'Choose a country, or none.',
+  message: 'The message must be plain text of at most 2,000 characters.',
   phone: 'The phone number must be one line of at most 40 characters.',
   consent: 'Tick the box to send the request.',
   reason: 'The reason must be plain text of at most 500 characters.',

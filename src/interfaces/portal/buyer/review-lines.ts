@@ -43,7 +43,11 @@ quantities</button></div>`;
 };
 
 /** The list without fields, once it is closed. */
-export const lineTable = (view: ReviewView, writer: Writer): Html => {
+export const lineTable = (
+  view: ReviewView,
+  writer: Writer,
+  hrefOf: (page: number) => string = (page) => addressOf(view.token, page),
+): Html => {
   const { totals, rfq, lines } = view.review.state;
   const page = linesShown(view);
   const remarks = (line: Line) => (rfq ? remarkList(line, remarksWhenSent(line, writer)) : '');
@@ -58,7 +62,7 @@ ${priceCells(line, writer)}</tr>`,
   )}</tbody>
 ${totalRow(totals, writer)}
 </table>
-${otherPages(page, (number, text) => html`<a href="${addressOf(view.token, number)}">${text}</a>`)}`;
+${otherPages(page, (number, text) => html`<a href="${hrefOf(number)}">${text}</a>`)}`;
 };
 
 /** Says which part of a long list this page shows. */

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
 import { closedPage } from './closed-page.ts';
 import type { Html, Page } from '../layout/layout.ts';
@@ -24,6 +25,7 @@ const openPage = (view: ReviewView): Page => {
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
 ${view.notice && noticeBox(view.notice)}
+${review.awaitedUntil !== undefined && awaited(review.awaitedUntil, writer)}
 ${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
@@ -101,6 +103,15 @@ since this list was prepared. Each line below says what is new.</p>`,
 
 const testNotice = (): Html =>
   notice('warn', html`<p>This is a test list. Nobody receives it when you send it.</p>`);
+
+/** Says that the request waits for its mailbox, which the page does not name: others may know this link. */
+const awaited = (until: number, writer: Writer): Html =>
+  html`<div class="notice good" role="status"><h2>Look into your mailbox</h2>
+<p>Your request waits for you: we mail you a link that confirms it, and it is not with staff before. You can confirm it until
+${writer.moment(until)}.</p>
+<p>No message within a few minutes? Look for it under spam, or correct the address below and send the list again: the link
+sent before stops working. A mailbox gets one such message in ${LIMITS.CONFIRMATION_WAIT_MINUTES} minutes, and
+${LIMITS.CONFIRMATION_MAILS_PER_DAY} a day.</p></div>`;
 
 const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: string }> = {
   outrun: {

@@ -11,11 +11,10 @@ import {
   type RfqTarget,
 } from '#contracts/moves.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
 import { rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
-import type { RfqCommand } from '#src/domain/outcomes/rfq.ts';
-import { asStored } from '../../support/world/decider-spec.ts';
+import { asStored } from '../../../support/world/decider-spec.ts';
 
 const DUE = 1_000;
 const GBP = [{ amount: 500, currency: 'GBP' }];
@@ -51,8 +50,15 @@ const fold = (...events: Event[]): HandoffState =>
     HandoffState | undefined
   >(handoff.evolve, undefined) as HandoffState;
 
+const unconfirmed = event('RfqSubmittedByBuyer', {
+  ...sent.data,
+  contact_subject: 'con_1_1',
+  confirmation: { number: 1, token_hash: 'c', until: DUE },
+});
+
 /** The events that lead to each state, and a time at which the RFQ is in it. */
 const STATES: Record<RfqStateName, { state: HandoffState; at: number }> = {
+  unconfirmed: { state: fold(unconfirmed), at: 5 },
   confirmed: { state: fold(sent), at: 5 },
   in_progress: { state: fold(sent, event('RfqTakenUp')), at: 5 },
   quoted: { state: fold(sent, quoted), at: 5 },
@@ -62,20 +68,23 @@ const STATES: Record<RfqStateName, { state: HandoffState; at: number }> = {
   withdrawn: { state: fold(sent, event('RfqWithdrawn', {}, 3)), at: 5 },
 };
 
-const moveTo = (to: RfqTarget, more: Partial<RfqMove> = {}, over: object = {}): RfqCommand => ({
-  type: 'MoveRfq',
-  at: 5,
-  move: {
-    to,
-    ...((to === 'quoted' || to === 'won') && { values: EUR }),
-    ...(to === 'quoted' && { valid_until: DUE + 5 }),
-    ...more,
-  },
-  approvalAbove: undefined,
-  countedLead: undefined,
-  ...over,
-});
-const decide = (state: HandoffState, command: RfqCommand) =>
+const moveTo = (to: RfqTarget, more: Partial<RfqMove> = {}, over: object = {}): HandoffCommand =>
+  to === 'confirmed'
+    ? { type: 'ConfirmByStaff', sealedReason: 'known' }
+    : {
+        type: 'MoveRfq',
+        at: 5,
+        move: {
+          to,
+          ...((to === 'quoted' || to === 'won') && { values: EUR }),
+          ...(to === 'quoted' && { valid_until: DUE + 5 }),
+          ...more,
+        },
+        approvalAbove: undefined,
+        countedLead: undefined,
+        ...over,
+      };
+const decide = (state: HandoffState, command: HandoffCommand) =>
   asStored(handoff.decide(state, command)) as { accepted: boolean; events?: Event[] };
 const after = (state: HandoffState, ...events: Event[]): HandoffState =>
   events.reduce<HandoffState>((one, next) => handoff.evolve(one, next), state);
@@ -138,7 +147,7 @@ describe('An RFQ', () => {
   });
 
   it('does not change when a move is repeated', () => {
-    const again = (name: RfqStateName, command: RfqCommand) =>
+    const again = (name: RfqStateName, command: HandoffCommand) =>
       expect(decide(STATES[name].state, command)).toEqual({ accepted: true, events: [] });
     again('in_progress', moveTo('in_progress'));
     again('quoted', moveTo('quoted', { values: GBP, valid_until: DUE }));
@@ -227,7 +236,7 @@ describe('A correction', () => {
 describe('A move above the limit', () => {
   const limited = { approvalAbove: LIMITS };
   const proposed = event('RfqMoveProposed', { to: 'quoted', values: GBP, valid_until: DUE });
-  const approve = (proposal: number, at = 5): RfqCommand => ({
+  const approve = (proposal: number, at = 5): HandoffCommand => ({
     type: 'ApproveRfqMove',
     at,
     proposal,
@@ -278,7 +287,12 @@ describe('A move above the limit', () => {
 
   it('is forgotten when it is refused, or when the RFQ moves', () => {
     const state = fold(sent, proposed);
-    const refuse: RfqCommand = { type: 'RefuseRfqMove', at: 5, proposal: 1, sealedReason: 'no' };
+    const refuse: HandoffCommand = {
+      type: 'RefuseRfqMove',
+      at: 5,
+      proposal: 1,
+      sealedReason: 'no',
+    };
     expect(decide(state, refuse)).toEqual(accepted('RfqMoveRefused', { sealed_reason: 'no' }));
     for (const next of [event('RfqMoveRefused', { sealed_reason: 'no' }), event('RfqTakenUp')])
       expect(decide(after(state, next), approve(1))).toMatchObject(rejected('proposal_unknown'));

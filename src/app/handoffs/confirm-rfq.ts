@@ -1,0 +1,125 @@
+/** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
+import type { BuyerContact } from '#contracts/buyer/index.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
+import { isRfqOutcome, isUnconfirmed, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
+import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
+import { informLeads } from '../leads/observe-rfq.ts';
+import { blockMailbox } from '../mail/mailbox-limits.ts';
+import type { BuyerCall, Call } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { handoffOf, streamOf } from '../records/streams.ts';
+import { conflictOf } from './buyer-act.ts';
+import type { BuyerHandler } from './buyer-handler.ts';
+import { noticesOfConfirmed } from './confirmed-notices.ts';
+import { contactOf, forgetDropped } from './contact-subject.ts';
+import { findMailedLink, makeReview, NO_LIST, type Review } from './review.ts';
+
+/** A sent RFQ as the holder of its mailbox sees it. */
+export type BuyerRequest = {
+  review: Review;
+  /**
+   * `waiting` for the confirmation; `over`, because it was not confirmed in time, was not sent by the holder of the mailbox,
+   * or the list was closed; `replaced` by a later sending with a link of its own; `sent` to staff; `ended` with an outcome.
+   */
+  phase: 'waiting' | 'over' | 'replaced' | 'sent' | 'ended';
+  /** Of the sending that the link is of; undefined if it is over or replaced, or its key is destroyed. */
+  contact: BuyerContact | undefined;
+};
+
+type Row = Required<ReviewTokenRow>;
+
+const phaseOf = ({ rfq, rfqs_sent }: HandoffState, { confirms }: Row, at: number) => {
+  if (rfqs_sent !== confirms) return 'replaced';
+  if (!rfq || (rfq.confirmation && !isUnconfirmed(rfq, at))) return 'over';
+  if (rfq.confirmation) return 'waiting';
+  return isRfqOutcome(rfqStateAt(rfq, at)) ? 'ended' : 'sent';
+};
+
+const makeRequest = async (
+  deps: Deps,
+  row: Row,
+  { state, at }: { state: HandoffState; at: number },
+): Promise<BuyerRequest> => {
+  const phase = phaseOf(state, row, at);
+  const isOfLink = phase !== 'over' && phase !== 'replaced';
+  return {
+    review: await makeReview(deps, { ownerId: row.owner, state }),
+    phase,
+    contact: isOfLink ? await contactOf(deps, state.rfq) : undefined,
+  };
+};
+
+/** Shows the request. It changes nothing, because mail scanners open links, too. */
+export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, call) => {
+  const row = await findMailedLink(deps, call.caller.token);
+  const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
+  return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_LIST;
+};
+
+type CommandFor = (
+  state: HandoffState,
+  of: { row: Row; call: Call },
+) => Promise<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
+
+/** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
+const actOnRequest = async (
+  deps: Deps,
+  buyerCall: BuyerCall,
+  command: CommandFor,
+): Promise<Outcome<BuyerRequest>> => {
+  const row = await findMailedLink(deps, buyerCall.caller.token);
+  if (!row) return NO_LIST;
+  const { owner, handoff_id } = row;
+  const call: Call = { ...buyerCall, ownerId: owner };
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOf(owner, 'handoff', handoff_id),
+    decider: handoff,
+    command: (state) => (state ? command(state, { row, call }) : NO_LIST),
+  });
+  if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
+  await forgetDropped(deps, written);
+  await informLeads(deps, call, handoff_id);
+  return done(
+    await makeRequest(deps, row, { state: written.state, at: call.at }),
+    traceOf(written),
+  );
+};
+
+/** Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. */
+export const confirmRequest: BuyerHandler<'confirmRequest'> = (deps, input, buyerCall) =>
+  actOnRequest(deps, buyerCall, async (state, { row, call }) => ({
+    command: {
+      type: 'ConfirmRfq',
+      at: call.at,
+      number: row.confirms,
+      listRevision: input.list_revision,
+    },
+    effects: await noticesOfConfirmed(deps, call, {
+      state,
+      number: row.confirms,
+      contact: await contactOf(deps, state.rfq),
+    }),
+  }));
+
+/** Withdraws a request that staff have; the leads of the handoff are lost. */
+export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>
+  actOnRequest(deps, buyerCall, async (_state, { row, call }) => ({
+    type: 'WithdrawRfq',
+    at: call.at,
+    number: row.confirms,
+  }));
+
+/**
+ * Ends a request that somebody else sent with this mailbox, and blocks such messages to it. The block comes first: only the
+ * contact, which is erased with the request, names the mailbox.
+ */
+export const disownRequest: BuyerHandler<'disownRequest'> = (deps, _input, buyerCall) =>
+  actOnRequest(deps, buyerCall, async (state, { row, call }) => {
+    const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
+    const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
+    const refusal = contact && (await blockMailbox(deps, call, contact.email));
+    return refusal ?? { type: 'DisownRfq', at: call.at, number: row.confirms };
+  });

@@ -1,0 +1,47 @@
+import { handoff } from '#src/domain/handoff.ts';
+import type { RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
+import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
+import { decideAndAppend } from '../events/decide-and-append.ts';
+import type { SystemCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
+import { listing } from '../read-models/listing.ts';
+import { streamOf } from '../records/streams.ts';
+import { forgetDropped } from './contact-subject.ts';
+
+type ExpiryDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels' | 'vault'>;
+
+const PAGE_ROWS = 100;
+
+/**
+ * Ends the RFQs whose confirmation is over, and destroys the keys of their contacts; answers how many. Reads the rows of
+ * all unconfirmed RFQs. The signal of the caller stops it between two of them. Throws what the log and the read model
+ * throw; the next run continues.
+ */
+export const expireConfirmations = async (
+  deps: ExpiryDeps,
+  _input: object,
+  call: SystemCall,
+): Promise<Outcome<{ expired: number }>> => {
+  let expired = 0;
+  const query = { scope: ALL_RFQS, list: listBy({ state: 'unconfirmed' }), limit: PAGE_ROWS };
+  for await (const page of listing<RfqRow<RfqProgress>>(deps.readModels, 'rfqs', query))
+    for (const { row } of page) {
+      const { owner: ownerId, handoff_id, rfq } = row;
+      if (call.caller.signal.aborted) return done({ expired });
+      if ((rfq.confirmation?.until ?? Infinity) > call.at) continue;
+      const written = await decideAndAppend(
+        deps,
+        { ...call, ownerId },
+        {
+          stream: streamOf(ownerId, 'handoff', handoff_id),
+          decider: handoff,
+          command: () => ({ type: 'ExpireConfirmation' as const, at: call.at }),
+        },
+      );
+      if (!written.ok || written.position === undefined) continue;
+      await forgetDropped(deps, written);
+      expired += 1;
+    }
+  return done({ expired });
+};

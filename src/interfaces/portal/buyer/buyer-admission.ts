@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { App } from '#src/app/app.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
+import type { BuyerCaller } from '#src/app/pipeline/call.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { arrivalOf } from '../../http/arrival.ts';
+import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
+import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
+import { PRIVATE_HEADERS } from '../layout/headers.ts';
+import { agentRefusal, isForeign } from './guard.ts';
+
+export type ByToken = { Params: { token: string } };
+export type BuyerAdmission = Admission<BuyerCaller>;
+
+const NO_LIST = 'There is no such list. Check that the link is complete.';
+const FOREIGN = {
+  title: 'Sent from another site',
+  detail: 'The form came from a page that is not ours. Nothing was changed. Open your link again.',
+};
+export const TOO_OFTEN = {
+  title: 'Too much at once',
+  detail: 'This link was used too often within a minute. Nothing was changed.',
+};
+
+type Admissions = {
+  /** The admission of a request; throws when the request has none. */
+  of(request: FastifyRequest): BuyerAdmission;
+  /** Audits the refusal of a request that ends without an operation. */
+  conclude(request: FastifyRequest, refusal: Refusal): void;
+};
+
+/**
+ * Admits every request of the scope; refuses agents and forms of other sites. `operationOf` names the operation that a
+ * refusal is audited as, by the last segment of the path.
+ */
+export const admitBuyers = (
+  scope: FastifyInstance,
+  { buyers, origin }: App,
+  operationOf: (button: string) => string,
+): Admissions => {
+  const exchangeOf = ({ routeOptions }: FastifyRequest): string =>
+    operationOf(routeOptions.url?.split('/').at(-1) ?? '');
+
+  const admissions = new WeakMap<FastifyRequest, BuyerAdmission>();
+  const conclude = (request: FastifyRequest, refusal: Refusal): void => {
+    const admission = admissions.get(request);
+    if (admission) buyers.conclude(admission, exchangeOf(request), refusal);
+  };
+  scope.addHook('onRequest', async (request, reply) => {
+    reply.headers(PRIVATE_HEADERS);
+    const { token } = request.params as Partial<ByToken['Params']>;
+    const arrival = { ...arrivalOf(request, 'portal'), credential: token };
+    const admitted = buyers.admit(arrival, { exchange: exchangeOf(request) });
+    if (!admitted.ok) return sendRefusal(reply, admitted);
+    if (token !== undefined) admissions.set(request, admitted.value);
+    const refusal = agentRefusal(request);
+    if (refusal) {
+      conclude(request, refusal);
+      return sendProblem(reply, refusal, origin());
+    }
+    if (!isForeign(request, origin())) return undefined;
+    conclude(request, refuse('origin_not_allowed', FOREIGN.detail));
+    return sendErrorPage(reply, 403, FOREIGN);
+  });
+  scope.setNotFoundHandler(
+    (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
+  );
+  scope.addHook('onError', async (request, _reply, error) => conclude(request, httpRefusal(error)));
+  return {
+    conclude,
+    of(request) {
+      const admission = admissions.get(request);
+      if (!admission) throw new Error('a review page was reached without an admission');
+      return admission;
+    },
+  };
+};
