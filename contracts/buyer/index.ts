@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineBuyerOperation, registryOf } from '../operation.ts';
+import { personOperations } from './person.ts';
 
 /*
  * The operations of the holder of a review link. The link is the credential. No interface of agents or of the desk
@@ -152,7 +153,7 @@ const confirmRequest = defineBuyerOperation({
   input: z.strictObject({ list_revision: listRevision }),
   output: request,
   problems: actProblems,
-  writes: ['RfqConfirmedByBuyer', 'LeadRfqObserved', 'MailQueued'],
+  writes: ['RfqConfirmedByBuyer', 'LeadRfqObserved', 'MailQueued', 'PrivacyRequestRecorded'],
 });
 
 /** Withdraws a confirmed RFQ. */
@@ -174,6 +175,7 @@ const disownRequest = defineBuyerOperation({
 });
 
 export const buyerOperations = registryOf({
+  ...personOperations,
   createList,
   reviewHandoff,
   openHandoff,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mailboxKeys } from './shared.ts';
+import { mailboxKeys, sealed } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -28,4 +28,12 @@ export const PrivacyRequestRecorded = z.object({
   suppress: owner.optional(),
   /** Ends that, for one owner or for all. */
   lift: owner.optional(),
+});
+
+/** In the stream of a link, whose name has a hash of its token: the address that it was mailed to. */
+export const PrivacyLinkRequested = z.object({
+  sealed_for: z.string(),
+  sealed_address: sealed,
+  /** Epoch milliseconds. */
+  expires_at: z.number(),
 });

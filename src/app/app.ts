@@ -151,6 +151,10 @@ const pipelinesOver = (deps: AppDeps) => {
       handlers: buyerHandlers({
         lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
         rfqs: longLimiter({ count: limits.rfqsPerDay, periodMs: DAY_MS }, clock.monotonic),
+        links: longLimiter(
+          { count: LIMITS.PRIVACY_LINKS_PER_DAY, periodMs: DAY_MS },
+          clock.monotonic,
+        ),
       }),
       rules: rules.buyer,
     }),

@@ -4,13 +4,22 @@ import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
 import type { Review } from './review.ts';
 
 /** The answer of each operation, for the page that shows it. */
 type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';
-type Answers = Record<Exclude<BuyerOperationId, 'createList' | OfRequest>, Review> &
-  Record<OfRequest, BuyerRequest> & { createList: { token: string } };
+type OfPerson = 'readOwnData' | 'refuseOwnContact' | 'allowOwnContact' | 'eraseOwnData';
+type Other = {
+  createList: { token: string };
+  requestPrivacyLink: { sent: true };
+  exportOwnData: OwnDataCopy;
+};
+type Answers = Record<Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson>, Review> &
+  Record<OfRequest, BuyerRequest> &
+  Record<OfPerson, OwnData> &
+  Other;
 
 export type BuyerHandler<Id extends BuyerOperationId> = (
   deps: Deps,

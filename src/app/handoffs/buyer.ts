@@ -3,6 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { refuse } from '../pipeline/outcome.ts';
+import * as ownData from '../privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
 import { confirmRequest, disownRequest, readRequest, withdrawRequest } from './confirm-rfq.ts';
@@ -49,10 +50,18 @@ type BuyerLimits = {
   /** Lists and RFQs of one network. */
   lists: Limiter;
   rfqs: Pick<Limiter, 'take'>;
+  /** Privacy links of one network. */
+  links: Pick<Limiter, 'take'>;
 };
 
 /** The handlers of buyers' operations, one line each. */
-export const buyerHandlers = ({ lists, rfqs }: BuyerLimits): BuyerHandlers => ({
+export const buyerHandlers = ({ lists, rfqs, links }: BuyerLimits): BuyerHandlers => ({
+  requestPrivacyLink: ownData.linkRequester(links),
+  readOwnData: ownData.readOwnData,
+  exportOwnData: ownData.exportOwnData,
+  refuseOwnContact: ownData.refuseOwnContact,
+  allowOwnContact: ownData.allowOwnContact,
+  eraseOwnData: ownData.eraseOwnData,
   createList: listCreator(lists),
   reviewHandoff,
   openHandoff,

@@ -7,6 +7,7 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
 import { informLeads } from '../leads/observe-rfq.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
+import { liftRefusal } from '../privacy/record-request.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
@@ -88,9 +89,12 @@ const actOnRequest = async (
   );
 };
 
-/** Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. */
-export const confirmRequest: BuyerHandler<'confirmRequest'> = (deps, input, buyerCall) =>
-  actOnRequest(deps, buyerCall, async (state, { row, call }) => ({
+/**
+ * Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. A person
+ * who refused contact by the owner allows it with that.
+ */
+export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input, buyerCall) => {
+  const confirmed = await actOnRequest(deps, buyerCall, async (state, { row, call }) => ({
     command: {
       type: 'ConfirmRfq',
       at: call.at,
@@ -103,6 +107,11 @@ export const confirmRequest: BuyerHandler<'confirmRequest'> = (deps, input, buye
       contact: await contactOf(deps, state.rfq),
     }),
   }));
+  if (!confirmed.ok) return confirmed;
+  const { contact, review } = confirmed.value;
+  if (contact) await liftRefusal(deps, { ...buyerCall, ownerId: review.ownerId }, contact.email);
+  return confirmed;
+};
 
 /** Withdraws a request that staff have; the leads of the handoff are lost. */
 export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>

@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS, HOUR_MS } from '../shared/time.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];
 
@@ -23,6 +23,8 @@ export type MailFacts = {
   approvals_digest: { requests: number; has_more: boolean; owners: number; oldest_at: number };
   /** To staff: an agent submitted as many known contacts as it may on one day. */
   contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
+  /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */
+  privacy_link: { path: string; until: number };
   /** To the owner of the agent. */
   access_decision: {
     agent_id: string;
@@ -55,6 +57,8 @@ export const MAIL_KINDS: Readonly<
   // The next digest replaces it.
   approvals_digest: { sendMs: DAY_MS, isRepeatable: false },
   contacts_stopped: { sendMs: DAY_MS, isRepeatable: true },
+  // As long as the link works.
+  privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
   // The agent sees the decision with getConnection, too.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

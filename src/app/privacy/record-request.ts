@@ -1,3 +1,4 @@
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { EventData } from '#contracts/events/index.ts';
 import {
   mailboxRequests,
@@ -5,13 +6,14 @@ import {
   type Suppression,
 } from '#src/domain/privacy/mailbox-requests.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
+import { releaseAfterWrite } from '../leads/claim-contact.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
 import { deriveMailboxKeys } from './mailbox-keys.ts';
-import { mailboxStream } from './suppression.ts';
+import { mailboxStream, suppressionInLog } from './suppression.ts';
 
 type RequestedFor = { email: string } & Omit<EventData<'PrivacyRequestRecorded'>, 'mailbox_keys'>;
 
@@ -37,6 +39,24 @@ export const recordRequest = async (
   if ('rejected' in written) throw new Error(`${request.action} was rejected`);
   return written;
 };
+
+/**
+ * Allows contact by the call's owner, if the person of an address refused it. Called after a write that is stored, so a
+ * failure is ignored: the person repeats the act that allows it.
+ */
+export const liftRefusal = (
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>,
+  call: Call,
+  email: string,
+): Promise<void> =>
+  releaseAfterWrite(async () => {
+    if ((await suppressionInLog(deps)(call.ownerId, email)) === undefined) return;
+    const lift = { owner_id: liveOwnerOf(call.ownerId) };
+    await recordRequest(deps, call, { email, action: 'lift', lift });
+  });
+
+/** Nobody is refused. */
+export const NOT_REFUSED = { refused: [], exempt: [] };
 
 /** Who may not contact the person, as the desk and the person's page show it. `owner_id` is null for every owner. */
 export const renderSuppression = ({ all, owners, exempt }: Suppression) => ({

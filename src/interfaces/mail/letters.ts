@@ -77,6 +77,14 @@ const LETTERS: Letters = {
       `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
     ],
   }),
+  privacy_link: ({ path, until }, { origin }) => ({
+    subject: 'Your data',
+    paragraphs: [
+      'Somebody asked for a link to see, copy or erase what is stored with this e-mail address. If that was not you, do ' +
+        'nothing: without the link nobody can see or change anything.',
+      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}: ${origin}${path}`,
+    ],
+  }),
   approvals_digest: ({ requests, has_more, owners, oldest_at }) => {
     const writer = writerFor(HOUSE_LOCALE);
     const number = `${has_more ? 'More than ' : ''}${writer.count(requests)}`;

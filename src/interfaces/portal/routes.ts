@@ -12,6 +12,7 @@ import { type PictureOptions, productRoutes } from './links/product-routes.ts';
 import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { requestRoutes } from './buyer/request-routes.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
+import { privacyRoutes } from './privacy/privacy-routes.ts';
 import { startPage } from './docs/start-page.ts';
 
 /** One year: the path of an asset changes with its content. */
@@ -33,6 +34,7 @@ export const portalRoutes = (
     await scope.register(async (links) => linkRoutes(links, app, options), { prefix: '/l' });
     await scope.register((reviews) => reviewRoutes(reviews, app), { prefix: '/h' });
     await scope.register((requests) => requestRoutes(requests, app), { prefix: '/rfq' });
+    await scope.register((privacy) => privacyRoutes(privacy, app), { prefix: '/privacy' });
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

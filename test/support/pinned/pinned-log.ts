@@ -268,6 +268,10 @@ const MAILBOXES = [
       { mailbox_keys: KEYS, action: 'lift', proof: 'Ticket 2', lift: { owner_id: 'anna' } },
     ],
   ),
+  story('desk-privacy_1', [
+    'PrivacyLinkRequested',
+    { sealed_for: 'plk_1', sealed_address: 's1.plk_1.a', expires_at: MIDNIGHT + HOUR_MS },
+  ]),
   story('anna-known_agt_1_20261121', [
     'KnownContactSubmitted',
     { agent_id: 'agt_1', lead_id: 'led_1', address: '1.a' },

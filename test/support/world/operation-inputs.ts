@@ -11,6 +11,12 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   listPushConfigs: { taskId: 't', pageSize: 1 },
   deletePushConfig: { taskId: 't', id: 'c' },
   answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
+  requestPrivacyLink: { mailbox: 'ada@shop.example', address: '::1' },
+  readOwnData: {},
+  exportOwnData: { folded: [] },
+  refuseOwnContact: {},
+  allowOwnContact: {},
+  eraseOwnData: { folded: [], allow_contact: false },
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
   createList: {

@@ -1,4 +1,7 @@
 /** Records with the contact of a person, and what the desk does for the person. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import PostalMime from 'postal-mime';
 import { freshKey, type TestApp } from './app.ts';
 import { atDesk } from './desk-scenes.ts';
 import { buyerOver } from './server-over.ts';
@@ -56,5 +59,17 @@ export const people = (app: TestApp) => {
   /** Performs an operation of the role `privacy`, by the last segment of its path. */
   const act = (action: string, mailbox: string, more: object = {}, key = freshKey()) =>
     atDesk(app, { path: `/privacy/${action}`, body: { mailbox, proof: PROOF, ...more } }, key);
-  return { submitLead, lead, handoff, rfq, caughtUp, act };
+  /** The path of the privacy link in the newest message to an address. The dispatcher must be started. */
+  const mailedPath = async (email: string): Promise<string> => {
+    await caughtUp();
+    await app.service.dispatcher.idle();
+    const directory = join(app.directory, 'mail');
+    for (const name of readdirSync(directory).toSorted().reverse()) {
+      const mail = await PostalMime.parse(readFileSync(join(directory, name)));
+      const path = /\/privacy\/[0-9A-Za-z]{40}/.exec(mail.text ?? '')?.[0];
+      if (mail.to?.[0]?.address === email && path !== undefined) return path;
+    }
+    throw new Error(`no link was mailed to ${email}`);
+  };
+  return { submitLead, lead, handoff, rfq, caughtUp, act, mailedPath };
 };

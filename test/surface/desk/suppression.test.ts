@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { openService } from '#src/main.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { confirmRfq } from '../../support/world/confirmation.ts';
 import { asAgent, configure, person } from '../../support/world/outreach.ts';
 import { people } from '../../support/world/people.ts';
 
@@ -225,6 +226,19 @@ describe('A new lead with a contact whose person refuses contact', () => {
     expect((await world.submitLead(acme, 'unknown@shop.example')).status).toBe(201);
     app.clock.advance(DAY_MS);
     expect((await world.submitLead(key, 'tomorrow@shop.example')).status).toBe(201);
+  });
+});
+
+describe('A confirmed RFQ', () => {
+  it('allows contact by its promoter again, and by no other', async () => {
+    const email = 'asks@shop.example';
+    const [one, two] = [await world.rfq(acme, email), await world.rfq(beta, email)];
+    await refuse(email);
+    await confirmRfq(app, { id: one });
+    expect([await rfqContact(one), await rfqContact(two)]).toEqual([
+      expect.objectContaining({ email }),
+      MASKED,
+    ]);
   });
 });
 

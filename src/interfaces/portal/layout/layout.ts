@@ -71,7 +71,8 @@ ${main}
 <p>Tributary carries lists between promoters, buyers and staff. It places no orders and takes no
 payment.</p>
 <nav aria-label="About this service"><a href="/">About</a> <a href="/s">Products</a>
-<a href="/docs">Documentation</a> <a href="/problems">Problems</a></nav>
+<a href="/docs">Documentation</a> <a href="/problems">Problems</a>
+<a href="/privacy">Your data</a></nav>
 </footer>
 </body>
 </html>

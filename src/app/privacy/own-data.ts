@@ -1,0 +1,186 @@
+/** What a person does with all records of their address, with the link of a message to it. */
+import type { EventData } from '#contracts/events/index.ts';
+import { mailbox } from '#contracts/fields.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { attribute } from '../events/attribution.ts';
+import { traceOf } from '../events/decide-and-append.ts';
+import { nameOf } from '../events/hash.ts';
+import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
+import { networkOf } from '../limits/address-limit.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { queueMail } from '../mail/queue-mail.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { BuyerCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { stateOf } from '../events/fold.ts';
+import { mailboxRequests } from '#src/domain/privacy/mailbox-requests.ts';
+import { HOUR_MS } from '../shared/time.ts';
+import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
+import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { eraseRecords, exportRecord } from './person-records.ts';
+import { NOT_REFUSED, recordRequest, renderSuppression } from './record-request.ts';
+import { openOne } from './sealed-texts.ts';
+import { mailboxStream } from './suppression.ts';
+
+const LINK_MS = HOUR_MS;
+const TOKEN_CHARS = 40;
+const TOKEN = /^[0-9A-Za-z]{40}$/;
+
+/** What the person of an address sees. */
+export type OwnData = {
+  email: string;
+  /** When the link ends, in epoch milliseconds. */
+  until: number;
+  records: (FoundRecord & { isErased: boolean })[];
+  contact: ReturnType<typeof renderSuppression>;
+  /** Whether every stored contact was searched. */
+  isComplete: boolean;
+};
+
+/** A copy of the records of an address. */
+export type OwnDataCopy = Pick<OwnData, 'email' | 'contact'> & { data: { id: string }[] };
+
+type Link = Pick<OwnData, 'email' | 'until'> & { sealedFor: string };
+
+const NO_LINK = refuse(
+  'resource_not_found',
+  'This link is over, or not complete. A link works for an hour: ask for another one.',
+);
+const TOO_MANY = 'Too many links were asked for from this network today.';
+
+export const privacyPath = (token: string): string => `/privacy/${token}`;
+
+const linkStream = (token: string): string => `${DESK}-privacy_${nameOf('privacy-link', token)}`;
+
+/**
+ * Makes a handler that mails a link, within a limit for each network. It looks nothing up, so that neither the answer
+ * nor its delay depends on the address.
+ */
+export const linkRequester =
+  (limit: Pick<Limiter, 'take'>): BuyerHandler<'requestPrivacyLink'> =>
+  async (deps, input, call) => {
+    const entered = mailbox.safeParse(input.mailbox.trim());
+    if (!entered.success)
+      return refuse('validation_failed', 'The address is not valid.', {
+        errors: [{ pointer: '/mailbox', code: 'invalid', detail: 'must be a mail address' }],
+      });
+    const { allowed, retryAfterS } = limit.take(networkOf(input.address));
+    if (!allowed) return refuse('rate_limited', TOO_MANY, { retryAfterS });
+    const to = entered.data;
+    const token = deps.ids.base62(TOKEN_CHARS);
+    const until = call.at + LINK_MS;
+    const sealedFor = `plk_${nameOf('privacy-link', token)}`;
+    const sealed = await deps.vault.seal(sealedFor, to);
+    if (sealed === null) throw new Error(`${sealedFor} is new and was erased`);
+    const owned = { ...call, ownerId: DESK };
+    const data: EventData<'PrivacyLinkRequested'> = {
+      sealed_for: sealedFor,
+      sealed_address: sealed,
+      expires_at: until,
+    };
+    const events = attribute(owned, [{ type: 'PrivacyLinkRequested', data }], deps.ids);
+    const facts = { path: privacyPath(token), until };
+    const letter = await queueMail(deps, owned, { kind: 'privacy_link', sealedFor, to, facts });
+    const link = { stream: linkStream(token), expected: NO_STREAM, events };
+    const appended = await deps.log.appendAll([link, ...letter]);
+    if (appended.outcome === 'conflict') throw new Error('a privacy link was stored twice');
+    return done({ sent: true as const }, { position: appended.position });
+  };
+
+const findLink = async (
+  { log, vault }: Pick<Deps, 'log' | 'vault'>,
+  { caller: { token }, at }: BuyerCall,
+): Promise<Link | Refusal> => {
+  const [event] = TOKEN.test(token) ? await log.readStream(linkStream(token)) : [];
+  if (!event) return NO_LINK;
+  const link = event.data as EventData<'PrivacyLinkRequested'>;
+  if (at >= link.expires_at) return NO_LINK;
+  const email = await openOne(vault, link.sealed_address);
+  return typeof email === 'string'
+    ? { email, until: link.expires_at, sealedFor: link.sealed_for }
+    : NO_LINK;
+};
+
+const show = async (deps: Deps, { email, until }: Link): Promise<OwnData> => {
+  const found = await findRecords(deps, email, () => true);
+  const records = await Promise.all(
+    found.map(async (record) => ({
+      ...record,
+      isErased: (await deps.vault.knows(record.id)) === 'destroyed',
+    })),
+  );
+  const stream = mailboxStream(deriveMailboxKeys(deps.secrets, email).mailbox);
+  const state = await stateOf(deps, { stream, decider: mailboxRequests });
+  return {
+    email,
+    until,
+    records,
+    contact: state ? renderSuppression(state.suppression) : NOT_REFUSED,
+    isComplete: (await countUnindexed(deps)) === 0,
+  };
+};
+
+/** Runs an act of the holder of a link. */
+const actWith = async <Value>(
+  deps: Deps,
+  call: BuyerCall,
+  act: (link: Link) => Promise<Outcome<Value>>,
+): Promise<Outcome<Value>> => {
+  const link = await findLink(deps, call);
+  return isRefusal(link) ? link : act(link);
+};
+
+export const readOwnData: BuyerHandler<'readOwnData'> = (deps, _input, call) =>
+  actWith(deps, call, async (link) => done(await show(deps, link)));
+
+/** The exact matches, and the folded ones that the person calls their own; ids of other records have no effect. */
+const ownRecords = async (deps: Deps, { email }: Link, folded: readonly string[]) =>
+  (await findRecords(deps, email, () => true)).filter(
+    ({ id, match }) => match === 'exact' || folded.includes(id),
+  );
+
+export const exportOwnData: BuyerHandler<'exportOwnData'> = (deps, { folded }, call) =>
+  actWith(deps, call, async (link) => {
+    const written = await recordRequest(deps, call, { email: link.email, action: 'export' });
+    if (!written.ok) return written;
+    const records = await ownRecords(deps, link, folded);
+    const data = await Promise.all(records.map((record) => exportRecord(deps, call, record)));
+    const contact = renderSuppression(written.state.suppression);
+    return done({ email: link.email, data, contact }, traceOf(written));
+  });
+
+const changeContact =
+  (action: 'withdraw' | 'lift', changed: 'suppress' | 'lift') =>
+  (deps: Deps, scope: { owner_id?: string | undefined }, call: BuyerCall) =>
+    actWith(deps, call, async (link) => {
+      const request = { email: link.email, action, [changed]: scope };
+      const written = await recordRequest(deps, call, request);
+      return written.ok ? done(await show(deps, link), traceOf(written)) : written;
+    });
+
+export const refuseOwnContact: BuyerHandler<'refuseOwnContact'> = changeContact(
+  'withdraw',
+  'suppress',
+);
+
+export const allowOwnContact: BuyerHandler<'allowOwnContact'> = changeContact('lift', 'lift');
+
+/** Ends the link last, so that the person can repeat an erasure that was interrupted. */
+export const eraseOwnData: BuyerHandler<'eraseOwnData'> = (deps, { folded, allow_contact }, call) =>
+  actWith(deps, call, async (link) => {
+    const chosen = await ownRecords(deps, link, folded);
+    const records = chosen.map(({ id, owner_id }) => ({ owner_id, record: id }));
+    const written = await recordRequest(deps, call, {
+      email: link.email,
+      action: 'erase',
+      records,
+      ...(!allow_contact && { suppress: {} }),
+    });
+    if (!written.ok) return written;
+    const refusal = await eraseRecords(deps, call, records);
+    if (refusal) return refusal;
+    const shown = await show(deps, link);
+    await deps.vault.destroy(link.sealedFor);
+    return done(shown, traceOf(written));
+  });

@@ -1,0 +1,131 @@
+import { html } from 'hono/html';
+import { DIRECT_OWNER } from '#contracts/fields.ts';
+import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
+import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
+import type { Html, Page } from '../layout/layout.ts';
+import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { type Faults, field, NO_FAULTS, notice } from '../layout/parts.ts';
+
+const MAILBOX_CHARS = 254;
+
+/** The form that mails a link. */
+export const askPage = (entered = '', faults: Faults = NO_FAULTS): Page => ({
+  title: 'Your data',
+  main: html`<article class="review"><header class="head"><h1>Your data</h1></header>
+<p class="lede">See which records have your e-mail address, get a copy, refuse contact, or have them erased. We mail a link
+to the address; it works for an hour.</p>
+<form method="post" action="/privacy" class="card">
+${field({
+  name: 'mailbox',
+  label: 'E-mail address',
+  type: 'email',
+  value: entered,
+  autocomplete: 'email',
+  maxlength: MAILBOX_CHARS,
+  required: true,
+  faults,
+})}
+<button type="submit">Mail me a link</button></form></article>`,
+});
+
+/** The same for every address. */
+export const mailedPage: Page = {
+  title: 'Look into your mailbox',
+  main: html`<article class="review"><header class="head"><h1>Look into your mailbox</h1></header>
+<p class="lede">A link is on its way to the address that you entered. It works for an hour. If nothing arrives, wait ten
+minutes before you ask again: more messages to one mailbox are not sent.</p></article>`,
+};
+
+const nameOf = (owner: string): string => {
+  if (owner === DIRECT_OWNER) return 'no promoter';
+  return isTestSpace(owner) ? `${liveOwnerOf(owner)} (test)` : owner;
+};
+
+const recordText = ({ id, owner_id, isErased }: OwnData['records'][number]): string =>
+  `${id.startsWith('led_') ? 'A lead' : 'A list or request'} of ${nameOf(owner_id)}, ${id}${isErased ? ' (erased)' : ''}`;
+
+const tick = ({
+  id,
+  name,
+  value,
+  label,
+}: Record<'id' | 'name' | 'value' | 'label', string>): Html =>
+  html`<div class="tick"><input type="checkbox" id="${id}" name="${name}" value="${value}">
+<label for="${id}">${label}</label></div>`;
+
+/** A box of a form for each record with another spelling of the mailbox. */
+const foldedBoxes = ({ records }: OwnData, form: string): Html | '' => {
+  const folded = records.filter(({ match, isErased }) => match === 'folded' && !isErased);
+  const heading = `${form}-folded`;
+  return folded.length === 0
+    ? ''
+    : html`<div role="group" aria-labelledby="${heading}">
+<p id="${heading}">These have another spelling of your address. Tick what is yours:</p>
+${folded.map((record) =>
+  tick({
+    id: `${form}-${record.id}`,
+    name: 'folded',
+    value: record.id,
+    label: recordText(record),
+  }),
+)}</div>`;
+};
+
+const ownersIn = ({ records, contact }: OwnData): string[] => [
+  ...new Set([
+    ...records.map(({ owner_id }) => liveOwnerOf(owner_id)),
+    ...contact.refused.flatMap(({ owner_id }) => owner_id ?? []),
+  ]),
+];
+
+const ownerChoice = (data: OwnData, id: string): Html =>
+  html`<div class="field"><label for="${id}">By</label>
+<select id="${id}" name="owner"><option value="">every promoter</option>
+${ownersIn(data).map((owner) => html`<option value="${owner}">${nameOf(owner)}</option>`)}</select></div>`;
+
+const contactText = ({ refused, exempt }: OwnData['contact']): string => {
+  if (refused.length === 0) return 'You allow contact.';
+  const by = refused.map(({ owner_id }) =>
+    owner_id === null ? 'every promoter' : nameOf(owner_id),
+  );
+  const but = exempt.length > 0 ? `, except ${exempt.map(nameOf).join(', ')}` : '';
+  return `You refuse contact by ${by.join(', ')}${but}.`;
+};
+
+/** What is stored of an address, and what its holder can do. `done`: what was done just now. */
+export const ownDataPage = (token: string, data: OwnData, done?: string): Page => {
+  const action = (act: string): string => `${privacyPath(token)}/${act}`;
+  const own = data.records.filter(({ match }) => match === 'exact');
+  return {
+    title: 'Your data',
+    main: html`<article class="review"><header class="head"><h1>Your data</h1></header>
+${done !== undefined && notice('good', html`<p role="status">${done}</p>`)}
+<p class="lede">For ${data.email}. This link works until ${writerFor(HOUSE_LOCALE).moment(data.until)}.</p>
+<section aria-labelledby="records"><h2 id="records">Records</h2>
+${own.length === 0 ? html`<p>No record has this address.</p>` : html`<ul>${own.map((record) => html`<li>${recordText(record)}</li>`)}</ul>`}
+${!data.isComplete && notice('warn', html`<p>Older records are still being searched. Look again later.</p>`)}</section>
+<form method="post" action="${action('export')}" class="card"><h2>Get a copy</h2>${foldedBoxes(data, 'copy')}
+<button type="submit">Download</button></form>
+<form method="post" action="${action('refuse')}" class="card"><h2>Refuse contact</h2>
+<p>${contactText(data.contact)} Your address is then hidden from promoters and staff, and nobody can submit it again.</p>
+${ownerChoice(data, 'refuse-owner')}
+<button type="submit" class="second">Refuse contact</button></form>
+<form method="post" action="${action('allow')}" class="card"><h2>Allow contact again</h2>
+${ownerChoice(data, 'allow-owner')}
+<button type="submit" class="second">Allow contact</button></form>
+<form method="post" action="${action('erase')}" class="card"><h2>Erase</h2>
+<p>This cannot be undone. Open requests for a quotation end. What was bought stays in the numbers, without your name.</p>${foldedBoxes(data, 'erase')}
+${tick({ id: 'allow', name: 'allow_contact', value: 'yes', label: 'I may be contacted again later' })}
+<button type="submit" class="second">Erase my data</button></form></article>`,
+  };
+};
+
+/** The link has ended with the erasure. */
+export const erasedPage = ({ records }: OwnData): Page => {
+  const erased = records.filter(({ isErased }) => isErased).length;
+  return {
+    title: 'Your data is erased',
+    main: html`<article class="review"><header class="head"><h1>Your data is erased</h1></header>
+<p class="lede">Records erased: ${String(erased)}. The link has ended. To look again, ask for another one.</p></article>`,
+  };
+};

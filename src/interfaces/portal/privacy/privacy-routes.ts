@@ -1,0 +1,138 @@
+import formbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LIMITS } from '#contracts/limits.ts';
+import type { App } from '#src/app/app.ts';
+import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
+import {
+  admitBuyers,
+  type BuyerAdmission,
+  type ByToken,
+  TOO_OFTEN,
+} from '../buyer/buyer-admission.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
+import { sendPage } from '../layout/layout.ts';
+import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-pages.ts';
+
+/** The operation of each button, by the last segment of its path. */
+const BUTTONS = {
+  export: 'exportOwnData',
+  refuse: 'refuseOwnContact',
+  allow: 'allowOwnContact',
+  erase: 'eraseOwnData',
+} as const;
+
+const DONE = { refuse: 'Contact is refused.', allow: 'Contact is allowed.' };
+const NETWORK_FULL = {
+  title: 'Too many links',
+  detail: 'Too many links were asked for from your network today. Please try again tomorrow.',
+};
+
+type Fields = Readonly<Record<string, string | string[] | undefined>>;
+
+const fieldsOf = ({ body }: FastifyRequest): Fields => (body ?? {}) as Fields;
+const valuesOf = (fields: Fields, name: string): string[] => [fields[name] ?? []].flat();
+
+/** The pages of people about their own data. GET changes nothing, because mail scanners follow links. */
+export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { buyers } = app;
+  // Forms only: a program would send JSON.
+  scope.removeAllContentTypeParsers();
+  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
+  const admissions = admitBuyers(
+    scope,
+    app,
+    (button) => (BUTTONS as Record<string, string>)[button] ?? 'readOwnData',
+  );
+
+  scope.get('/', (_request, reply) => sendPage(reply, 200, askPage()));
+  scope.post('/', async (request, reply) => {
+    const [mailbox = ''] = valuesOf(fieldsOf(request), 'mailbox');
+    const outcome = await buyers.performAs('requestPrivacyLink', {
+      caller: { kind: 'buyer', token: '' },
+      surface: 'portal',
+      requestId: request.id,
+      input: { mailbox, address: request.ip },
+    });
+    return outcome.ok
+      ? sendPage(reply, 200, mailedPage)
+      : showRefusedForm(reply, { mailbox, refusal: outcome });
+  });
+
+  scope.get<ByToken>('/:token', async (request, reply) => {
+    const shown = await buyers.perform(admissions.of(request), 'readOwnData', { input: {} });
+    return shown.ok
+      ? sendPage(reply, 200, ownDataPage(request.params.token, shown.value))
+      : sendRefusal(reply, shown);
+  });
+
+  for (const button of Object.keys(BUTTONS) as (keyof typeof BUTTONS)[]) {
+    // Reloading the page of an act shows the data.
+    scope.get<ByToken>(`/:token/${button}`, async ({ params }, reply) =>
+      reply.redirect(privacyPath(encodeURIComponent(params.token)), 303),
+    );
+    scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
+      const admission = admissions.of(request);
+      const overLimit = buyers.charge(admission, 'buyer');
+      if (overLimit) {
+        admissions.conclude(request, overLimit);
+        return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
+      }
+      const fields = fieldsOf(request);
+      if (button === 'export') return sendCopy(app, reply, { admission, fields });
+      const outcome = await act(app, button, { admission, fields });
+      if (!outcome.ok) return sendRefusal(reply, outcome);
+      return sendPage(
+        reply,
+        200,
+        button === 'erase'
+          ? erasedPage(outcome.value)
+          : ownDataPage(request.params.token, outcome.value, DONE[button]),
+      );
+    });
+  }
+};
+
+type Pressed = { admission: BuyerAdmission; fields: Fields };
+
+const act = (
+  { buyers }: App,
+  button: 'refuse' | 'allow' | 'erase',
+  { admission, fields }: Pressed,
+): Promise<Outcome<OwnData>> => {
+  if (button === 'erase') {
+    const input = {
+      folded: valuesOf(fields, 'folded'),
+      allow_contact: fields['allow_contact'] !== undefined,
+    };
+    return buyers.perform(admission, 'eraseOwnData', { input });
+  }
+  const [owner = ''] = valuesOf(fields, 'owner');
+  const input = owner === '' ? {} : { owner_id: owner };
+  return buyers.perform(admission, BUTTONS[button], { input });
+};
+
+const sendCopy = async (
+  { buyers }: App,
+  reply: FastifyReply,
+  { admission, fields }: Pressed,
+): Promise<FastifyReply> => {
+  const input = { folded: valuesOf(fields, 'folded') };
+  const copy = await buyers.perform(admission, 'exportOwnData', { input });
+  if (!copy.ok) return sendRefusal(reply, copy);
+  return reply
+    .header('content-disposition', 'attachment; filename="your-data.json"')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(copy.value, null, 2));
+};
+
+const showRefusedForm = (
+  reply: FastifyReply,
+  { mailbox, refusal }: { mailbox: string; refusal: Refusal },
+): FastifyReply | Promise<FastifyReply> => {
+  if (refusal.code === 'rate_limited')
+    return sendErrorPage(withRetryAfter(reply, refusal), 429, NETWORK_FULL);
+  if (refusal.code !== 'validation_failed') return sendRefusal(reply, refusal);
+  const faults = new Map([['mailbox', 'Enter a mail address, like ada@example.com.']]);
+  return sendPage(reply, 422, askPage(mailbox, faults));
+};
