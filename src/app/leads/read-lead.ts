@@ -9,7 +9,7 @@ import { maskingDeps } from '../privacy/suppression.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { readAlike } from './lead-hints.ts';
+import { readAlike } from './read-alike.ts';
 import { renderProposal, showLead } from './render-lead.ts';
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
