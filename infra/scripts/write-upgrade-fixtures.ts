@@ -9,7 +9,9 @@
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { argv } from 'node:process';
+import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
+import { until } from '../../test/support/clients/cli.ts';
 import { directories } from '../../test/support/processes/directories.ts';
 import {
   type ChildService,
@@ -45,15 +47,31 @@ const commitOf = (checkout: string): string => {
   return stdout.trim();
 };
 
+/** The paths of the links that confirm RFQs in the mail of a directory, once there is one. */
+const linksIn = async (directory: string): Promise<string[]> => {
+  const paths: string[] = [];
+  const isMailed = async (): Promise<boolean> => {
+    const mails = await listStoredMail(directory);
+    paths.push(...mails.flatMap(({ text }) => /\/rfq\/[0-9a-f]{40}/.exec(text)?.[0] ?? []));
+    return paths.length > 0;
+  };
+  if (!(await until(isMailed))) throw new Error(`no RFQ was mailed to ${directory}`);
+  return paths;
+};
+
 /** Plays the story on a service and writes what it answered. */
-const record = async (commit: string, store: Store, service: ChildService): Promise<void> => {
+const record = async (
+  commit: string,
+  store: Store,
+  { service, mail }: { service: ChildService; mail: string },
+): Promise<void> => {
   const recorder = new Recorder(overHttp(service.url), service.deskToken);
   const settled = async (): Promise<void> => {
     await sent(service, recorder.ids['sent request'] ?? '');
     await summed(service, recorder.credentials['acme'] ?? '');
     await folded(service);
   };
-  const played = await playStory(recorder, settled);
+  const played = await playStory(recorder, settled, () => linksIn(mail));
   const about = { commit, publicUrl: PUBLIC_URL, endedAt: systemClock().now() };
   writeRecording(store, recorder.finish({ ...about, ...played }));
 };
@@ -61,7 +79,7 @@ const record = async (commit: string, store: Store, service: ChildService): Prom
 const embedded = async (checkout: string, commit: string): Promise<void> => {
   const directory = temporary.fresh();
   const service = await serveFrom(checkout, directory, { settings: SETTINGS });
-  await record(commit, 'embedded', service);
+  await record(commit, 'embedded', { service, mail: join(directory, 'mail') });
   await service.end('SIGTERM');
   packDirectory(commit, directory);
 };
@@ -72,13 +90,15 @@ const onServers = async (checkout: string, commit: string): Promise<void> => {
   const stores = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
   const settings = { ...SETTINGS, ROOT_KEY, ...stores };
   const services: ChildService[] = [];
-  for (const role of ['api', 'projector', 'dispatcher'])
-    services.push(
-      await serveFrom(checkout, temporary.fresh(), { settings, more: ['--role', role] }),
-    );
+  let directory = '';
+  for (const role of ['api', 'projector', 'dispatcher']) {
+    // The last one is that of the dispatcher, which sends mail.
+    directory = temporary.fresh();
+    services.push(await serveFrom(checkout, directory, { settings, more: ['--role', role] }));
+  }
   const [api] = services;
   if (!api) throw new Error('no service was started');
-  await record(commit, 'servers', api);
+  await record(commit, 'servers', { service: api, mail: join(directory, 'mail') });
   for (const service of services) await service.end('SIGTERM');
   await packRedis(commit, redis.control);
   await log.kill();

@@ -21,7 +21,7 @@ const isMoney = (value: object): value is { amount: number; currency: string } =
   'amount' in value && 'currency' in value;
 
 const memberText = (name: string, value: unknown): string[] => {
-  if (HIDDEN.has(name)) return [];
+  if (HIDDEN.has(name.slice(name.lastIndexOf('.') + 1))) return [];
   if (name.endsWith('_at') && typeof value === 'number')
     return [`${name}=${new Date(value).toISOString()}`];
   if (Array.isArray(value)) {

@@ -97,6 +97,7 @@ const masked = (text: string): string =>
     .replaceAll('"clicks_surplus":0,', '')
     .replaceAll('"lists_created":0,', '')
     .replaceAll('"rfqs_won":0,', '')
+    .replaceAll('"rfqs_unconfirmed":0,"rfqs_confirmed_by_staff":0,', '')
     // The lead of an older fixture was won by itself, and its RFQ shows that outcome.
     .replaceAll(/"rfq":\{"state":"(?:open|won)"(?:,"won_value":\[[^\]]*\])?\},/g, '')
     .replaceAll(/"state":"\w+",(?:"won_value":\[[^\]]*\],)?"leads":\[[^\]]*\],(?="evidence")/g, '')

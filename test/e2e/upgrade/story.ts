@@ -3,6 +3,7 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
+import { BROWSER, buyersAct, makeList } from './buyers.ts';
 import type { Recorder } from './recorder.ts';
 
 const REASON = { reason: 'Known promoter' };
@@ -12,9 +13,6 @@ const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
   adapter: 'file',
 }));
 const CONSENT = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
-const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
-const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-const VISITOR = BROWSER.replaceAll('140.0', '141.0');
 /** Of one address to one link; the service sums the visits beyond. */
 export const VISITS_PER_MINUTE = 20;
 const MCP_VERSION = '2026-07-28';
@@ -25,7 +23,11 @@ type Desk = Pick<Recorder, 'desk'>;
 const idOf = (answer: Json): string => String(answer['id']);
 
 /** Plays the whole story, waits until everything is folded and sent, and records the reads. */
-export const playStory = async (recorder: Recorder, settled: () => Promise<void>) => {
+export const playStory = async (
+  recorder: Recorder,
+  settled: () => Promise<void>,
+  mailedLinks: () => Promise<readonly string[]>,
+) => {
   await fillCatalog(recorder);
   await giveAccess(recorder);
   await setProfile(recorder);
@@ -33,7 +35,7 @@ export const playStory = async (recorder: Recorder, settled: () => Promise<void>
   await prepareHandoffs(recorder);
   await submitLeads(recorder);
   await audit(recorder);
-  await buyersAct(recorder);
+  await buyersAct(recorder, mailedLinks);
   await makeList(recorder);
   await answerRfq(recorder);
   await proposeOutreach(recorder);
@@ -208,39 +210,6 @@ const audit = async (recorder: Recorder): Promise<void> => {
       path: `/api/desk/v1/audit/${query}`,
       as: 'staff',
     });
-};
-
-const buyersAct = async (recorder: Recorder): Promise<void> => {
-  const submit = (page: string, button: string, fields: Record<string, string>) =>
-    recorder.act(`buyer: ${button}`, {
-      method: 'POST',
-      path: `${recorder.ids[page]}/${button}`,
-      headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
-      body: new URLSearchParams(fields).toString(),
-    });
-  await submit('handoff-sent page', 'open', {});
-  const changed = { list_revision: '1', 'quantity.1': '60', 'quantity.2': '6' };
-  await submit('handoff-sent page', 'quantities', changed);
-  await submit('handoff-sent page', 'send', { ...changed, list_revision: '2', ...BUYER });
-  await submit('handoff-declined page', 'open', {});
-  await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
-};
-
-/** Follows a link, and makes a list of the product on the page that it leads to. */
-const makeList = async (recorder: Recorder): Promise<void> => {
-  const headers = { 'user-agent': VISITOR };
-  const path = recorder.ids['short path'] ?? '';
-  const { headers: followed } = await recorder.act('visit', { method: 'GET', path, headers });
-  const { pathname, searchParams } = new URL(followed['location'] ?? '');
-  const product = pathname.slice(pathname.indexOf('prd_') + 'prd_'.length);
-  const attribution = searchParams.get('attribution') ?? '';
-  const fields = { list: `${product}~12`, once: 'upgradeFixtureListOne1', attribution };
-  await recorder.act('list', {
-    method: 'POST',
-    path: '/h',
-    headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams(fields).toString(),
-  });
 };
 
 /** Proposes a quotation above the limit, which is refused; quotes, wins and corrects the RFQ, and its lead follows. */

@@ -195,8 +195,8 @@ describe('submitLead', () => {
     const { contact, consent, interest, metadata, ...rest } = first.body as Record<string, object>;
     expect([contact, consent, interest, metadata]).not.toContain(undefined);
     const amended = await submit(acme, { external_id: 'crm-10', company });
-    expect(amended.body).toEqual({ ...rest, version: 1 });
-    expect(await leads(acme, '?external_id=crm-10')).toEqual([amended.body]);
+    expect(amended.body).toEqual({ ...rest, version: 1, claim_released: true });
+    expect(await leads(acme, '?external_id=crm-10')).toEqual([{ ...rest, version: 1 }]);
     const next = await submit(rival, { external_id: 'r-10', company, ...left });
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
