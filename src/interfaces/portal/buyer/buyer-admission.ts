@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import formbody from '@fastify/formbody';
+import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { BuyerCaller } from '#src/app/pipeline/call.ts';
@@ -29,17 +31,20 @@ type Admissions = {
   conclude(request: FastifyRequest, refusal: Refusal): void;
 };
 
-/**
- * Admits every request of the scope; refuses agents and forms of other sites. `operationOf` names the operation that a
- * refusal is audited as, by the last segment of the path.
- */
-export const admitBuyers = (
+/** Names the operation that a refusal is audited as, by the last segment of the path; `otherwise` for other paths. */
+type Buttons = { buttons: Readonly<Record<string, string>>; otherwise: string };
+
+/** Admits every request of the scope, whose bodies are forms; refuses agents and forms of other sites. */
+export const admitBuyers = async (
   scope: FastifyInstance,
   { buyers, origin }: App,
-  operationOf: (button: string) => string,
-): Admissions => {
+  { buttons, otherwise }: Buttons,
+): Promise<Admissions> => {
+  // Forms only: a program would send JSON.
+  scope.removeAllContentTypeParsers();
+  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   const exchangeOf = ({ routeOptions }: FastifyRequest): string =>
-    operationOf(routeOptions.url?.split('/').at(-1) ?? '');
+    buttons[routeOptions.url?.split('/').at(-1) ?? ''] ?? otherwise;
 
   const admissions = new WeakMap<FastifyRequest, BuyerAdmission>();
   const conclude = (request: FastifyRequest, refusal: Refusal): void => {

@@ -1,6 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import formbody from '@fastify/formbody';
-import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import { requestPath } from '#src/app/handoffs/review-token.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
@@ -21,14 +19,10 @@ type Button = keyof typeof BUTTONS;
 /** The pages behind the link that a buyer gets by mail. GET changes nothing, because mail scanners follow links. */
 export const requestRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  // Forms only: a program would send JSON.
-  scope.removeAllContentTypeParsers();
-  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
-  const admissions = admitBuyers(
-    scope,
-    app,
-    (button) => (BUTTONS as Record<string, string>)[button] ?? 'readRequest',
-  );
+  const admissions = await admitBuyers(scope, app, {
+    buttons: BUTTONS,
+    otherwise: 'readRequest',
+  });
 
   scope.get<ByToken>('/:token', async (request, reply) => {
     const shown = await buyers.perform(admissions.of(request), 'readRequest', { input: {} });

@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import formbody from '@fastify/formbody';
-import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/app/app.ts';
 import type { Review } from '#src/app/handoffs/review.ts';
@@ -42,14 +40,10 @@ const BUTTONS = {
 /** The pages behind a review link. The holder of the link is the buyer; GET changes nothing. */
 export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  // Forms only: a program would send JSON.
-  scope.removeAllContentTypeParsers();
-  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
-  const admissions = admitBuyers(
-    scope,
-    app,
-    (button) => (BUTTONS as Record<string, string>)[button] ?? 'reviewHandoff',
-  );
+  const admissions = await admitBuyers(scope, app, {
+    buttons: BUTTONS,
+    otherwise: 'reviewHandoff',
+  });
 
   scope.post('/', createListRoute(app));
 

@@ -1,6 +1,4 @@
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
@@ -36,14 +34,10 @@ const valuesOf = (fields: Fields, name: string): string[] => [fields[name] ?? []
 /** The pages of people about their own data. GET changes nothing, because mail scanners follow links. */
 export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  // Forms only: a program would send JSON.
-  scope.removeAllContentTypeParsers();
-  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
-  const admissions = admitBuyers(
-    scope,
-    app,
-    (button) => (BUTTONS as Record<string, string>)[button] ?? 'readOwnData',
-  );
+  const admissions = await admitBuyers(scope, app, {
+    buttons: BUTTONS,
+    otherwise: 'readOwnData',
+  });
 
   scope.get('/', (_request, reply) => sendPage(reply, 200, askPage()));
   scope.post('/', async (request, reply) => {
