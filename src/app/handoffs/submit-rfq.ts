@@ -70,7 +70,10 @@ export const rfqSubmitter =
       const { contact, list } = form;
       const verdict = limit.take(networkOf(input.address));
       if (!verdict.allowed)
-        return refuse('rate_limited', TOO_MANY, { retryAfterS: verdict.retryAfterS });
+        return refuse('rate_limited', TOO_MANY, {
+          retryAfterS: verdict.retryAfterS,
+          extra: { rejected: 'network_full' },
+        });
       const sealed = await deps.vault.seal(contactSubject, JSON.stringify(contact));
       if (sealed === null) return ERASED_LIST;
       const { lines, totals } = list;

@@ -24,7 +24,8 @@ export const portalRoutes = (
   app: App,
   options: LinkOptions & PictureOptions,
 ): void => {
-  const headers = portalHeaders(options.imageOrigins);
+  const { imageOrigins } = options;
+  const headers = portalHeaders(imageOrigins);
   // A scope of its own: only here are forms accepted and errors answered with pages.
   void server.register(async (scope) => {
     errorPages(scope);
@@ -32,8 +33,12 @@ export const portalRoutes = (
       reply.headers(headers);
     });
     await scope.register(async (links) => linkRoutes(links, app, options), { prefix: '/l' });
-    await scope.register((reviews) => reviewRoutes(reviews, app), { prefix: '/h' });
-    await scope.register((requests) => requestRoutes(requests, app), { prefix: '/rfq' });
+    await scope.register((reviews) => reviewRoutes(reviews, app, { imageOrigins }), {
+      prefix: '/h',
+    });
+    await scope.register((requests) => requestRoutes(requests, app, { imageOrigins }), {
+      prefix: '/rfq',
+    });
     await scope.register((privacy) => privacyRoutes(privacy, app), { prefix: '/privacy' });
     productRoutes(scope, app, options);
     problemRoutes(scope, app);

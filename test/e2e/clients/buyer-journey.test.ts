@@ -185,6 +185,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       expect(await tab(page)).toMatchObject({ text: 'Skip to the content', isShown: true });
       await page.keyboard.press('Enter');
       await focusOn(page, 'main');
+      expect(await tab(page)).toMatchObject({ text: 'Blue mug', isShown: true });
       expect(await tab(page)).toMatchObject({ id: 'quantity.1', isShown: true });
       await page.keyboard.type('8');
       expect(await answered(page, () => page.keyboard.press('Enter'))).toBe(200);

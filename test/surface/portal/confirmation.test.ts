@@ -276,6 +276,8 @@ describe('The form of a list', () => {
       const refused = await send();
       expect(refused.status).toBe(429);
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_600);
+      expect(refused.text).toContain('Too many requests from your network');
+      expect(refused.text).toContain('value="bea@shop.example"');
     } finally {
       await few.close();
     }

@@ -4,6 +4,7 @@ import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { BROWSER, createShortLink } from '../../support/world/links.ts';
+import { reviews } from '../../support/world/reviews.ts';
 
 const ORIGIN = 'https://t.example';
 const PICTURES = 'https://img.example';
@@ -63,6 +64,22 @@ describe('A landing page', () => {
     );
     expect(text.match(/<img /g)).toHaveLength(1);
     expect(text).not.toContain('other.example');
+  });
+
+  it('leads from each line of a review page, with the pictures of these origins', async () => {
+    const { handoff } = reviews({ app: () => app, key: () => key });
+    const line_items = [
+      { sku: 'MUG-1', quantity: 4 },
+      { sku: 'MUG-2', quantity: 4 },
+    ];
+    const { path } = await handoff({ line_items });
+    const { text } = await get(path);
+    expect(text.match(/<img [^>]*>/g)).toEqual([
+      expect.stringContaining(`src="${PICTURES}/mug.jpg?a=1&amp;b=2"`),
+    ]);
+    const ways = [...text.matchAll(/<a href="(\/p\/prd_\w+)" target="_blank"/g)];
+    expect(ways).toHaveLength(2);
+    for (const [, way = ''] of ways) expect((await get(way)).status).toBe(200);
   });
 
   it('shows who promotes it and the disclosure only if its address names a link', async () => {

@@ -24,7 +24,7 @@ export const TOO_OFTEN = {
   detail: 'This link was used too often within a minute. Nothing was changed.',
 };
 
-type Admissions = {
+export type Admissions = {
   /** The admission of a request; throws when the request has none. */
   of(request: FastifyRequest): BuyerAdmission;
   /** Audits the refusal of a request that ends without an operation. */

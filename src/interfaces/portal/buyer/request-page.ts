@@ -13,6 +13,7 @@ type View = {
   token: string;
   /** The requested page of the list, from 1. */
   page: number;
+  imageOrigins: readonly string[];
   /** The button that was pressed too late. */
   refused?: string;
 };
@@ -91,7 +92,7 @@ address, it went there.</p>`,
 /** What staff receive: reference, list, contact and message. */
 const content = (
   { review, contact }: BuyerRequest,
-  { token, page }: View,
+  { token, page, imageOrigins }: View,
   writer: Writer,
 ): Html => {
   const { state } = review;
@@ -99,6 +100,7 @@ const content = (
     review,
     token,
     page,
+    imageOrigins,
     typed: new Map(),
     faults: NO_FAULTS,
     priced: { lines: new Map(), totals: state.totals },

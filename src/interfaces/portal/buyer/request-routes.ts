@@ -1,9 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import { requestPath } from '#src/app/handoffs/review-token.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { admitBuyers, type BuyerAdmission, type ByToken, TOO_OFTEN } from './buyer-admission.ts';
+import type { PictureOptions } from '../links/product-routes.ts';
 import { requestPage } from './request-page.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.ts';
 
@@ -17,7 +18,11 @@ const BUTTONS = {
 type Button = keyof typeof BUTTONS;
 
 /** The pages behind the link that a buyer gets by mail. GET changes nothing, because mail scanners follow links. */
-export const requestRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+export const requestRoutes = async (
+  scope: FastifyInstance,
+  app: App,
+  pictures: PictureOptions,
+): Promise<void> => {
   const { buyers } = app;
   const admissions = await admitBuyers(scope, app, {
     buttons: BUTTONS,
@@ -28,15 +33,12 @@ export const requestRoutes = async (scope: FastifyInstance, app: App): Promise<v
     const shown = await buyers.perform(admissions.of(request), 'readRequest', { input: {} });
     if (!shown.ok) return sendRefusal(reply, shown);
     const page = pageIn((request.query as { page?: unknown }).page);
-    return sendPage(reply, 200, requestPage(shown.value, { token: request.params.token, page }));
+    return sendPage(
+      reply,
+      200,
+      requestPage(shown.value, { token: request.params.token, page, ...pictures }),
+    );
   });
-
-  const perform = (admission: BuyerAdmission, button: Button, body: unknown) =>
-    button === 'confirm'
-      ? buyers.perform(admission, 'confirmRequest', {
-          input: { list_revision: revisionOf(fieldsOf(body)) },
-        })
-      : buyers.perform(admission, BUTTONS[button], { input: {} });
 
   for (const button of Object.keys(BUTTONS) as Button[]) {
     // Reloading the page of a refused form shows the request.
@@ -44,25 +46,46 @@ export const requestRoutes = async (scope: FastifyInstance, app: App): Promise<v
       reply.redirect(requestPath(encodeURIComponent(params.token)), 303),
     );
     scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
-      const { token } = request.params;
       const admission = admissions.of(request);
       const overLimit = buyers.charge(admission, 'buyer');
-      if (overLimit) {
-        admissions.conclude(request, overLimit);
-        return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
-      }
-      const outcome = await perform(admission, button, request.body);
-      if (outcome.ok) return reply.redirect(requestPath(encodeURIComponent(token)), 303);
-      if (outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
-      const { caller, arrival } = admission;
-      const shown = await buyers.performInside('readRequest', {
-        caller,
-        surface: arrival.surface,
-        requestId: arrival.requestId,
-        input: {},
-      });
-      if (!shown.ok) return sendRefusal(reply, shown);
-      return sendPage(reply, 409, requestPage(shown.value, { token, page: 1, refused: button }));
+      if (!overLimit) return press(app, reply, { admission, button, body: request.body, pictures });
+      admissions.conclude(request, overLimit);
+      return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
     });
   }
+};
+
+type Pressed = {
+  admission: BuyerAdmission;
+  button: Button;
+  body: unknown;
+  pictures: PictureOptions;
+};
+
+/** Performs what the button says, and shows the request as it is then. */
+const press = async (
+  { buyers }: App,
+  reply: FastifyReply,
+  { admission, button, body, pictures }: Pressed,
+): Promise<FastifyReply> => {
+  const { caller, arrival } = admission;
+  const { token } = caller;
+  const outcome =
+    button === 'confirm'
+      ? await buyers.perform(admission, 'confirmRequest', {
+          input: { list_revision: revisionOf(fieldsOf(body)) },
+        })
+      : await buyers.perform(admission, BUTTONS[button], { input: {} });
+  if (outcome.ok) return reply.redirect(requestPath(encodeURIComponent(token)), 303);
+  if (outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
+  const { surface, requestId } = arrival;
+  const shown = await buyers.performInside('readRequest', {
+    caller,
+    surface,
+    requestId,
+    input: {},
+  });
+  if (!shown.ok) return sendRefusal(reply, shown);
+  const page = requestPage(shown.value, { token, page: 1, refused: button, ...pictures });
+  return sendPage(reply, 409, page);
 };

@@ -5,6 +5,7 @@ import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, invalid } from '../layout/parts.ts';
+import { pictureOf } from '../links/page-source.ts';
 import {
   addressOf,
   type Line,
@@ -94,8 +95,8 @@ export const totalRow = (totals: Totals, writer: Writer): Html =>
 Indicative total</th>
 <td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
 
-export const nameCell = (line: Line, remarks: Html | '' = ''): Html =>
-  html`<th role="rowheader" scope="row"><span class="name">${visibleTitle(line.title)}</span>
+export const nameCell = (line: Line, remarks: Html | '' = '', name: Html | string = ''): Html =>
+  html`<th role="rowheader" scope="row"><span class="name">${name || visibleTitle(line.title)}</span>
 <span class="sku">${line.sku}</span>
 ${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 
@@ -115,10 +116,19 @@ const formRow = (line: Line, view: ReviewView, writer: Writer): Html => {
   return html`<tr role="row" data-product="${line.product_id}"
  data-price="${priceForScript(line.currency, [{ min_quantity: 1, unit_price: line.unit_price }])}"
  data-tiers="${product ? priceForScript(product.currency, product.price_tiers) : ''}">
-${nameCell(line, remarkList(line, remarks))}
+${nameCell(line, remarkList(line, remarks), linkedName(line, view))}
 <td role="cell" data-label="Quantity" class="num">
 ${quantityField(line, view, remarks.length > 0)}${stepHint(product)}</td>
 ${priceCells(priced, writer, betterPrice(priced, product, writer))}</tr>`;
+};
+
+/** The name with the picture of a product that is offered, as a link to its page; another tab keeps what was typed. */
+const linkedName = (line: Line, { review: { products }, imageOrigins }: ReviewView): Html | '' => {
+  const product = products.get(line.product_id);
+  if (!product) return '';
+  const image = pictureOf(product.image_url, { imageOrigins });
+  return html`${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
+<a href="/p/${line.product_id}" target="_blank" rel="noopener">${visibleTitle(line.title)}</a>`;
 };
 
 const nameOf = (line: Line): string => `quantity.${line.line_id}`;

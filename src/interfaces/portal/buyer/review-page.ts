@@ -78,6 +78,7 @@ ${facts([
     warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`,
   ],
   ['Open until', writer.moment(state.expires_at)],
+  ['Reference', state.handoff_id],
 ])}</header>`;
 };
 
@@ -143,6 +144,13 @@ const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: strin
     body:
       'This link was used too often within a minute, so nothing was sent or changed now. Your ' +
       'entries are below: please press the button again in a minute.',
+  },
+  network_full: {
+    tone: 'warn',
+    heading: 'Too many requests from your network',
+    body:
+      'As many requests as possible were sent from your network today, so this one was not sent. Your ' +
+      'entries are below: please send it tomorrow, or from another network.',
   },
   saved: {
     tone: 'good',

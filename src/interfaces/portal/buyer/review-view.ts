@@ -15,6 +15,8 @@ export type ReviewView = {
   priced: { lines: ReadonlyMap<string, Line>; totals: Totals };
   /** The requested page of the list, from 1; after the last one, the last. */
   page: number;
+  /** Origins of other servers whose pictures are shown. */
+  imageOrigins: readonly string[];
   notice?: ReviewNotice;
 };
 
@@ -28,6 +30,8 @@ export type ReviewNotice =
   | 'spent'
   /** The link has reached its limit of acts a minute. */
   | 'too_often'
+  /** The network has sent as many requests as it can in a day. */
+  | 'network_full'
   /** The quantities were saved, and other fields were entered. */
   | 'saved';
 
