@@ -25,6 +25,11 @@ export const rfqWorld = async (env: Record<string, string>) => {
       expectDone(await buyer.send({ list_revision: 1, consent: true, contact }));
       return { id, review_url };
     },
+    /** Sends the list of a review link again, to another mailbox. */
+    async sendAgain(review_url: string, contact: typeof BUYER): Promise<void> {
+      const buyer = buyerOver(app.service.deps, review_url);
+      expectDone(await buyer.send({ list_revision: 1, consent: true, contact }));
+    },
     /** Sends an RFQ of 48 mugs and confirms it; returns the id of its handoff. */
     async requestRfq(
       space: 'live' | 'test' = 'live',

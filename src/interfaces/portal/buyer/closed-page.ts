@@ -105,6 +105,13 @@ const late = (review: Review): Html => {
   }</p></div>`;
 };
 
+const answerText = (review: Review): string => {
+  if (ownerOf(review).isTest) return 'It was a test: nobody was asked, and nobody will answer.';
+  return review.state.erased
+    ? 'The contact was erased, so nobody can answer you.'
+    : 'Staff will answer you at the contact you gave, with binding prices. An order needs your agreement and theirs.';
+};
+
 const receipt = (review: Review, writer: Writer): Html => {
   const { state } = review;
   const at = state.rfq?.submitted_at ?? state.updated_at;
@@ -114,10 +121,5 @@ accepted.</p></div>
 <dl class="facts"><div><dt>Lines</dt><dd>${writer.count(state.lines.length)}</dd></div>
 <div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
 <div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>
-<p>${
-    ownerOf(review).isTest
-      ? 'It was a test: nobody was asked, and nobody will answer.'
-      : html`Staff will answer you at the contact you gave, with binding prices. An order needs your
-agreement and theirs.`
-  } Your contact is not shown here, because others may know this link.</p>`;
+<p>${answerText(review)} Your contact is not shown here, because others may know this link.</p>`;
 };
