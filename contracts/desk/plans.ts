@@ -85,7 +85,8 @@ export const planNextStep = planCommand({
 export const endNextStep = planCommand({
   verb: 'next-step/done',
   summary: 'Record that the next step is done, or dropped',
-  guidance: 'Changes nothing if there is none.',
+  guidance:
+    'Changes nothing if there is none. A record for which nothing was ever planned is refused.',
   fields: {},
   input: {},
   output: {},

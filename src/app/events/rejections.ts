@@ -88,6 +88,7 @@ export const OUTREACH_PROBLEMS: ProblemByRejection<OutreachRejection> = {
 };
 
 export const PLAN_PROBLEMS: ProblemByRejection<PlanRejection> = {
+  no_plan: 'state_conflict',
   too_many_notes: 'state_conflict',
 };
 

@@ -23,7 +23,7 @@ export type PlanCommand =
   | { type: 'PlanNextStep'; record: string; dueAt: number; sealedStep: string | undefined }
   | { type: 'EndNextStep'; record: string };
 
-export type PlanRejection = 'too_many_notes';
+export type PlanRejection = 'no_plan' | 'too_many_notes';
 
 export const foldSummary = (summary: PlanSummary, event: Happened<PlanEventType>): PlanSummary => {
   if (event.type === 'RecordNoted') return summary;
@@ -49,7 +49,13 @@ export const plan: Decider<PlanState, PlanCommand, Event, PlanRejection> = {
     };
   },
 
-  decide(state = { notes: 0 }, { record, ...command }) {
+  decide(stored, { record, ...command }) {
+    // A stream cannot begin with nothing.
+    const endsNothing =
+      command.type === 'EndNextStep' ||
+      (command.type === 'Assign' && command.assignedTo === undefined);
+    if (!stored && endsNothing) return reject('no_plan', 'nothing is planned for the record');
+    const state = stored ?? { notes: 0 };
     switch (command.type) {
       case 'Assign':
         return state.assigned_to === command.assignedTo

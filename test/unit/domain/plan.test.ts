@@ -32,7 +32,7 @@ describe('A plan', () => {
     const free = { type: 'RecordAssigned' as const, data: { record } };
     const after = spec.given(assigned('ann'), noted).when(assign(undefined)).then(free);
     expect(after).toEqual({ notes: 1 });
-    spec.given().when(assign(undefined)).then();
+    spec.given().when(assign(undefined)).rejected('no_plan');
   });
 
   it('has the newest next step until it is done', () => {
@@ -46,7 +46,7 @@ describe('A plan', () => {
     expect(spec.given(step, later).state).toEqual({ due_at: 6_000, notes: 0 });
     expect(spec.given(step).when(end).then(ended)).toEqual({ notes: 0 });
     spec.given(step, ended).when(end).then();
-    spec.given().when(end).then();
+    spec.given().when(end).rejected('no_plan');
   });
 
   it('counts its notes and bounds them', () => {
