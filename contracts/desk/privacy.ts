@@ -69,7 +69,7 @@ const refused = z.object({
     .describe('owner_id is null for every owner'),
   exempt: z.array(z.string()).describe('Owners who may, although no other owner may'),
 });
-const NOBODY = { refused: [], exempt: [] };
+const NONE_REFUSED = { refused: [], exempt: [] };
 const EVERYBODY = { refused: [{ owner_id: null, since: EXAMPLE_AT }], exempt: [] };
 const complete = z.boolean().describe('Whether every stored contact was searched');
 const scope = {
@@ -93,7 +93,7 @@ export const findPersonalData = personCommand({
   }),
   answer: {
     data: [{ ...EXAMPLE_MATCH, erased: false }],
-    contact: NOBODY,
+    contact: NONE_REFUSED,
     complete: true,
     unindexed: 0,
   },
@@ -120,7 +120,7 @@ export const exportPersonalData = personCommand({
   output: z.object({ data: z.array(exported), contact: refused, complete }),
   answer: {
     data: [{ ...EXAMPLE_MATCH, lead: leadExample, notes: [] }],
-    contact: NOBODY,
+    contact: NONE_REFUSED,
     complete: true,
   },
 });
@@ -153,7 +153,7 @@ export const allowContact = personCommand({
   guidance: 'Only with evidence that the person wants it: the word of an agent is none.',
   fields: scope,
   output: z.object({ contact: refused }),
-  answer: { contact: NOBODY },
+  answer: { contact: NONE_REFUSED },
 });
 
 export const erasePersonalData = personCommand({

@@ -1,4 +1,4 @@
-/** Bounds how many contacts an agent can submit that are known already: nobody can ask about many people. */
+/** Bounds how many contacts an agent can submit that are known already, so that no agent can ask about many people. */
 import { LIMITS } from '#contracts/limits.ts';
 import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';

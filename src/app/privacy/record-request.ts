@@ -55,7 +55,7 @@ export const liftRefusal = (
     await recordRequest(deps, call, { email, action: 'lift', lift });
   });
 
-/** Nobody is refused. */
+/** No owner is refused. */
 export const NOT_REFUSED = { refused: [], exempt: [] };
 
 /** Who may not contact the person, as the desk and the person's page show it. `owner_id` is null for every owner. */

@@ -81,7 +81,7 @@ const LETTERS: Letters = {
     subject: 'Your data',
     paragraphs: [
       'Somebody asked for a link to see, copy or erase what is stored with this e-mail address. If that was not you, do ' +
-        'nothing: without the link nobody can see or change anything.',
+        'nothing: only the holder of the link can see or change anything.',
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}: ${origin}${path}`,
     ],
   }),

@@ -19,7 +19,7 @@ export const rfqWorld = async (env: Record<string, string>) => {
     app,
     keys,
     /** Sends an RFQ of 48 mugs, unconfirmed. Each has a mailbox of its own unless one is given. */
-    async sendRfq(space: 'live' | 'test' = 'live', contact = mailboxOfNobody()): Promise<Sent> {
+    async sendRfq(space: 'live' | 'test' = 'live', contact = freshMailbox()): Promise<Sent> {
       const { id, review_url } = await createList(app, keys[space]);
       const buyer = buyerOver(app.service.deps, review_url);
       expectDone(await buyer.send({ list_revision: 1, consent: true, contact }));
@@ -49,7 +49,7 @@ const expectDone = (outcome: Outcome<unknown>): void => {
   if (!outcome.ok) throw new Error(outcome.detail);
 };
 
-const mailboxOfNobody = () => ({ ...BUYER, email: `${freshKey()}@shop.example` });
+const freshMailbox = () => ({ ...BUYER, email: `${freshKey()}@shop.example` });
 
 const createList = async (app: TestApp, key: string) => {
   const answer = await app.send({

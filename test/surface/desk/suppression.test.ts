@@ -1,4 +1,4 @@
-/** A person who refuses contact is masked everywhere, and nobody can ask who it is. */
+/** A person who refuses contact is masked everywhere, and no agent can ask who it is. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { openService } from '#src/main.ts';

@@ -108,7 +108,7 @@ const late = (review: Review): Html => {
 const answerText = (review: Review): string => {
   if (ownerOf(review).isTest) return 'It was a test: nobody was asked, and nobody will answer.';
   return review.state.erased
-    ? 'The contact was erased, so nobody can answer you.'
+    ? 'The contact was erased, so no answer can reach you.'
     : 'Staff will answer you at the contact you gave, with binding prices. An order needs your agreement and theirs.';
 };
 

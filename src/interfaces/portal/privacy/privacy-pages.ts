@@ -107,7 +107,7 @@ ${!data.isComplete && notice('warn', html`<p>Older records are still being searc
 <form method="post" action="${action('export')}" class="card"><h2>Get a copy</h2>${foldedBoxes(data, 'copy')}
 <button type="submit">Download</button></form>
 <form method="post" action="${action('refuse')}" class="card"><h2>Refuse contact</h2>
-<p>${contactText(data.contact)} Your address is then hidden from promoters and staff, and nobody can submit it again.</p>
+<p>${contactText(data.contact)} Your address is then hidden from promoters and staff, and no promoter can submit it again.</p>
 ${ownerChoice(data, 'refuse-owner')}
 <button type="submit" class="second">Refuse contact</button></form>
 <form method="post" action="${action('allow')}" class="card"><h2>Allow contact again</h2>
