@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
@@ -7,7 +7,7 @@ import type { BuyerCaller } from '#src/app/pipeline/call.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
-import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
+import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { agentRefusal, isForeign } from './guard.ts';
 
@@ -19,7 +19,7 @@ const FOREIGN = {
   title: 'Sent from another site',
   detail: 'The form came from a page that is not ours. Nothing was changed. Open your link again.',
 };
-export const TOO_OFTEN = {
+const TOO_OFTEN = {
   title: 'Too much at once',
   detail: 'This link was used too often within a minute. Nothing was changed.',
 };
@@ -29,6 +29,8 @@ export type Admissions = {
   of(request: FastifyRequest): BuyerAdmission;
   /** Audits the refusal of a request that ends without an operation. */
   conclude(request: FastifyRequest, refusal: Refusal): void;
+  /** Counts an act with the link of a request. Answers a page if it cannot be performed now; undefined if it can. */
+  refuseNow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined;
 };
 
 /** Names the operation that a refusal is audited as, by the last segment of the path; `otherwise` for other paths. */
@@ -71,12 +73,20 @@ export const admitBuyers = async (
     (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
   );
   scope.addHook('onError', async (request, _reply, error) => conclude(request, httpRefusal(error)));
+  const of = (request: FastifyRequest): BuyerAdmission => {
+    const admission = admissions.get(request);
+    if (!admission) throw new Error('a review page was reached without an admission');
+    return admission;
+  };
   return {
     conclude,
-    of(request) {
-      const admission = admissions.get(request);
-      if (!admission) throw new Error('a review page was reached without an admission');
-      return admission;
+    of,
+    refuseNow(request, reply) {
+      const refusal = buyers.charge(of(request), 'buyer');
+      if (!refusal) return undefined;
+      conclude(request, refusal);
+      if (refusal.code === 'overloaded') return sendRefusal(reply, refusal);
+      return sendErrorPage(withRetryAfter(reply, refusal), 429, TOO_OFTEN);
     },
   };
 };

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import { requestPath } from '#src/app/handoffs/review-token.ts';
-import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
+import { sendRefusal } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
-import { admitBuyers, type BuyerAdmission, type ByToken, TOO_OFTEN } from './buyer-admission.ts';
+import { admitBuyers, type BuyerAdmission, type ByToken } from './buyer-admission.ts';
 import type { PictureOptions } from '../links/product-routes.ts';
 import { requestPage } from './request-page.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.ts';
@@ -47,10 +47,10 @@ export const requestRoutes = async (
     );
     scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
       const admission = admissions.of(request);
-      const overLimit = buyers.charge(admission, 'buyer');
-      if (!overLimit) return press(app, reply, { admission, button, body: request.body, pictures });
-      admissions.conclude(request, overLimit);
-      return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
+      return (
+        admissions.refuseNow(request, reply) ??
+        press(app, reply, { admission, button, body: request.body, pictures })
+      );
     });
   }
 };

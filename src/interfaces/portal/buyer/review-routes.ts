@@ -3,7 +3,7 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/app/app.ts';
 import type { Review } from '#src/app/handoffs/review.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/app/pipeline/outcome.ts';
-import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
+import { sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { NO_FAULTS } from '../layout/parts.ts';
 import { createListRoute } from './create-list-route.ts';
@@ -12,7 +12,6 @@ import {
   admitBuyers,
   type BuyerAdmission,
   type ByToken,
-  TOO_OFTEN,
 } from './buyer-admission.ts';
 import type { EnteredFields } from './review-form-fields.ts';
 import {
@@ -94,14 +93,9 @@ export const reviewRoutes = async (
 const openRoute =
   ({ buyers }: App, admissions: Admissions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const admission = admissions.of(request);
-    const overLimit = buyers.charge(admission, 'buyer');
-    if (overLimit) {
-      admissions.conclude(request, overLimit);
-      if (overLimit.code === 'overloaded') return sendRefusal(reply, overLimit);
-      return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
-    }
-    const outcome = await buyers.perform(admission, 'openHandoff', { input: {} });
+    const refused = admissions.refuseNow(request, reply);
+    if (refused) return refused;
+    const outcome = await buyers.perform(admissions.of(request), 'openHandoff', { input: {} });
     // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();

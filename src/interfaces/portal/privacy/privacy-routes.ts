@@ -2,12 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
-import {
-  admitBuyers,
-  type BuyerAdmission,
-  type ByToken,
-  TOO_OFTEN,
-} from '../buyer/buyer-admission.ts';
+import { admitBuyers, type BuyerAdmission, type ByToken } from '../buyer/buyer-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-pages.ts';
@@ -67,11 +62,8 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
     );
     scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
       const admission = admissions.of(request);
-      const overLimit = buyers.charge(admission, 'buyer');
-      if (overLimit) {
-        admissions.conclude(request, overLimit);
-        return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
-      }
+      const refused = admissions.refuseNow(request, reply);
+      if (refused) return refused;
       const fields = fieldsOf(request);
       if (button === 'export') return sendCopy(app, reply, { admission, fields });
       const outcome = await act(app, button, { admission, fields });
