@@ -103,11 +103,11 @@ const decide =
   };
 
 /** Makes the append of the notice of a decision to the owner. */
-const noticeFor = (
+const noticeFor = async (
   deps: DeskDeps,
   call: DeskCall,
   { state, ...decision }: { state: AgentState | undefined } & Decided,
-): Promise<Append[]> | Append[] =>
+): Promise<Append[]> =>
   state
     ? mailToOwner(deps, call, {
         kind: 'access_decision',
@@ -134,17 +134,17 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
       const outcome = isPartial ? 'partial' : 'granted';
       return {
         command: { type: 'ApproveAccess', scopes, reason },
-        effects: await noticeFor(deps, call, { state, outcome, scopes, reason }),
+        effects: () => noticeFor(deps, call, { state, outcome, scopes, reason }),
       };
     },
 );
 export const denyAccess: DeskHandler<'denyAccess'> = decide(
   ({ reason }, { call }, deps) =>
-    async (state) => {
+    (state) => {
       const { granted: scopes = [] } = state ?? {};
       return {
         command: { type: 'DenyAccess', reason },
-        effects: await noticeFor(deps, call, { state, outcome: 'denied', scopes, reason }),
+        effects: () => noticeFor(deps, call, { state, outcome: 'denied', scopes, reason }),
       };
     },
 );

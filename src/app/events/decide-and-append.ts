@@ -119,13 +119,13 @@ type Made<Command> = Command | WithAppends<Command> | Refusal;
 
 /**
  * A command whose events are appended together with those of other streams: claims before them, which they need, and
- * effects after them, which are appended only if the command has events. Effects begin new streams, so that they cannot
+ * effects after them, which are made from its events, only if it has any. Effects begin new streams, so that they cannot
  * conflict. A log on a server can lack effects after a crash in between; an embedded log stores all or none.
  */
 export type WithAppends<Command> = {
   command: Command;
   claims?: readonly Append[];
-  effects?: readonly Append[];
+  effects?(events: readonly DomainEvent[]): Promise<readonly Append[]>;
 };
 
 const hasAppends = <Command>(made: Command | WithAppends<Command>): made is WithAppends<Command> =>
@@ -186,7 +186,11 @@ const attempt = async <State, Command, E extends DomainEvent, Reason extends str
   const before = foldOf(decider, stored);
   const made = await target.command(before, stored);
   if (isRefusal(made)) return made;
-  const { command, claims = [], effects = [] } = hasAppends(made) ? made : { command: made };
+  const {
+    command,
+    claims = [],
+    effects,
+  }: WithAppends<Command> = hasAppends(made) ? made : { command: made };
   const decision = decider.decide(before, command);
   if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
   const state = foldAt(decider, decision.events, { at: call.at, state: before });
@@ -198,7 +202,9 @@ const attempt = async <State, Command, E extends DomainEvent, Reason extends str
   const claim = { stream, ...(isUnchanged && { revision }) };
   const keyClaim = keyClaims ? decideKeyClaim(writer, call, { claim, claims: keyClaims }) : [];
   if (isRefusal(keyClaim)) return keyClaim;
-  const record = isUnchanged ? [] : [{ stream, expected: revision, events }, ...effects];
+  const record = isUnchanged
+    ? []
+    : [{ stream, expected: revision, events }, ...((await effects?.(decision.events)) ?? [])];
   const appends = [...claims, ...keyClaim, ...record];
   const result = appends.length > 0 ? await writer.log.appendAll(appends) : undefined;
   if (result?.outcome === 'conflict') return 'conflict';

@@ -60,10 +60,8 @@ export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, cal
   return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_LIST;
 };
 
-type CommandFor = (
-  state: HandoffState,
-  of: { row: Row; call: Call },
-) => Promise<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
+type Made = HandoffCommand | WithAppends<HandoffCommand> | Refusal;
+type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | Promise<Made>;
 
 /** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
 const actOnRequest = async (
@@ -94,18 +92,14 @@ const actOnRequest = async (
  * who refused contact by the owner allows it with that.
  */
 export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input, buyerCall) => {
-  const confirmed = await actOnRequest(deps, buyerCall, async (state, { row, call }) => ({
+  const confirmed = await actOnRequest(deps, buyerCall, (state, { row, call }) => ({
     command: {
       type: 'ConfirmRfq',
       at: call.at,
       number: row.confirms,
       listRevision: input.list_revision,
     },
-    effects: await noticesOfConfirmed(deps, call, {
-      state,
-      number: row.confirms,
-      contact: await contactOf(deps, state.rfq),
-    }),
+    effects: () => noticesOfConfirmed(deps, call, state),
   }));
   if (!confirmed.ok) return confirmed;
   const { contact, review } = confirmed.value;
@@ -115,7 +109,7 @@ export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input
 
 /** Withdraws a request that staff have; the leads of the handoff are lost. */
 export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>
-  actOnRequest(deps, buyerCall, async (_state, { row, call }) => ({
+  actOnRequest(deps, buyerCall, (_state, { row, call }) => ({
     type: 'WithdrawRfq',
     at: call.at,
     number: row.confirms,

@@ -1,4 +1,3 @@
-import type { BuyerContact } from '#contracts/buyer/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
@@ -6,23 +5,21 @@ import { queueMail } from '../mail/queue-mail.ts';
 import { noticeOfRfq } from '../mail/staff-notices.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { contactOf } from './contact-subject.ts';
 import { confirmationTokenOf, requestPath } from './review-token.ts';
 
 type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
-type Confirmed = {
-  state: HandoffState;
-  number: number;
-  /** Undefined if it cannot be opened: then the buyer gets no receipt. */
-  contact: BuyerContact | undefined;
-};
 
-/** Makes the appends of the messages about an RFQ that is confirmed now: to staff, to the owner, and the buyer's receipt. */
+/**
+ * Makes the appends of the messages about an RFQ that is confirmed now: to staff, to the owner, and the buyer's receipt.
+ * Without a readable contact there is no receipt.
+ */
 export const noticesOfConfirmed = async (
   deps: NoticeDeps,
   call: Call,
-  { state, number, contact }: Confirmed,
+  state: HandoffState,
 ): Promise<Append[]> => {
-  const { handoff_id, totals, rfq } = state;
+  const { handoff_id, totals, rfq, rfqs_sent: number = 0 } = state;
   const facts = { handoff_id, lines: state.lines.length, totals };
   const toStaff = await noticeOfRfq(deps, call, facts);
   const toOwner = await mailToOwner(deps, call, {
@@ -30,6 +27,7 @@ export const noticesOfConfirmed = async (
     record: handoff_id,
     facts,
   });
+  const contact = await contactOf(deps, rfq);
   if (!contact || rfq?.contact_subject === undefined) return [...toStaff, ...toOwner];
   const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
   const toBuyer = await queueMail(deps, call, {

@@ -1,5 +1,5 @@
 /** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventOf, EventType, HandoffEventType } from '#contracts/events/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
@@ -19,7 +19,6 @@ import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
-import { contactOf } from './contact-subject.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
@@ -48,6 +47,7 @@ export const renderMove = ({ to, values, valid_until, is_correction }: RfqMove) 
   is_correction: is_correction === true,
 });
 
+type Event = EventOf<HandoffEventType>;
 type Command = RfqCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
 
 type Change = {
@@ -85,7 +85,8 @@ const changeRfq = async (
       if (isRefusal(made) || !state) return made;
       return {
         command: made,
-        effects: await noticesOfMove(deps, { ...call, ownerId }, { state, command: made }),
+        effects: ([event]: readonly Event[]) =>
+          noticesOfMove(deps, { ...call, ownerId }, { state, event }),
       };
     },
     refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
@@ -95,20 +96,13 @@ const changeRfq = async (
   return changed;
 };
 
-/** Makes the appends of the messages about a move, if it confirms or wins the RFQ now. */
+/** Makes the appends of the messages about an event that confirms or wins an RFQ; of other events none. */
 const noticesOfMove = async (
   deps: DeskDeps,
   call: Call,
-  { state, command }: { state: HandoffState; command: Command },
+  { state, event }: { state: HandoffState; event: Event | undefined },
 ): Promise<Append[]> => {
-  const decision = handoff.decide(state, command);
-  const [event] = decision.accepted ? decision.events : [];
-  if (event?.type === 'RfqConfirmedByStaff')
-    return noticesOfConfirmed(deps, call, {
-      state,
-      number: state.rfqs_sent ?? 0,
-      contact: await contactOf(deps, state.rfq),
-    });
+  if (event?.type === 'RfqConfirmedByStaff') return noticesOfConfirmed(deps, call, state);
   const { handoff_id } = state;
   return event?.type === 'RfqWon'
     ? mailToOwner(deps, call, {

@@ -85,13 +85,14 @@ export const rfqSubmitter =
           ...list,
           news: newsOf(deps, list),
         },
-        effects: await queueMail(deps, owned, {
-          kind: 'rfq_confirmation',
-          sealedFor: contactSubject,
-          record: handoff_id,
-          to: contact.email,
-          facts: { path: requestPath(token), lines: lines.length, totals, until },
-        }),
+        effects: () =>
+          queueMail(deps, owned, {
+            kind: 'rfq_confirmation',
+            sealedFor: contactSubject,
+            record: handoff_id,
+            to: contact.email,
+            facts: { path: requestPath(token), lines: lines.length, totals, until },
+          }),
       };
     });
 

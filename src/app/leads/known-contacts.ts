@@ -41,7 +41,7 @@ export const countKnown = async (
   const counted = await decideAndAppend(deps, unkeyed(call), {
     stream: dayStream(call),
     decider: knownContacts,
-    async command(state) {
+    command(state) {
       const isLast = state?.size === MAX - 1;
       const facts = { owner_id: call.ownerId, agent_id, contacts: MAX };
       return {
@@ -50,9 +50,10 @@ export const countKnown = async (
           known: { agent_id, lead_id: leadId, address },
           max: MAX,
         },
-        effects: isLast
-          ? await mailToStaff(deps, call, { kind: 'contacts_stopped', record: agent_id, facts })
-          : [],
+        ...(isLast && {
+          effects: () =>
+            mailToStaff(deps, call, { kind: 'contacts_stopped', record: agent_id, facts }),
+        }),
       };
     },
   });

@@ -1,5 +1,5 @@
 /** The confirmation of an RFQ by mail: the page behind the link, what the review link does not do, and the mail itself. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
@@ -109,6 +109,20 @@ describe('A request that was sent', () => {
     expect((await get(path)).text).toContain('Your request was sent');
     expect((await rfq(id)).body).toMatchObject({ state: 'confirmed', confirmed_by: 'mailbox' });
     expect(await numbers(id)).toMatchObject({ rfqs_submitted: 1, rfqs_unconfirmed: 0 });
+  });
+
+  it('seals no message when its confirmation is repeated or refused', async () => {
+    const [{ link }, { link: refused }] = [await sendList(), await sendList()];
+    const seal = vi.spyOn(app.service.deps.vault, 'seal');
+    try {
+      expect((await press(link, 'confirm')).status).toBe(303);
+      expect(seal).toHaveBeenCalledTimes(1);
+      expect((await press(link, 'confirm')).status).toBe(303);
+      expect((await press(refused, 'confirm', { list_revision: '2' })).status).toBe(409);
+      expect(seal).toHaveBeenCalledTimes(1);
+    } finally {
+      seal.mockRestore();
+    }
   });
 
   it('is confirmed only for the list that the page showed', async () => {
