@@ -1,7 +1,8 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import type { RfqRejection } from '#src/domain/outcomes/rfq.ts';
-import { handoff, isOpen } from '#src/domain/handoff.ts';
+import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
+import { isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
 import { HANDOFF_PROBLEMS } from '../events/rejections.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
@@ -13,7 +14,7 @@ import { findHandoff, makeReview, NO_LIST, type Review } from './review.ts';
 
 type Awaitable<T> = T | Promise<T>;
 type CommandFor = (
-  state: HandoffState,
+  state: ReviewState,
   call: Call,
 ) => Awaitable<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
 
@@ -34,7 +35,7 @@ export const actOnList = async (
   const next = () =>
     decideAndAppend(deps, owned, {
       stream: streamOf(ownerId, 'handoff', handoff_id),
-      decider: handoff,
+      decider: review,
       command(current) {
         if (!current) return NO_LIST;
         if (!command || isUnopened(current, at)) return { type: 'OpenHandoff', at };

@@ -4,6 +4,7 @@ import type { InputFault } from '#contracts/problems.ts';
 import { isSameQuantities } from '#src/domain/handoff-list.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
+import type { ReviewState } from '#src/domain/outcomes/review.ts';
 import { networkOf } from '../limits/address-limit.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
@@ -47,7 +48,7 @@ export const rfqSubmitter =
       const number = (state.rfqs_sent ?? 0) + 1;
       const contactSubject = contactSubjectOf(handoff_id, number);
       const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
-      const until = at + CONFIRMATION_MS;
+      const until = Math.min(at, state.expires_at) + CONFIRMATION_MS;
       const command = {
         type: 'SubmitRfq' as const,
         at,
@@ -99,11 +100,11 @@ export const rfqSubmitter =
 /** The sealed contact, if the same list was sent a moment ago with the same contact; otherwise undefined. */
 const repeatedContact = async (
   { vault }: Pick<Deps, 'vault'>,
-  { rfq, lines }: HandoffState,
+  { rfq, sent_at = 0, lines }: ReviewState,
   { contact, list, at }: { contact: BuyerContact; list: List; at: number },
 ): Promise<string | undefined> => {
   if (!rfq?.confirmation || !isSameQuantities(list.lines, lines)) return undefined;
-  if (at >= rfq.confirmation.until - CONFIRMATION_MS + REPETITION_MS) return undefined;
+  if (at >= sent_at + REPETITION_MS) return undefined;
   const before = await openOne(vault, rfq.contact);
   return before === JSON.stringify(contact) ? rfq.contact : undefined;
 };

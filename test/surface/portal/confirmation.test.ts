@@ -325,4 +325,24 @@ describe('A request that is not confirmed in time', () => {
     expect((await press(link, 'confirm')).status).toBe(303);
     expect(await numbers(sent.id)).toMatchObject({ rfqs_submitted: 1, rfqs_unconfirmed: 1 });
   });
+
+  it('keeps its list open for two weeks after the end of the list, however often it is sent', async () => {
+    const days = (count: number) => app.clock.advance(count * DAY_MS);
+    const list = await handoff();
+    days(LIMITS.HANDOFF_DAYS_DEFAULT - 1);
+    const sent = { ...list, link: '' };
+    const links = [await sendAgain(sent)];
+    for (const later of [10, 4]) {
+      days(later);
+      links.push(await sendAgain(sent));
+      expect(await sendAgain(sent)).toBe(links.at(-1));
+    }
+    expect(new Set(links).size).toBe(3);
+    expect((await get(list.path)).text).toContain('You can confirm it until');
+    days(1);
+    for (const url of [`${list.path}/send`, `${list.path}/quantities`])
+      expect((await post(url, { list_revision: '1', ...CONTACT })).status).toBe(409);
+    expect((await press(links.at(-1) ?? '', 'confirm')).status).toBe(409);
+    expect((await get(list.path)).text).toContain('This list has expired');
+  });
 });
