@@ -6,8 +6,8 @@ import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.t
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { refuse } from '../pipeline/outcome.ts';
 import { handoffOf, leadOf, streamOf } from '../records/streams.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 
@@ -21,6 +21,8 @@ const outcomeFor = (leadId: string, { state, counted_lead }: Rfq): RfqOutcomeFor
     : { state: 'open' };
 };
 
+const NO_RFQ = refuse('state_conflict', 'The lead has no confirmed RFQ.');
+
 /**
  * Records the RFQ of the buyer, and its outcome, on the lead that names the handoff. Called when either changes and
  * around every move of the lead by staff, so that a failure between the two streams loses nothing. Resolves to undefined
@@ -31,21 +33,18 @@ export const observeRfq = async (
   call: Call,
   leadId: string,
 ): Promise<Written<LeadState> | undefined> => {
-  const stream = streamOf(call.ownerId, 'lead', leadId);
-  const state = await stateOf(deps, { stream, decider: lead });
-  if (state?.handoff_id === undefined) return undefined;
-  const rfq = (await handoffOf(deps, call.ownerId, state.handoff_id))?.rfq;
-  if (!rfq || rfq.confirmation) return undefined;
   const observing = { ...unkeyed(call), operation: 'observeRfq' };
   const written = await decideAndAppend(deps, observing, {
-    stream,
+    stream: streamOf(call.ownerId, 'lead', leadId),
     decider: lead,
-    command: () => ({
-      type: 'ObserveRfq' as const,
+    async command(state) {
+      const id = state?.handoff_id;
+      const list = id === undefined ? undefined : await handoffOf(deps, call.ownerId, id);
+      if (!list?.rfq || list.rfq.confirmation) return NO_RFQ;
       // The claim must have been valid when the buyer sent the RFQ, not when it is recorded.
-      at: rfq.submitted_at,
-      outcome: outcomeFor(leadId, rfq),
-    }),
+      const at = list.rfq.submitted_at;
+      return { type: 'ObserveRfq' as const, at, outcome: outcomeFor(leadId, list.rfq) };
+    },
   });
   if (!written.ok || written.position === undefined) return undefined;
   if (written.state.state === 'lost')
