@@ -3,13 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { envelopeOf } from '#src/app/outreach/envelope.ts';
-import { readConfig } from '#src/config.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
-import { openService, type Service } from '#src/main.ts';
+import type { Service } from '#src/main.ts';
+import { withService } from '../support/dispatch/service-in-process.ts';
 import { endChildren, runCli, serveChild } from '../support/processes/child-service.ts';
 import { directories } from '../support/processes/directories.ts';
 import { outreachActs } from '../support/world/outreach-acts.ts';
@@ -24,26 +22,21 @@ afterAll(async () => {
 
 type Opened = { service: Service; acts: ReturnType<typeof outreachActs> };
 
-/** Opens the service in this process, with a clock ahead by `laterMs` and without a running dispatcher. */
-const withService = async <Value>(
+/** Opens the service in this process, with a clock ahead by `laterMs`, and acts on its outreach. */
+const withActs = <Value>(
   { directory, hosts, laterMs = 0 }: { directory: string; hosts: string; laterMs?: number },
   act: (open: Opened) => Promise<Value>,
 ): Promise<Value> => {
-  const real = systemClock();
-  const clock = { ...real, now: () => real.now() + laterMs };
-  const config = readConfig({ DATA_DIR: directory, OUTREACH_PRIVATE_HOSTS: hosts });
-  const service = await openService(config, { clock, log: pino({ level: 'silent' }) });
-  const { log, ids } = service.deps;
-  try {
-    return await act({ service, acts: outreachActs({ log, ids, now: clock.now }) });
-  } finally {
-    await service.close();
-  }
+  const settings = { DATA_DIR: directory, OUTREACH_PRIVATE_HOSTS: hosts };
+  return withService({ settings, laterMs }, (service) => {
+    const { log, ids, clock } = service.deps;
+    return act({ service, acts: outreachActs({ log, ids, now: clock.now }) });
+  });
 };
 
 /** Creates an approved request for `channel` in the directory; returns its id and the head of the log. */
 const prepared = async (directory: string, hosts: string, channel: OutreachChannel) =>
-  withService({ directory, hosts }, async ({ service, acts }) => {
+  withActs({ directory, hosts }, async ({ service, acts }) => {
     const { adapter, url } = channel;
     await acts.configure('acme', channel);
     const id = await acts.propose('acme', { adapter, ...(url !== undefined && { url }) });
@@ -53,7 +46,7 @@ const prepared = async (directory: string, hosts: string, channel: OutreachChann
 
 /** Runs a dispatcher after the lease of the dead sender; returns the state and events of the request. */
 const dispatchLater = (directory: string, hosts: string, id: string) =>
-  withService({ directory, hosts, laterMs: 60_000 }, async ({ service, acts }) => {
+  withActs({ directory, hosts, laterMs: 60_000 }, async ({ service, acts }) => {
     service.dispatcher.start();
     await service.dispatcher.idle();
     return { state: await acts.state('acme', id), events: await acts.events('acme', id) };
@@ -87,7 +80,7 @@ describe('A service that is killed while it sends', () => {
     const second = await serveChild(directory, settings);
     await turns(second.url);
     expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
-    const waiting = await withService({ directory, hosts: host }, ({ acts }) =>
+    const waiting = await withActs({ directory, hosts: host }, ({ acts }) =>
       acts.state('acme', id),
     );
     expect(waiting.status).toBe('dispatched');
@@ -151,9 +144,7 @@ describe('A service that gets SIGTERM while it sends', () => {
     const service = await serveChild(directory, { OUTREACH_PRIVATE_HOSTS: host });
     await arrived;
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
-    const state = await withService({ directory, hosts: host }, ({ acts }) =>
-      acts.state('acme', id),
-    );
+    const state = await withActs({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
     expect(state).toMatchObject({ status: 'outcome_unknown', status_reason: 'timeout' });
     expect(received).toHaveLength(1);
   });
@@ -173,9 +164,7 @@ describe('A service in the role of the API', () => {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
-    const state = await withService({ directory, hosts: host }, ({ acts }) =>
-      acts.state('acme', id),
-    );
+    const state = await withActs({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
     expect(state.status).toBe('approved');
     expect(received).toEqual([]);
   });
