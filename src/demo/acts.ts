@@ -3,8 +3,14 @@ import type { z } from 'zod';
 import { buyerOperations } from '#contracts/buyer/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations } from '#contracts/index.ts';
+import { visitorOperations } from '#contracts/visitor/index.ts';
 
-export const storyOperations = { ...agentOperations, ...deskOperations, ...buyerOperations };
+export const storyOperations = {
+  ...agentOperations,
+  ...deskOperations,
+  ...buyerOperations,
+  ...visitorOperations,
+};
 
 type StoryOperations = typeof storyOperations;
 export type StoryOperationId = keyof StoryOperations;
@@ -16,13 +22,13 @@ export type StoryInput<Id extends StoryOperationId> = Omit<
 
 export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[Id]['output']>;
 
-/** Before the name of a list: the holder of the mailbox from which its buyer sent it. */
+/** Before the name of a list, or of its sending: the holder of the mailbox from which its buyer sent it. */
 export const MAILBOX_OF = 'mailbox of ';
 
 export type Act = {
   /** Days since the start of the story. */
   day: number;
-  /** The name of a credential: of a person, an agent, or a handoff for its buyer. */
+  /** The name of a credential: of a person, an agent, or a list for its buyer. */
   by: string;
   operation: StoryOperationId;
   /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time: `{now}`, and `{later}` 30 days after. */

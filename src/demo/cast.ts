@@ -6,9 +6,13 @@ import { type Act, actor } from './acts.ts';
 
 /** The holder of the desk token in the data directory. */
 export const ROOT = 'root';
+/** Has no credential. */
+export const VISITOR = 'A visitor';
 const STAFF = 'Mara, staff';
 /** Approves what Mara proposes where APPROVAL_ABOVE is set. */
 export const APPROVER = 'Noor, staff';
+/** Acts for people who ask for their data. */
+const PRIVACY = 'Ilse, privacy';
 const OWNERS = { northwind: 'Northwind, owner', harbour: 'Harbour, owner' } as const;
 
 /** The agent whose key the banner shows. */
@@ -20,6 +24,7 @@ export const KEY_DAYS = 365;
 
 const root = actor(ROOT);
 export const staff = actor(STAFF);
+export const privacy = actor(PRIVACY);
 export const northwind = actor(OWNERS.northwind);
 const harbour = actor(OWNERS.harbour);
 export const newsletter = actor(DEMO_AGENT);
@@ -41,6 +46,7 @@ export const openingActs = (products: ProductInput[]): Act[] => [
   ),
   staff(0.1, 'importProducts', { products }),
   root(3.5, 'issueDeskToken', { as: APPROVER, name: APPROVER, roles: ['staff'] }),
+  root(24.1, 'issueDeskToken', { as: PRIVACY, name: PRIVACY, roles: ['privacy'] }),
 ];
 
 const CONCIERGE_SCOPES: Scope[] = [

@@ -1,6 +1,8 @@
 /** Lists for buyers, and what their buyers do with them. The companies are invented. */
+import { productIdOfSku } from '#src/app/catalog/import-products.ts';
 import { type Act, actor, MAILBOX_OF, type StoryInput } from './acts.ts';
-import { concierge, newsletter, staff } from './cast.ts';
+import { concierge, newsletter, privacy, staff, VISITOR } from './cast.ts';
+import { PHONE } from './traffic.ts';
 
 /** The list that the banner links to. */
 export const WAITING = 'waiting list';
@@ -25,7 +27,10 @@ const cornerMailbox = actor(`${MAILBOX_OF}corner list`);
 const bookMailbox = actor(`${MAILBOX_OF}book list`);
 const spaMailbox = actor(`${MAILBOX_OF}spa list`);
 /** An address of the documentation range. */
-const VISITOR = '192.0.2.1';
+const ADDRESS = '192.0.2.1';
+const visitor = actor(VISITOR);
+const galleryBuyer = actor('gallery list');
+const galleryMailbox = actor(`${MAILBOX_OF}gallery RFQ`);
 
 export const HANDOFF_ACTS: readonly Act[] = [
   newsletter(4.3, 'createHandoff', {
@@ -44,7 +49,7 @@ export const HANDOFF_ACTS: readonly Act[] = [
   cornerBuyer(5.4, 'submitRfq', {
     list_revision: 2,
     consent: true,
-    address: VISITOR,
+    address: ADDRESS,
     contact: { name: 'Ines Okafor', email: 'ines@pimlicocorner.example' },
   }),
   cornerMailbox(5.5, 'confirmRequest', { list_revision: 2 }),
@@ -76,12 +81,16 @@ export const HANDOFF_ACTS: readonly Act[] = [
   bookBuyer(15.5, 'submitRfq', {
     list_revision: 1,
     consent: true,
-    address: VISITOR,
+    address: ADDRESS,
     contact: { name: 'Tom Arkwright', email: 'tom@thirdshelf.example' },
   }),
   bookMailbox(15.6, 'confirmRequest', { list_revision: 1 }),
   rfq(16.3, 'book list', { to: 'in_progress' }),
   rfq(21.3, 'book list', { to: 'lost', reason: 'Bought from a local printer' }),
+  privacy(24.3, 'erasePersonalData', {
+    mailbox: 'tom@thirdshelf.example',
+    proof: 'Written from this address, and called back on the number of the shop',
+  }),
 
   concierge(7.2, 'createHandoff', {
     as: 'spa list',
@@ -95,7 +104,7 @@ export const HANDOFF_ACTS: readonly Act[] = [
   spaBuyer(8.3, 'submitRfq', {
     list_revision: 1,
     consent: true,
-    address: VISITOR,
+    address: ADDRESS,
     contact: { name: 'Priya Nair', email: 'priya@quayside.example', company: 'Quayside Spa' },
   }),
   spaMailbox(8.4, 'confirmRequest', { list_revision: 1 }),
@@ -107,6 +116,38 @@ export const HANDOFF_ACTS: readonly Act[] = [
     ...gbp(32_460),
     reason: 'Two cases arrived broken and were not paid',
   }),
+
+  // A visitor makes this list behind a link in a post; no agent prepared it.
+  visitor(18.4, 'visitLink', {
+    as: 'gallery visit',
+    code: '{post throw.code}',
+    method: 'GET',
+    address: ADDRESS,
+    user_agent: PHONE,
+    country: 'GB',
+    via_qr: false,
+  }),
+  visitor(18.41, 'createList', {
+    as: 'gallery list',
+    lines: [
+      { product_id: productIdOfSku('TEX-701'), quantity: 12 },
+      { product_id: productIdOfSku('TEX-703'), quantity: 50 },
+    ],
+    attribution: ['{gallery visit.attribution}'],
+    once: 'GalleryShopNorthwind01',
+    address: ADDRESS,
+  }),
+  galleryBuyer(18.42, 'openHandoff', {}),
+  galleryBuyer(18.43, 'submitRfq', {
+    as: 'gallery RFQ',
+    list_revision: 1,
+    consent: true,
+    address: ADDRESS,
+    contact: { name: 'Marek Dvorak', email: 'marek@gallerysteps.example', country: 'GB' },
+  }),
+  galleryMailbox(18.44, 'confirmRequest', { list_revision: 1 }),
+  rfq(19.1, 'gallery RFQ', { to: 'quoted', ...gbp(29_800), valid_until }),
+  rfq(23.2, 'gallery RFQ', { to: 'won' }),
 
   concierge(21.1, 'createHandoff', {
     as: 'museum list',

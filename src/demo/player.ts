@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { buyerOperations, type BuyerOperationId } from '#contracts/buyer/index.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/index.ts';
+import { visitorOperations, type VisitorOperations } from '#contracts/visitor/index.ts';
 import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { mappingFailures } from '#src/app/pipeline/failure.ts';
@@ -20,7 +22,7 @@ import {
   type StoryOperationId,
   storyOperations,
 } from './acts.ts';
-import { APPROVER, ROOT } from './cast.ts';
+import { APPROVER, ROOT, VISITOR } from './cast.ts';
 import type { PlannedVisit } from './traffic.ts';
 
 type Answer = Record<string, unknown>;
@@ -40,6 +42,14 @@ const requireSuccess = <Value>(outcome: Outcome<Value>, what: string): Value => 
   const errors = JSON.stringify(outcome.errors ?? []);
   throw new Error(`demo story: ${what} was refused (${outcome.code}): ${outcome.detail} ${errors}`);
 };
+
+/** What acts refer to besides the members of an answer: the token of a visit, and the id of the list of a buyer. */
+const alsoNamed = ({ target, handoffId }: Answer) => ({
+  ...(typeof target === 'string' && {
+    attribution: new URL(target).searchParams.get(ATTRIBUTION_PARAMETER),
+  }),
+  ...(handoffId !== undefined && { id: handoffId }),
+});
 
 /**
  * Repeats a call while a store cannot answer: an error would end the service and leave half a story, which cannot be
@@ -68,6 +78,7 @@ export class Player {
     this.#run = service.deps.ids.uuid();
     const file = join(service.config.dataDirectory, 'desk.token');
     this.#answers.set(ROOT, { token: readFileSync(file, 'utf8').trim() });
+    this.#answers.set(VISITOR, { token: '' });
   }
 
   answer(name: string): Answer {
@@ -85,7 +96,11 @@ export class Player {
     const answer = requireSuccess(outcome, `${operation} by ${by}`) as Answer;
     await this.#approve(answer);
     if (as === undefined) return;
-    this.#answers.set(as, { ...answer, previous_id: this.#answers.get(as)?.['id'] });
+    this.#answers.set(as, {
+      ...answer,
+      ...alsoNamed(answer),
+      previous_id: this.#answers.get(as)?.['id'],
+    });
     if (operation !== 'createLink') return;
     const { readModels } = this.#service.deps;
     const code = String(answer['code']);
@@ -132,6 +147,12 @@ export class Player {
     incoming: { requestId: string; input: Answer },
   ): Promise<Outcome<unknown>> {
     const { app } = this.#service;
+    if (id in visitorOperations)
+      return app.visitors.performAs(id as keyof VisitorOperations, {
+        ...incoming,
+        caller: { kind: 'visitor' },
+        surface: 'portal',
+      });
     const credential = this.#credentialOf(by);
     if (id in buyerOperations)
       return app.buyers.performAs(id as BuyerOperationId, {

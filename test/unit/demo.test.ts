@@ -43,8 +43,20 @@ describe('The demo story', () => {
     expect((times[0] ?? 0) / DAY_MS).toBeCloseTo(now / DAY_MS - 30, 1);
     expect(times.at(-1)).toBeLessThanOrEqual(now);
     expect(kindsOf(two.events)).toEqual(kindsOf(one.events));
-    for (const type of ['AccessDenied', 'AgentSuspended', 'KeyRevoked', 'HandoffDeclinedByBuyer'])
+    for (const type of [
+      'AccessDenied',
+      'AgentSuspended',
+      'KeyRevoked',
+      'HandoffDeclinedByBuyer',
+      'SubjectErased',
+    ])
       expect(one.events.map((event) => event.type)).toContain(type);
+    const [list] = one.events.filter(({ type }) => type === 'BuyerListCreated');
+    const ofList = one.events.filter(({ stream }) => stream === list?.stream);
+    expect(list?.data).toHaveProperty('visit_id');
+    expect(ofList.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['RfqConfirmedByBuyer', 'RfqWon']),
+    );
     await Promise.all([one.service.close(), two.service.close()]);
   });
 

@@ -15,8 +15,8 @@ type Entry = DeskInput<'importProducts'>['products'][number];
 /** The owner of the product streams. */
 const CATALOG = 'catalog';
 
-const productIdOf = (sku: string): string => `prd_${nameOf('product', sku)}`;
-const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', productIdOf(sku));
+export const productIdOfSku = (sku: string): string => `prd_${nameOf('product', sku)}`;
+const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', productIdOfSku(sku));
 
 const NO_PRODUCT = refuse('resource_not_found', 'The catalog has no such sku.');
 const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since the import began.');
@@ -41,7 +41,7 @@ const publish = async (
           ? CHANGED_SINCE
           : {
               type: 'PublishProduct' as const,
-              product: { product_id: productIdOf(product.sku), ...product },
+              product: { product_id: productIdOfSku(product.sku), ...product },
               stock,
             },
     }),
