@@ -70,6 +70,8 @@ export const LIMITS = {
   KEY_OVERLAP_HOURS_MAX: 168,
   LINK_DAYS_MAX: 3_650,
   ATTRIBUTION_DAYS: 30,
+  /** As long as the claim of a lead: no click is credited for longer than a submitted lead. */
+  ATTRIBUTION_DAYS_MAX: 90,
   HANDOFF_DAYS_DEFAULT: 30,
   HANDOFF_DAYS_MAX: 90,
   LEAD_CLAIM_DAYS: 90,

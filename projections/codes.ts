@@ -1,22 +1,36 @@
 import { LINK_EVENTS, type LinkEventType } from '#contracts/events/index.ts';
-import type { CodeRow } from '#src/ports/rows.ts';
+import type { LinkSettings } from '#src/domain/owners/profile.ts';
+import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** The link of each short code, as far as a redirect and its visit need it. */
-export const codes: Projection<CodeRow> = {
+type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
+
+/** The link of each short code, and the settings of each owner, as far as a redirect and its visit need them. */
+export const codes: Projection<CodeRow | LinkSettings> = {
   name: 'codes',
-  version: 1,
-  handles: LINK_EVENTS,
+  version: 2,
+  handles: [...LINK_EVENTS, 'OwnerProfileSet', 'OwnerProfileRemoved'],
   begins: ['LinkCreated'],
   place(event) {
-    const { data } = typedEvent<LinkEventType>(event);
-    return { scope: data.code, key: '' };
+    const { data } = typedEvent<Event>(event);
+    return 'code' in data
+      ? { scope: data.code, key: '' }
+      : { scope: event.owner, key: LINK_SETTINGS };
   },
   evolve(row, event) {
-    const { type, data } = typedEvent<LinkEventType>(event);
+    const { type, data } = typedEvent<Event>(event);
+    if (type === 'OwnerProfileRemoved') return null;
+    if (type === 'OwnerProfileSet') {
+      const { attribution_days, fallback } = data;
+      return {
+        ...(attribution_days !== undefined && { attribution_days }),
+        ...(fallback && { fallback }),
+      };
+    }
     if (type === 'LinkDisabled') {
-      if (!row) throw new Error(`${data.code} was disabled and never created`);
+      if (!row || !('disabled' in row))
+        throw new Error(`${data.code} was disabled and never created`);
       row.disabled = true;
       return row;
     }

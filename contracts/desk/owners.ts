@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { LIMITS } from '../limits.ts';
+import { linkRecord, target } from '../records/link.ts';
 import { line, mailbox, ownerId, text, time } from '../fields.ts';
 import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
 
@@ -8,11 +10,25 @@ const profile = {
   name: line(200).describe('Name of the person or company'),
   postal_address: text(500).describe('Postal address, with line breaks'),
   mailbox: mailbox.describe('Where notices to the owner are sent, once it is confirmed'),
+  attribution_days: z
+    .int()
+    .min(1)
+    .max(LIMITS.ATTRIBUTION_DAYS_MAX)
+    .optional()
+    .describe(`How long clicks from now on are attributed. Default: ${LIMITS.ATTRIBUTION_DAYS}`),
+  fallback: target
+    .optional()
+    .describe(
+      'Where links without an expired_target lead when they have expired or their product is withdrawn, and all ' +
+        'disabled links. Default: nowhere; for a withdrawn product, its page',
+    ),
 };
 const exampleProfile = {
   name: 'Acme Promotions Ltd',
   postal_address: '1 High Street\nLondon',
   mailbox: 'office@acme.example',
+  attribution_days: 60,
+  fallback: { kind: 'category', ref: 'Gifts' },
 };
 
 /** What a change answers: nothing about a person, because a retry gets it again after a removal. */
@@ -30,10 +46,12 @@ const changedExample = (mailbox_confirmed: boolean) => ({
 export const setOwnerProfile = deskCommand({
   roles: ['staff'],
   path: '/owners/{owner_id}/profile',
-  summary: "Set an owner's name, postal address and mailbox",
+  summary: "Set an owner's name, postal address, mailbox and settings for all links",
   guidance:
     'Replaces the profile. Another mailbox must be confirmed before notices are sent to it: the decision on a request ' +
-    'for access. Notices never contain a contact of a buyer.',
+    'for access. Notices never contain a contact of a buyer. A field that is left ' +
+    'out has its default again.',
+  problems: ['link_target_invalid'],
   fields: { owner_id: ownerId, ...profile },
   output: changed,
   example: {
@@ -56,6 +74,8 @@ export const readOwnerProfile = deskQuery({
     postal_address: z.string(),
     mailbox: z.string(),
     mailbox_confirmed_at: time.optional(),
+    attribution_days: z.int(),
+    fallback: linkRecord.shape.target.optional(),
     updated_at: time,
   }),
   example: {

@@ -28,7 +28,7 @@ const visitLink = defineVisitorOperation({
     via_qr: z.boolean(),
   }),
   output: z.object({
-    /** Absent if the link has expired or is disabled. */
+    /** Absent if the link has expired or is disabled, and its owner has no fallback. */
     target: z.string().optional(),
   }),
   problems: ['resource_not_found', 'storage_unavailable', 'storage_full', 'log_replaced'],

@@ -15,6 +15,9 @@ export type CodeRow = {
   disabled: boolean;
 };
 
+/** The key of an owner's row beside those of the codes. */
+export const LINK_SETTINGS = 'settings';
+
 /** `confirms`: the token is of the mail that confirms an RFQ; the number is that of the sending. */
 export type ReviewTokenRow = { owner: string; handoff_id: string; confirms?: number };
 

@@ -16,15 +16,11 @@ import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
+import { resolveTarget } from './link-target.ts';
 import { renderLink } from './render-link.ts';
 import { endFault, epoch } from '../shared/time.ts';
 
 type Input = InputOf<'createLink'>;
-type Destination = {
-  target: EventData<'LinkCreated'>['target'];
-  url: string;
-  dims: { product_id?: string; category?: string };
-};
 
 const CODE_CHARS = 12;
 
@@ -60,9 +56,10 @@ const makeFacts = (
     const fault = endFault(epoch(expires_at), call.at, LIMITS.LINK_DAYS_MAX);
     if (fault) return refuseField('/expires_at', 'out_of_range', fault);
   }
-  const target = resolve(deps, input.target, '/target');
+  const target = resolveTarget(deps, input.target, '/target');
   if (isRefusal(target)) return target;
-  const expired = input.expired_target && resolve(deps, input.expired_target, '/expired_target');
+  const expired =
+    input.expired_target && resolveTarget(deps, input.expired_target, '/expired_target');
   if (isRefusal(expired)) return expired;
   const code = input.slug ?? name.slice(0, CODE_CHARS);
   const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
@@ -79,41 +76,6 @@ const makeFacts = (
     ...present({ expired_url: expired?.url }),
   };
 };
-
-/** Resolves a target to a page of this service, so that no link is an open redirect. */
-const resolve = (
-  { catalog, origin }: Pick<Deps, 'catalog' | 'origin'>,
-  { kind, ref }: Input['target'],
-  pointer: string,
-): Destination | Refusal => {
-  switch (kind) {
-    case 'product': {
-      const product = catalog.byId([ref]).get(ref) ?? catalog.bySku([ref]).get(ref);
-      if (!product) return noTarget(pointer, 'no published product has this id or sku');
-      const { product_id, category } = product;
-      return {
-        target: { kind, ref: product_id },
-        url: `${origin()}/p/${product_id}`,
-        dims: { product_id, category },
-      };
-    }
-    case 'category':
-      return catalog.hasCategory(ref)
-        ? {
-            target: { kind, ref },
-            url: `${origin()}/c/${encodeURIComponent(ref)}`,
-            dims: { category: ref },
-          }
-        : noTarget(pointer, 'the catalog has no such category');
-    case 'search':
-      return { target: { kind, ref }, url: `${origin()}/s?q=${encodeURIComponent(ref)}`, dims: {} };
-  }
-};
-
-const noTarget = (pointer: string, detail: string): Refusal =>
-  refuse('link_target_invalid', 'The link would lead nowhere.', {
-    errors: [{ pointer: `${pointer}/ref`, code: 'not_published', detail }],
-  });
 
 const withUtm = (url: string, utm: Input['utm']): string => {
   if (!utm) return url;

@@ -4,35 +4,36 @@ import {
   VIA_PARAMETER,
 } from '#contracts/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { CodeRow } from '#src/ports/rows.ts';
+import { liveOwnerOf } from '#contracts/spaces.ts';
+import type { LinkSettings } from '#src/domain/owners/profile.ts';
+import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS } from '../shared/time.ts';
+import { present } from '../shared/present.ts';
 import { signAttribution } from '../tasks/jws.ts';
 import { findCode } from './find-code.ts';
 import { withParameter } from './landing-address.ts';
+import { pathOfTarget } from './link-target.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
 
 /** The paths of the pages that links lead to, after any origin. */
 const PAGE = /\/(?:p\/(?<product>[^/]+)|c\/(?<category>[^/]+)|s)$/;
 
-const WINDOW_S = (LIMITS.ATTRIBUTION_DAYS * DAY_MS) / 1_000;
-
 const NO_LINK = refuse('resource_not_found', 'There is no such link. Check that it is complete.');
 
-/** The destination at `at`, in epoch milliseconds; undefined for a link that is disabled or has expired. */
+/** The destination at `at`, in epoch milliseconds, of a link that is not disabled; undefined if it has expired. */
 const destinationOf = (
   { catalog }: Pick<Deps, 'catalog'>,
-  row: CodeRow,
-  at: number,
+  { row, fallback, at }: { row: CodeRow; fallback: string | undefined; at: number },
 ): string | undefined => {
-  if (row.disabled) return undefined;
-  if (row.expires_at !== undefined && row.expires_at <= at) return row.expired_url;
-  // Without `expired_url`, the page of the product shows that it is withdrawn, and alternatives.
-  if (row.expired_url === undefined) return row.destination_url;
+  const other = row.expired_url ?? fallback;
+  if (row.expires_at !== undefined && row.expires_at <= at) return other;
+  // Without another target, the page of the product shows that it is withdrawn, and alternatives.
+  if (other === undefined) return row.destination_url;
   const { product_id } = row.dims;
   const isWithdrawn = product_id !== undefined && catalog.withdrawn([product_id]).size > 0;
-  return isWithdrawn ? row.expired_url : row.destination_url;
+  return isWithdrawn ? other : row.destination_url;
 };
 
 /**
@@ -56,16 +57,22 @@ const landingAt = (
 
 /**
  * Records a visit and resolves to the destination: with an attribution token if the visit is a valid click, otherwise
- * with the code of the link. A link without a destination records no visit.
+ * with the code of the link. A disabled link, and one without a destination, records no visit.
  */
 export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, requestId }) => {
   const link = await findCode(deps, input.code);
   if (!link) return NO_LINK;
-  const destination = destinationOf(deps, link.row, at);
+  const { row } = link;
+  const settings = await readSettings(deps, row.owner);
+  const fallback = settings?.fallback && deps.origin() + pathOfTarget(settings.fallback);
+  if (row.disabled) return done(present({ target: fallback }));
+  const destination = destinationOf(deps, { row, fallback, at });
   if (destination === undefined) return done({});
-  const visitId = await deps.visits.record(link.row, input, requestId);
+  const visitId = await deps.visits.record(row, input, requestId);
   const { address, target } = landingAt(deps.origin(), destination);
-  const token = visitId !== undefined && target && tokenOf(deps, link.row, { target, visitId, at });
+  const days = settings?.attribution_days;
+  const token =
+    visitId !== undefined && target && tokenOf(deps, row, { target, visitId, at, days });
   const attributed = token && withParameter(address, [ATTRIBUTION_PARAMETER, token]);
   const shown = withParameter(address, [VIA_PARAMETER, link.code]);
   // A landing page without attribution is better than an address that is refused for its length.
@@ -73,14 +80,25 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   return done({ target: fitting || address });
 };
 
+/** Reads what an owner decides for all links, those of the test space included. */
+const readSettings = ({ readModels }: Pick<Deps, 'readModels'>, ownerId: string) =>
+  readModels.get<LinkSettings>('codes', liveOwnerOf(ownerId), LINK_SETTINGS);
+
+type Click = Pick<AttributionClaims, 'target'> & {
+  visitId: string;
+  at: number;
+  days: number | undefined;
+};
+
 const tokenOf = (
   { secrets }: Pick<Deps, 'secrets'>,
   { owner, agent_id, link_id }: CodeRow,
-  { target, visitId, at }: { target: AttributionClaims['target']; visitId: string; at: number },
+  { target, visitId, at, days = LIMITS.ATTRIBUTION_DAYS }: Click,
 ): string => {
   const iat = Math.floor(at / 1_000);
+  const exp = iat + (days * DAY_MS) / 1_000;
   const link = { owner_id: owner, agent_id, link_id };
-  return signAttribution(secrets, { ...link, target, visit_id: visitId, iat, exp: iat + WINDOW_S });
+  return signAttribution(secrets, { ...link, target, visit_id: visitId, iat, exp });
 };
 
 export const locateLink: VisitorHandler<'locateLink'> = async (deps, input) => {

@@ -4,15 +4,18 @@ import {
   type ProfileRejection,
   type ProfileState,
 } from '#src/domain/owners/profile.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import { stateOf } from '../events/fold.ts';
 import { PROFILE_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
+import { resolveTarget } from '../links/link-target.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, refuse } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { changeRecord, type CommandFrom } from '../records/change-record.ts';
+import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 
 type Profile = { name: string; postal_address: string; mailbox: string };
@@ -73,7 +76,7 @@ const forget = async ({ vault }: DeskDeps, before: ProfileState | undefined): Pr
 };
 
 export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, input, call) => {
-  const { owner_id: ownerId, name, postal_address, mailbox } = input;
+  const { owner_id: ownerId, name, postal_address, mailbox, attribution_days } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
   const subject = `own_${deps.ids.uuid().replaceAll('-', '')}`;
   let before: ProfileState | undefined;
@@ -81,6 +84,8 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
     ownerId,
     async command(state) {
       before = state;
+      const fallback = input.fallback && resolveTarget(deps, input.fallback, '/fallback');
+      if (isRefusal(fallback)) return fallback;
       const sealed = await deps.vault.seal(
         subject,
         JSON.stringify({ name, postal_address, mailbox } satisfies Profile),
@@ -93,6 +98,7 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
           sealed_for: subject,
           sealed_profile: sealed,
           ...(isKept && { keeps_mailbox: true }),
+          ...present({ attribution_days, fallback: fallback?.target }),
         },
       };
     },
@@ -107,10 +113,12 @@ export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, in
   const state = await readState(deps, owner_id);
   const profile = await openProfile(deps, state);
   if (!state || !profile) return NO_PROFILE;
-  const { confirmed_at, updated_at } = state;
+  const { attribution_days = LIMITS.ATTRIBUTION_DAYS, fallback, confirmed_at, updated_at } = state;
   return done({
     owner_id,
     ...profile,
+    attribution_days,
+    ...present({ fallback }),
     ...(confirmed_at !== undefined && { mailbox_confirmed_at: iso(confirmed_at) }),
     updated_at: iso(updated_at),
   });

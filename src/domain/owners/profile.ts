@@ -4,6 +4,9 @@ import { accept, type Decider, firstVersion, nextVersion, reject } from '../deci
 type Event = EventOf<OwnerEventType>;
 type Profile = EventData<'OwnerProfileSet'>;
 
+/** What an owner decides for all links. */
+export type LinkSettings = Pick<Profile, 'attribution_days' | 'fallback'>;
+
 export type ProfileCommand =
   | { type: 'SetProfile'; profile: Profile }
   | { type: 'ConfirmMailbox'; sealedReason: string }

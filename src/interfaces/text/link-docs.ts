@@ -22,7 +22,7 @@ const MEANINGS: Record<keyof AttributionClaims, string> = {
   target: `what the page shows: ${code('kind')} is product, category or search, ${code('ref')} is the product id, the category or the words`,
   visit_id: `the id of the event ${code('VisitRecorded')} in the log`,
   iat: 'issue time, in seconds since 1970',
-  exp: `end of the attribution window, ${LIMITS.ATTRIBUTION_DAYS} days after the click, in seconds since 1970`,
+  exp: `end of the attribution window that the promoter had at the click, in seconds since 1970; ${LIMITS.ATTRIBUTION_DAYS} days after the click by default, at most ${LIMITS.ATTRIBUTION_DAYS_MAX}`,
 };
 
 /** The page about short links as Markdown: where they lead, and the format of the attribution token. */
@@ -34,6 +34,9 @@ export const linksMarkdown = (origin: string): string =>
       `${code('utm_…')} parameters of the link, and nothing that a visitor or a mail program adds to the short link.`,
     'The page shows the product or the products with picture, price tiers, order rule, stock and lead time, who promotes it, and the ' +
       'disclosure. Its Open Graph and Twitter tags name the short link, so that a page that is shared again is attributed.',
+    `A link that has expired, or whose product is withdrawn, leads to its ${code('expired_target')}, otherwise to the fallback target of its ` +
+      'promoter, which staff set in the profile of the promoter. A disabled link leads to the fallback as well, but its visits are not recorded and credit no promoter. ' +
+      'Without a fallback, disabled and expired links answer 410, and a withdrawn product has a page with alternatives.',
     'On a product page a person can add the product to a list, which is in the address until the person reviews it. Then it is a list like ' +
       `a handoff, which only the person can send, and counts as ${code('lists_created')}. The token is its source. An agent cannot read it.`,
     '## Attribution token',

@@ -96,6 +96,7 @@ const masked = (text: string): string =>
     .replaceAll(/"(request_id|requestId|consistencyToken|next_cursor)":"[^"]*"/g, '"$1":"MASKED"')
     .replaceAll('"clicks_surplus":0,', '')
     .replaceAll('"lists_created":0,', '')
+    .replaceAll('"attribution_days":30,', '')
     .replaceAll('"rfqs_won":0,', '')
     .replaceAll('"rfqs_unconfirmed":0,"rfqs_confirmed_by_staff":0,', '')
     // The lead of an older fixture was won by itself, and its RFQ shows that outcome.

@@ -102,11 +102,12 @@ const giveAccess = async (recorder: Recorder): Promise<void> => {
   await recorder.desk('revoke-token-2', `/desk-tokens/${gone}/revoke`, { reason: 'Left' });
 };
 
-/** Sets a profile, whose mailbox gets the decision on a request for access. */
+/** Sets a profile, whose mailbox gets the decision on a request for access, and the settings of all links. */
 const setProfile = async (recorder: Recorder): Promise<void> => {
   const mailbox = 'office@acme.example';
   const profile = { name: 'Acme Ltd', postal_address: '1 High Street\nLondon', mailbox };
-  await recorder.desk('profile', '/owners/acme/profile', profile);
+  const settings = { attribution_days: 60, fallback: { kind: 'category', ref: 'Candles' } };
+  await recorder.desk('profile', '/owners/acme/profile', { ...profile, ...settings });
   const confirmed = { mailbox, reason: 'Olga wrote from it' };
   await recorder.desk('mailbox', '/owners/acme/mailbox/confirm', confirmed);
   const asked = { owner_id: 'acme', name: 'Scout', purpose: 'Posts', scopes: ['products:read'] };

@@ -193,7 +193,15 @@ export const OWNERS = [
     'anna-owner_profile',
     ['OwnerProfileSet', PROFILE],
     ['OwnerMailboxConfirmed', { sealed_reason: 's1.own_1.why' }],
-    ['OwnerProfileSet', { ...PROFILE, keeps_mailbox: true }],
+    [
+      'OwnerProfileSet',
+      {
+        ...PROFILE,
+        keeps_mailbox: true,
+        attribution_days: 7,
+        fallback: { kind: 'search', ref: 'mugs' },
+      },
+    ],
     ['OwnerProfileRemoved', { reason: 'left' }],
   ),
 ];

@@ -23,7 +23,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'rfqs@3': '515d4b4989808fa0',
   'tasks@1': '81e8aa4e0a9da41f',
   'push-configs@1': '316b2b7557b1c503',
-  'codes@1': '9396a3e88d7cbe47',
+  'codes@2': 'cdb0312566b91c40',
   'review-tokens@3': '1d41ce892bd66b65',
   'credentials@6': '16f1f6faa3d66d1c',
   'access@6': '34b32b367a2f9a42',

@@ -62,6 +62,18 @@ describe('The read model of codes', () => {
     });
     expect(() => rowsAfter(codes, [linkDisabled('1')])).toThrow('never created');
   });
+
+  test('has what the profile of an owner decides for links, and nothing else of it', () => {
+    const sealed = { sealed_for: 'own_1', sealed_profile: 's1.own_1.x' };
+    const settings = { attribution_days: 7, fallback: { kind: 'search', ref: 'mugs' } };
+    const set = (over: object = {}) =>
+      happened('OwnerProfileSet', 'owner_profile', { ...sealed, ...over });
+    const key = 'anna/settings';
+    expect(rowsAfter(codes, [set(settings)])).toEqual({ [key]: { row: settings, sort: null } });
+    expect(rowsAfter(codes, [set(settings), set()])[key]).toEqual({ row: {}, sort: null });
+    const removed = happened('OwnerProfileRemoved', 'owner_profile', { reason: 'left' });
+    expect(rowsAfter(codes, [set(settings), removed])).toEqual({});
+  });
 });
 
 describe('The read models of handoffs', () => {
