@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineBuyerOperation, registryOf } from '../operation.ts';
+import { ownerMailboxOperations } from './owner.ts';
 import { personOperations } from './person.ts';
 
 /*
@@ -176,6 +177,7 @@ const disownRequest = defineBuyerOperation({
 
 export const buyerOperations = registryOf({
   ...personOperations,
+  ...ownerMailboxOperations,
   createList,
   reviewHandoff,
   openHandoff,

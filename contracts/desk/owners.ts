@@ -48,9 +48,9 @@ export const setOwnerProfile = deskCommand({
   path: '/owners/{owner_id}/profile',
   summary: "Set an owner's name, postal address, mailbox and settings for all links",
   guidance:
-    'Replaces the profile. Another mailbox must be confirmed before notices are sent to it: the decision on a request ' +
-    'for access. Notices never contain a contact of a buyer. A field that is left ' +
-    'out has its default again.',
+    'Replaces the profile. A mailbox that is not confirmed gets a link to confirm it, which works for ' +
+    `${LIMITS.MAILED_LINK_DAYS} days and ends with the next change of the profile. Notices are sent to a confirmed mailbox ` +
+    'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again.',
   problems: ['link_target_invalid'],
   fields: { owner_id: ownerId, ...profile },
   output: changed,
@@ -90,7 +90,7 @@ export const confirmOwnerMailbox = deskCommand({
   path: '/owners/{owner_id}/mailbox/confirm',
   summary: "Record that the mailbox of an owner's profile belongs to the owner",
   guidance:
-    'Name the mailbox that you have checked: another one than that of the profile is refused.',
+    'For a mailbox whose holder cannot open the mailed link. Name the mailbox that you have checked: another one than that of the profile is refused.',
   fields: {
     owner_id: ownerId,
     mailbox: mailbox.describe('The mailbox that was checked'),

@@ -16,7 +16,7 @@ export const OwnerProfileSet = z.object({
   fallback: linkTarget.optional(),
 });
 
-/** Staff know that the mailbox is the owner's. */
-export const OwnerMailboxConfirmed = z.object({ sealed_reason: sealed });
+/** With a reason, staff know that the mailbox is the owner's. Without one, its holder confirmed it with the mailed link. */
+export const OwnerMailboxConfirmed = z.object({ sealed_reason: sealed.optional() });
 
 export const OwnerProfileRemoved = z.object({ reason: z.string() });

@@ -47,15 +47,16 @@ const commitOf = (checkout: string): string => {
   return stdout.trim();
 };
 
-/** The paths of the links that confirm RFQs in the mail of a directory, once there is one. */
-const linksIn = async (directory: string): Promise<string[]> => {
+/** The paths of the links in the mail of a directory that begin so, once there is one. */
+const linksIn = async (directory: string, page: string): Promise<string[]> => {
+  const link = new RegExp(`/${page}/[0-9a-f.]{40,}`);
   const paths: string[] = [];
   const isMailed = async (): Promise<boolean> => {
     const mails = await listStoredMail(directory);
-    paths.push(...mails.flatMap(({ text }) => /\/rfq\/[0-9a-f]{40}/.exec(text)?.[0] ?? []));
+    paths.push(...mails.flatMap(({ text }) => link.exec(text)?.[0] ?? []));
     return paths.length > 0;
   };
-  if (!(await until(isMailed))) throw new Error(`no RFQ was mailed to ${directory}`);
+  if (!(await until(isMailed))) throw new Error(`no link to /${page} was mailed to ${directory}`);
   return paths;
 };
 
@@ -71,7 +72,7 @@ const record = async (
     await summed(service, recorder.credentials['acme'] ?? '');
     await folded(service);
   };
-  const played = await playStory(recorder, settled, () => linksIn(mail));
+  const played = await playStory(recorder, settled, (page) => linksIn(mail, page));
   const about = { commit, publicUrl: PUBLIC_URL, endedAt: systemClock().now() };
   writeRecording(store, recorder.finish({ ...about, ...played }));
 };

@@ -51,6 +51,7 @@ export type Secrets = {
       | 'claim'
       | 'privacy'
       | 'mailbox'
+      | 'mailed-link'
       | 'webhook'
       | 'task-context',
     value: string,

@@ -4,6 +4,7 @@ import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { MailboxToConfirm } from '../owners/confirm-mailbox.ts';
 import type { OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
 import type { Review } from './review.ts';
@@ -11,14 +12,19 @@ import type { Review } from './review.ts';
 /** The answer of each operation, for the page that shows it. */
 type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';
 type OfPerson = 'readOwnData' | 'refuseOwnContact' | 'allowOwnContact' | 'eraseOwnData';
+type OfMailbox = 'readOwnMailbox' | 'confirmOwnMailbox' | 'disownMailbox';
 type Other = {
   createList: { token: string };
   requestPrivacyLink: { sent: true };
   exportOwnData: OwnDataCopy;
 };
-type Answers = Record<Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson>, Review> &
+type Answers = Record<
+  Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson | OfMailbox>,
+  Review
+> &
   Record<OfRequest, BuyerRequest> &
   Record<OfPerson, OwnData> &
+  Record<OfMailbox, MailboxToConfirm> &
   Other;
 
 export type BuyerHandler<Id extends BuyerOperationId> = (

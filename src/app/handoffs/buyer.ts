@@ -3,6 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { refuse } from '../pipeline/outcome.ts';
+import * as ownMailbox from '../owners/confirm-mailbox.ts';
 import * as ownData from '../privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
@@ -62,6 +63,9 @@ export const buyerHandlers = ({ lists, rfqs, links }: BuyerLimits): BuyerHandler
   refuseOwnContact: ownData.refuseOwnContact,
   allowOwnContact: ownData.allowOwnContact,
   eraseOwnData: ownData.eraseOwnData,
+  readOwnMailbox: ownMailbox.readOwnMailbox,
+  confirmOwnMailbox: ownMailbox.confirmOwnMailbox,
+  disownMailbox: ownMailbox.disownMailbox,
   createList: listCreator(lists),
   reviewHandoff,
   openHandoff,

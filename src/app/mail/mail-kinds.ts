@@ -25,6 +25,8 @@ export type MailFacts = {
   contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
   /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */
   privacy_link: { path: string; until: number };
+  /** To the mailbox of a profile that is not confirmed. Has no text of anybody else. */
+  owner_mailbox: { path: string; until: number };
   /** To the owner of the agent. */
   access_decision: {
     agent_id: string;
@@ -59,6 +61,7 @@ export const MAIL_KINDS: Readonly<
   contacts_stopped: { sendMs: DAY_MS, isRepeatable: true },
   // As long as the link works.
   privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
+  owner_mailbox: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   // The agent sees the decision with getConnection, too.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

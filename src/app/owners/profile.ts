@@ -17,6 +17,7 @@ import { openOne } from '../privacy/sealed-texts.ts';
 import { changeRecord, type CommandFrom } from '../records/change-record.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
+import { mailMailboxLink } from './mailbox-link.ts';
 
 type Profile = { name: string; postal_address: string; mailbox: string };
 
@@ -26,9 +27,9 @@ const OTHER_MAILBOX = refuse(
   'The profile has another mailbox. Read it, and check that one.',
 );
 
-const profileStream = (ownerId: string): string => `${ownerId}-owner_profile`;
+export const profileStream = (ownerId: string): string => `${ownerId}-owner_profile`;
 
-const openProfile = async (
+export const openProfile = async (
   { vault }: Pick<Deps, 'vault'>,
   state: ProfileState | undefined,
 ): Promise<Profile | undefined> => {
@@ -37,7 +38,11 @@ const openProfile = async (
   return typeof opened === 'string' ? (JSON.parse(opened) as Profile) : undefined;
 };
 
-const readState = (deps: Pick<Deps, 'log'>, ownerId: string): Promise<ProfileState | undefined> =>
+/** Reads the profile of an owner from the log; undefined if it was never set. */
+export const readProfile = (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+): Promise<ProfileState | undefined> =>
   stateOf(deps, { stream: profileStream(ownerId), decider: ownerProfile });
 
 /** Reads the mailbox for notices to an owner, and the subject of its seal; undefined unless it is confirmed. */
@@ -45,7 +50,7 @@ export const confirmedMailbox = async (
   deps: Pick<Deps, 'log' | 'vault'>,
   ownerId: string,
 ): Promise<{ mailbox: string; sealedFor: string } | undefined> => {
-  const state = await readState(deps, ownerId);
+  const state = await readProfile(deps, ownerId);
   if (state?.confirmed_at === undefined) return undefined;
   const profile = await openProfile(deps, state);
   return profile && { mailbox: profile.mailbox, sealedFor: state.sealed_for };
@@ -92,14 +97,20 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
       );
       if (sealed === null) throw new Error(`${subject} is new and was erased`);
       const isKept = (await openProfile(deps, state))?.mailbox === mailbox;
+      const isConfirmed = isKept && state?.confirmed_at !== undefined;
+      const letter = { sealedFor: subject, to: mailbox };
       return {
-        type: 'SetProfile' as const,
-        profile: {
-          sealed_for: subject,
-          sealed_profile: sealed,
-          ...(isKept && { keeps_mailbox: true }),
-          ...present({ attribution_days, fallback: fallback?.target }),
+        command: {
+          type: 'SetProfile' as const,
+          profile: {
+            sealed_for: subject,
+            sealed_profile: sealed,
+            ...(isKept && { keeps_mailbox: true }),
+            ...present({ attribution_days, fallback: fallback?.target }),
+          },
         },
+        effects: async () =>
+          isConfirmed ? [] : mailMailboxLink(deps, { ...call, ownerId }, letter),
       };
     },
   });
@@ -110,7 +121,7 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
 export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, input, call) => {
   const { owner_id } = input;
   if (!mayActFor(call, owner_id)) return NO_OWNER;
-  const state = await readState(deps, owner_id);
+  const state = await readProfile(deps, owner_id);
   const profile = await openProfile(deps, state);
   if (!state || !profile) return NO_PROFILE;
   const { attribution_days = LIMITS.ATTRIBUTION_DAYS, fallback, confirmed_at, updated_at } = state;

@@ -52,7 +52,7 @@ export const mintCredential = (prefix: string, id: string, secret: string): stri
 const hasValidChecksum = (credential: string): boolean =>
   checksum(credential.slice(0, -CHECKSUM_CHARS)) === credential.slice(-CHECKSUM_CHARS);
 
-const areEqual = (a: string, b: string): boolean =>
+export const areEqual = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** Finds the caller of a credential. Never throws: a state that is not known now is a 503. */

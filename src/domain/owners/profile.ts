@@ -9,7 +9,7 @@ export type LinkSettings = Pick<Profile, 'attribution_days' | 'fallback'>;
 
 export type ProfileCommand =
   | { type: 'SetProfile'; profile: Profile }
-  | { type: 'ConfirmMailbox'; sealedReason: string }
+  | { type: 'ConfirmMailbox'; sealedReason?: string }
   | { type: 'RemoveProfile'; reason: string };
 
 export type ProfileRejection = 'profile_unknown';
@@ -19,6 +19,8 @@ export type ProfileState = Profile & {
   status: 'set' | 'removed';
   /** When the mailbox was confirmed, in epoch milliseconds. */
   confirmed_at?: number | undefined;
+  /** When the profile was set the last time, in epoch milliseconds. */
+  set_at: number;
   created_at: number;
   updated_at: number;
   version: number;
@@ -31,6 +33,7 @@ export const ownerProfile: Decider<ProfileState, ProfileCommand, Event, ProfileR
       return {
         ...event.data,
         status: 'set',
+        set_at: at,
         confirmed_at: event.data.keeps_mailbox ? state?.confirmed_at : undefined,
         ...(state ? { ...nextVersion(state, at), created_at: state.created_at } : firstVersion(at)),
       };
@@ -53,7 +56,7 @@ export const ownerProfile: Decider<ProfileState, ProfileCommand, Event, ProfileR
     return state.confirmed_at === undefined
       ? accept({
           type: 'OwnerMailboxConfirmed',
-          data: { sealed_reason: command.sealedReason },
+          data: command.sealedReason === undefined ? {} : { sealed_reason: command.sealedReason },
         })
       : accept();
   },

@@ -5,11 +5,24 @@ const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const VISITOR = BROWSER.replaceAll('140.0', '141.0');
 
-/** `mailedLinks` resolves to the paths of the links in the mail to buyers, the newest last, once there is one. */
-export const buyersAct = async (
+/** Resolves to the paths of the mailed links that begin so, the newest last, once there is one. */
+export type MailedLinks = (page: 'rfq' | 'mailbox') => Promise<readonly string[]>;
+
+/** Presses a button of the page behind a mailed link. */
+export const pressMailed = async (
   recorder: Recorder,
-  mailedLinks: () => Promise<readonly string[]>,
+  title: string,
+  { path = '', button, body = '' }: { path: string | undefined; button: string; body?: string },
 ): Promise<void> => {
+  await recorder.act(title, {
+    method: 'POST',
+    path: `${path}/${button}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
+    body,
+  });
+};
+
+export const buyersAct = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<void> => {
   const submit = (page: string, button: string, fields: Record<string, string>) =>
     recorder.act(`buyer: ${button}`, {
       method: 'POST',
@@ -21,24 +34,12 @@ export const buyersAct = async (
   const changed = { list_revision: '1', 'quantity.1': '60', 'quantity.2': '6' };
   await submit('handoff-sent page', 'quantities', changed);
   await submit('handoff-sent page', 'send', { ...changed, list_revision: '2', ...BUYER });
-  await confirmRfq(recorder, mailedLinks);
+  const path = (await mailedLinks('rfq')).at(-1);
+  const confirmed = { path, button: 'confirm', body: 'list_revision=2' };
+  await pressMailed(recorder, 'buyer: confirm', confirmed);
   // The list of an RFQ that is not confirmed is closed with it.
   await submit('handoff-declined page', 'send', { list_revision: '1', ...BUYER });
   await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
-};
-
-/** Presses the button behind the link that the buyer got by mail. */
-const confirmRfq = async (
-  recorder: Recorder,
-  mailedLinks: () => Promise<readonly string[]>,
-): Promise<void> => {
-  const path = (await mailedLinks()).at(-1) ?? '';
-  await recorder.act('buyer: confirm', {
-    method: 'POST',
-    path: `${path}/confirm`,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
-    body: 'list_revision=2',
-  });
 };
 
 /** Follows a link, and makes a list of the product on the page that it leads to. */

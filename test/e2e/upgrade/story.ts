@@ -3,7 +3,8 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
-import { BROWSER, buyersAct, makeList } from './buyers.ts';
+import { BROWSER, buyersAct, type MailedLinks, makeList } from './buyers.ts';
+import { confirmMailbox } from './owners.ts';
 import type { Recorder } from './recorder.ts';
 
 const REASON = { reason: 'Known promoter' };
@@ -26,11 +27,12 @@ const idOf = (answer: Json): string => String(answer['id']);
 export const playStory = async (
   recorder: Recorder,
   settled: () => Promise<void>,
-  mailedLinks: () => Promise<readonly string[]>,
+  mailedLinks: MailedLinks,
 ) => {
   await fillCatalog(recorder);
   await giveAccess(recorder);
   await setProfile(recorder);
+  await confirmMailbox(recorder, mailedLinks);
   await makeLinks(recorder);
   await prepareHandoffs(recorder);
   await submitLeads(recorder);

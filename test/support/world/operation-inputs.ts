@@ -17,6 +17,9 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   refuseOwnContact: {},
   allowOwnContact: {},
   eraseOwnData: { folded: [], allow_contact: false },
+  readOwnMailbox: {},
+  confirmOwnMailbox: {},
+  disownMailbox: {},
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
   createList: {

@@ -59,14 +59,14 @@ export const people = (app: TestApp) => {
   /** Performs an operation of the role `privacy`, by the last segment of its path. */
   const act = (action: string, mailbox: string, more: object = {}, key = freshKey()) =>
     atDesk(app, { path: `/privacy/${action}`, body: { mailbox, proof: PROOF, ...more } }, key);
-  /** The path of the privacy link in the newest message to an address. The dispatcher must be started. */
+  /** The path of the link in the newest message with one to an address. The dispatcher must be started. */
   const mailedPath = async (email: string): Promise<string> => {
     await caughtUp();
     await app.service.dispatcher.idle();
     const directory = join(app.directory, 'mail');
     for (const name of readdirSync(directory).toSorted().reverse()) {
       const mail = await PostalMime.parse(readFileSync(join(directory, name)));
-      const path = /\/privacy\/[0-9A-Za-z]{40}/.exec(mail.text ?? '')?.[0];
+      const path = /\/(?:privacy|mailbox|apply)\/[0-9A-Za-z_.]{40,}/.exec(mail.text ?? '')?.[0];
       if (mail.to?.[0]?.address === email && path !== undefined) return path;
     }
     throw new Error(`no link was mailed to ${email}`);

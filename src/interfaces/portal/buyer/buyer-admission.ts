@@ -33,6 +33,33 @@ export type Admissions = {
   refuseNow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined;
 };
 
+type Served<Button extends string> = {
+  buttons: Readonly<Record<Button, string>>;
+  /** The path of the page. */
+  path(token: string): string;
+  press(button: Button, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+};
+
+/**
+ * Serves the buttons of the page behind a link, by the last segment of their paths, within the limit of the link. GET
+ * changes nothing, because mail scanners follow links: it shows the page, also when the page of an act is reloaded.
+ */
+export const serveButtons = <Button extends string>(
+  scope: FastifyInstance,
+  admissions: Admissions,
+  { buttons, path, press }: Served<Button>,
+): void => {
+  for (const button of Object.keys(buttons) as Button[]) {
+    scope.get<ByToken>(`/:token/${button}`, async ({ params }, reply) =>
+      reply.redirect(path(encodeURIComponent(params.token)), 303),
+    );
+    scope.post(
+      `/:token/${button}`,
+      (request, reply) => admissions.refuseNow(request, reply) ?? press(button, request, reply),
+    );
+  }
+};
+
 /** Names the operation that a refusal is audited as, by the last segment of the path; `otherwise` for other paths. */
 type Buttons = { buttons: Readonly<Record<string, string>>; otherwise: string };
 

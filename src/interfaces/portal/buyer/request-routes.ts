@@ -3,7 +3,7 @@ import type { App } from '#src/app/app.ts';
 import { requestPath } from '#src/app/handoffs/review-token.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
-import { admitBuyers, type BuyerAdmission, type ByToken } from './buyer-admission.ts';
+import { admitBuyers, type BuyerAdmission, type ByToken, serveButtons } from './buyer-admission.ts';
 import type { PictureOptions } from '../links/product-routes.ts';
 import { requestPage } from './request-page.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.ts';
@@ -17,7 +17,7 @@ const BUTTONS = {
 
 type Button = keyof typeof BUTTONS;
 
-/** The pages behind the link that a buyer gets by mail. GET changes nothing, because mail scanners follow links. */
+/** The pages behind the link that a buyer gets by mail. */
 export const requestRoutes = async (
   scope: FastifyInstance,
   app: App,
@@ -40,19 +40,17 @@ export const requestRoutes = async (
     );
   });
 
-  for (const button of Object.keys(BUTTONS) as Button[]) {
-    // Reloading the page of a refused form shows the request.
-    scope.get<ByToken>(`/:token/${button}`, async ({ params }, reply) =>
-      reply.redirect(requestPath(encodeURIComponent(params.token)), 303),
-    );
-    scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
-      const admission = admissions.of(request);
-      return (
-        admissions.refuseNow(request, reply) ??
-        press(app, reply, { admission, button, body: request.body, pictures })
-      );
-    });
-  }
+  serveButtons(scope, admissions, {
+    buttons: BUTTONS,
+    path: requestPath,
+    press: (button, request, reply) =>
+      press(app, reply, {
+        admission: admissions.of(request),
+        button,
+        body: request.body,
+        pictures,
+      }),
+  });
 };
 
 type Pressed = {

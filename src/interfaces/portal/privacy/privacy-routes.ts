@@ -2,7 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
-import { admitBuyers, type BuyerAdmission, type ByToken } from '../buyer/buyer-admission.ts';
+import {
+  admitBuyers,
+  type BuyerAdmission,
+  type ByToken,
+  serveButtons,
+} from '../buyer/buyer-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-pages.ts';
@@ -26,7 +31,7 @@ type Fields = Readonly<Record<string, string | string[] | undefined>>;
 const fieldsOf = ({ body }: FastifyRequest): Fields => (body ?? {}) as Fields;
 const valuesOf = (fields: Fields, name: string): string[] => [fields[name] ?? []].flat();
 
-/** The pages of people about their own data. GET changes nothing, because mail scanners follow links. */
+/** The pages of people about their own data. */
 export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
   const admissions = await admitBuyers(scope, app, {
@@ -55,28 +60,24 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
       : sendRefusal(reply, shown);
   });
 
-  for (const button of Object.keys(BUTTONS) as (keyof typeof BUTTONS)[]) {
-    // Reloading the page of an act shows the data.
-    scope.get<ByToken>(`/:token/${button}`, async ({ params }, reply) =>
-      reply.redirect(privacyPath(encodeURIComponent(params.token)), 303),
-    );
-    scope.post<ByToken>(`/:token/${button}`, async (request, reply) => {
-      const admission = admissions.of(request);
-      const refused = admissions.refuseNow(request, reply);
-      if (refused) return refused;
-      const fields = fieldsOf(request);
-      if (button === 'export') return sendCopy(app, reply, { admission, fields });
-      const outcome = await act(app, button, { admission, fields });
+  serveButtons(scope, admissions, {
+    buttons: BUTTONS,
+    path: privacyPath,
+    async press(button, request, reply) {
+      const pressed = { admission: admissions.of(request), fields: fieldsOf(request) };
+      if (button === 'export') return sendCopy(app, reply, pressed);
+      const outcome = await act(app, button, pressed);
       if (!outcome.ok) return sendRefusal(reply, outcome);
+      const { token } = pressed.admission.caller;
       return sendPage(
         reply,
         200,
         button === 'erase'
           ? erasedPage(outcome.value)
-          : ownDataPage(request.params.token, outcome.value, DONE[button]),
+          : ownDataPage(token, outcome.value, DONE[button]),
       );
-    });
-  }
+    },
+  });
 };
 
 type Pressed = { admission: BuyerAdmission; fields: Fields };

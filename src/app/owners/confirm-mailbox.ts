@@ -1,0 +1,103 @@
+/** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
+import {
+  ownerProfile,
+  type ProfileCommand,
+  type ProfileState,
+} from '#src/domain/owners/profile.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
+import { blockMailbox } from '../mail/mailbox-limits.ts';
+import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
+import type { BuyerCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { aboutMailbox, MAILED_LINK_MS } from './mailbox-link.ts';
+import { openProfile, profileStream, readProfile } from './profile.ts';
+
+/** The mailbox as the holder of its link sees it. */
+export type MailboxToConfirm = {
+  ownerId: string;
+  name: string;
+  mailbox: string;
+  isConfirmed: boolean;
+  /** When the link ends, in epoch milliseconds. */
+  until: number;
+};
+
+const NO_LINK = refuse(
+  'resource_not_found',
+  'This link is over, or not complete, or a later message has the link that works. Staff can have another one mailed.',
+);
+const IS_CONFIRMED = refuse('state_conflict', 'The mailbox is confirmed already.');
+
+/** Opens the profile that the link of the call was mailed for; refuses every other state. */
+const openLink = async (
+  deps: Pick<Deps, 'vault' | 'secrets'>,
+  { caller: { token }, ownerId, at }: BuyerCall,
+  state: ProfileState | undefined,
+): Promise<MailboxToConfirm | Refusal> => {
+  if (!state || !isLinkAbout(deps.secrets, token, aboutMailbox(ownerId, state.sealed_for)))
+    return NO_LINK;
+  const until = state.set_at + MAILED_LINK_MS;
+  const profile = at < until ? await openProfile(deps, state) : undefined;
+  if (!profile) return NO_LINK;
+  const { name, mailbox } = profile;
+  return { ownerId, name, mailbox, isConfirmed: state.confirmed_at !== undefined, until };
+};
+
+/** The call for the owner whom its token names, which proves nothing yet. */
+const forOwner = (call: BuyerCall): BuyerCall | undefined => {
+  const ownerId = subjectOfLink(call.caller.token);
+  return ownerId === undefined ? undefined : { ...call, ownerId };
+};
+
+/** Shows what the link confirms. It changes nothing, because mail scanners open links, too. */
+export const readOwnMailbox: BuyerHandler<'readOwnMailbox'> = async (deps, _input, buyerCall) => {
+  const call = forOwner(buyerCall);
+  if (!call) return NO_LINK;
+  const link = await openLink(deps, call, await readProfile(deps, call.ownerId));
+  return isRefusal(link) ? link : done(link);
+};
+
+type CommandFor = (
+  link: MailboxToConfirm,
+  call: BuyerCall,
+) => ProfileCommand | Promise<ProfileCommand | Refusal>;
+
+const actOnMailbox = async (
+  deps: Deps,
+  buyerCall: BuyerCall,
+  command: CommandFor,
+): Promise<Outcome<MailboxToConfirm>> => {
+  const call = forOwner(buyerCall);
+  if (!call) return NO_LINK;
+  const written = await decideAndAppend(deps, call, {
+    stream: profileStream(call.ownerId),
+    decider: ownerProfile,
+    async command(state) {
+      const link = await openLink(deps, call, state);
+      return isRefusal(link) ? link : command(link, call);
+    },
+  });
+  if (!written.ok) return 'rejected' in written ? NO_LINK : written;
+  const { before, state } = written;
+  const link = await openLink(deps, call, before);
+  if (state.status === 'removed') await deps.vault.destroy(state.sealed_for);
+  if (isRefusal(link)) return link;
+  return done({ ...link, isConfirmed: state.confirmed_at !== undefined }, traceOf(written));
+};
+
+/** Confirms exactly the mailbox that the link was mailed to. */
+export const confirmOwnMailbox: BuyerHandler<'confirmOwnMailbox'> = (deps, _input, call) =>
+  actOnMailbox(deps, call, () => ({ type: 'ConfirmMailbox' }));
+
+/**
+ * Removes a profile that has the mailbox of somebody else, and blocks such messages to it. The block comes first: only
+ * the profile names the mailbox.
+ */
+export const disownMailbox: BuyerHandler<'disownMailbox'> = (deps, _input, buyerCall) =>
+  actOnMailbox(deps, buyerCall, async ({ isConfirmed, mailbox }, call) => {
+    if (isConfirmed) return IS_CONFIRMED;
+    const reason = 'The holder of its mailbox did not ask for it.';
+    return (await blockMailbox(deps, call, mailbox)) ?? { type: 'RemoveProfile', reason };
+  });

@@ -1,0 +1,78 @@
+import { html } from 'hono/html';
+import type { FastifyInstance } from 'fastify';
+import { LIMITS } from '#contracts/limits.ts';
+import type { App } from '#src/app/app.ts';
+import type { MailboxToConfirm } from '#src/app/owners/confirm-mailbox.ts';
+import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
+import { admitBuyers, type ByToken, serveButtons } from '../buyer/buyer-admission.ts';
+import { sendRefusal } from '../layout/error-pages.ts';
+import { type Html, type Page, sendPage } from '../layout/layout.ts';
+import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+
+/** The operation of each button, by the last segment of its path. */
+const BUTTONS = { confirm: 'confirmOwnMailbox', 'not-me': 'disownMailbox' } as const;
+
+/** The page behind the link that confirms the mailbox of an owner. */
+export const mailboxRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { buyers } = app;
+  const admissions = await admitBuyers(scope, app, {
+    buttons: BUTTONS,
+    otherwise: 'readOwnMailbox',
+  });
+
+  scope.get<ByToken>('/:token', async (request, reply) => {
+    const shown = await buyers.perform(admissions.of(request), 'readOwnMailbox', { input: {} });
+    return shown.ok
+      ? sendPage(reply, 200, mailboxPage(request.params.token, shown.value))
+      : sendRefusal(reply, shown);
+  });
+
+  serveButtons(scope, admissions, {
+    buttons: BUTTONS,
+    path: mailboxPath,
+    async press(button, request, reply) {
+      const admission = admissions.of(request);
+      const outcome = await buyers.perform(admission, BUTTONS[button], { input: {} });
+      if (outcome.ok && button === 'not-me') return sendPage(reply, 200, DISOWNED);
+      if (outcome.ok || outcome.code === 'state_conflict')
+        return reply.redirect(mailboxPath(admission.caller.token), 303);
+      return sendRefusal(reply, outcome);
+    },
+  });
+};
+
+const page = (title: string, body: Html): Page => ({
+  title,
+  main: html`<article class="review"><header class="head"><h1>${title}</h1></header>${body}</article>`,
+});
+
+/** The button of a person whose address somebody else entered. `what` happens then, as sentences. */
+export const notMe = (action: string, what: string): Html =>
+  html`<details class="card"><summary>This was not me</summary>
+<p>${what} For ${LIMITS.MAILBOX_BLOCK_DAYS} days this service sends no message of this kind to your address.</p>
+<form method="post" action="${action}"><button type="submit" class="second">I did not ask for this</button></form></details>`;
+
+const mailboxPage = (
+  token: string,
+  { ownerId, name, mailbox, isConfirmed, until }: MailboxToConfirm,
+): Page =>
+  isConfirmed
+    ? page(
+        'Your mailbox is confirmed',
+        html`<p class="lede">Notices to the promoter ${ownerId} are sent to ${mailbox}.</p>`,
+      )
+    : page(
+        'Confirm your mailbox',
+        html`<p class="lede">Staff entered ${mailbox} as the mailbox of ${name}, the promoter ${ownerId}. If that is you,
+confirm it: then you get the decisions on access for your agents, and notices of confirmed and won requests for a quotation.
+They never have a contact of a buyer.</p>
+<form method="post" action="${mailboxPath(token)}/confirm" class="card">
+<p>You can confirm it until ${writerFor(HOUSE_LOCALE).moment(until)}.</p>
+<button type="submit">Confirm the mailbox</button></form>
+${notMe(`${mailboxPath(token)}/not-me`, 'The entry is removed, and your address with it.')}`,
+      );
+
+const DISOWNED = page(
+  'Your address is removed',
+  html`<p class="lede">The entry is removed, and your address with it. You get no more such messages.</p>`,
+);
