@@ -7,7 +7,8 @@ import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import { describeReplacement, findLog, readOrCreateIdentity } from './identity.ts';
 import type { Reads } from './reads.ts';
-import { timeLimit, withRetries } from './retries.ts';
+import { timeLimit } from '../time-limit.ts';
+import { withRetries } from './retries.ts';
 import type { Timing } from './timing.ts';
 
 // The first version that reports when a subscription has caught up.

@@ -1,7 +1,8 @@
 /** Connections to Redis, and the checks of the server at startup. */
 import { Cluster, Redis } from 'ioredis';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { readyWithin, requireRights, RIGHTS } from './ready.ts';
+import { timeLimit } from '../time-limit.ts';
+import { ready, requireRights, RIGHTS } from './ready.ts';
 import { type Client, mastersOf } from './scripts.ts';
 import { connectionOptions, urlWithoutSecrets } from './url-options.ts';
 
@@ -42,8 +43,8 @@ const SETTINGS = {
 const retryMs = (times: number): number => Math.min(times * 50, RECONNECT_MS_MAX);
 
 /**
- * Opens the connections. Throws StartupError within five seconds when the server cannot be reached or
- * could lose rows. `onFault` is called once for each outage.
+ * Opens the connections. Throws StartupError after two seconds without an answer, and when the server could lose rows.
+ * `onFault` is called once for each outage.
  */
 export const connect = async (
   url: URL,
@@ -53,10 +54,10 @@ export const connect = async (
   const open = async (over: ConnectionSettings, isCluster: boolean): Promise<Client> => {
     const client = isCluster ? clusterOf(url, over) : standaloneOf(url, over);
     opened.push(client);
-    await readyWithin(client, url, START_MS_MAX - (performance.now() - began));
+    await ready(client, url, limit.over);
     return client;
   };
-  const began = performance.now();
+  const limit = timeLimit(START_MS_MAX, new Error('late'));
   try {
     const first = await open({ socketTimeout: 2_000 }, false);
     const info = await infoOf(first, url);
@@ -80,6 +81,8 @@ export const connect = async (
   } catch (error) {
     for (const client of opened) client.disconnect();
     throw error;
+  } finally {
+    limit.stop();
   }
 };
 

@@ -76,12 +76,11 @@ const adviceOn = (reason: string): string => {
   );
 };
 
-/** Resolves when the client is ready. Throws StartupError, at the latest after `ms`. */
-export const readyWithin = (client: Client, url: URL, ms: number): Promise<void> =>
+/** Resolves when the client is ready. Throws StartupError, at the latest when `over` rejects. */
+export const ready = (client: Client, url: URL, over: Promise<never>): Promise<void> =>
   new Promise((resolve, reject) => {
     let reason = 'no answer';
     const settle = (): void => {
-      clearTimeout(timer);
       // The error listeners stay: the client prints errors without a listener.
       client.off('ready', onReady);
     };
@@ -98,7 +97,7 @@ export const readyWithin = (client: Client, url: URL, ms: number): Promise<void>
       reason = error.message.replaceAll(/\s+/g, ' ').replace(/[.\s]+$/, '');
       if (finalAdvice(reason) !== undefined) refuse();
     };
-    const timer = setTimeout(refuse, ms);
+    over.catch(refuse);
     client.on('error', onError);
     client.on('node error', onError);
     client.once('ready', onReady);

@@ -132,6 +132,13 @@ describe.skipIf(!hasRedis)(`Redis at startup, ${ON_REDIS}`, () => {
     expect(await refusal(`rediss://127.0.0.1:${port}`)).toMatch(/it does not use TLS/);
   });
 
+  test('A process that is too busy to read the answer in time does not count that as silence', async () => {
+    const opening = redisStore({ url: redis.url, log: 'one' });
+    const busyUntil = performance.now() + 4_000;
+    while (performance.now() < busyUntil);
+    await (await opening).close();
+  });
+
   test('An unknown user and a wrong password are refused without showing them', async () => {
     await redis.control.acl('SETUSER', 'anna', 'on', '>right', '~*', '+@all');
     const as = (who: string): string => `redis://${who}@127.0.0.1:${redis.port}`;
