@@ -19,10 +19,10 @@ const entryOf = (event: FoldEvent) => {
   return contact?.keys && { owner: event.owner, record: contact.record, keys: contact.keys };
 };
 
-/** The leads and handoffs of each mailbox, also those that have another contact now, and who may not contact its person. */
+/** The leads, handoffs and profiles of each mailbox, also those that have another contact now, and who may not contact its person. */
 export const mailboxes: Projection<MailboxRow | Suppression> = {
   name: 'mailboxes',
-  version: 1,
+  version: 2,
   handles: [...CONTACT_EVENTS, 'ContactIndexed', 'PrivacyRequestRecorded'],
   place(event) {
     if (event.type === 'PrivacyRequestRecorded') {
@@ -51,7 +51,7 @@ export const mailboxes: Projection<MailboxRow | Suppression> = {
 /** The contacts that earlier versions stored, and that no ContactIndexed follows. */
 export const unindexedContacts: Projection<UnindexedRow> = {
   name: 'unindexed-contacts',
-  version: 1,
+  version: 2,
   handles: [...CONTACT_EVENTS, 'ContactIndexed'],
   begins: CONTACT_EVENTS,
   place(event) {

@@ -65,7 +65,7 @@ const eraseOwnData = defineBuyerOperation({
   input: z.strictObject({ folded, allow_contact: z.boolean() }),
   output: ownData,
   problems: actProblems,
-  writes: ['PrivacyRequestRecorded', 'SubjectErased', 'LeadClaimReleased'],
+  writes: ['PrivacyRequestRecorded', 'SubjectErased', 'LeadClaimReleased', 'OwnerProfileRemoved'],
 });
 
 export const personOperations = {

@@ -12,9 +12,9 @@ const MATCHES =
   'exact: the record has, or had, this address. folded: it has another spelling of the same mailbox, which can be ' +
   'another person.';
 
-const recordId = z
-  .string()
-  .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' });
+const recordId = z.string().regex(/^((led|hnd)_[0-9a-z]{24}|own_[0-9a-f]{32})$/, {
+  error: 'must be the id of a lead, a handoff or a profile',
+});
 
 const about = {
   mailbox: mailbox.describe('The address of the person'),
@@ -78,9 +78,9 @@ const scope = {
 
 export const findPersonalData = personCommand({
   name: 'find',
-  summary: 'Find the leads and handoffs of a person by an address',
+  summary: 'Find the leads, handoffs and owner profiles of a person by an address',
   guidance:
-    `${MATCHES} complete is false while contacts that an earlier version stored are not indexed: repeat the call later. ` +
+    `${MATCHES} A handoff is not found by the contact of an RFQ that was never confirmed, once that contact is erased. complete is false while contacts that an earlier version stored are not indexed: repeat the call later. ` +
     'The call and its proof are recorded.',
   fields: {},
   output: z.object({
@@ -107,6 +107,10 @@ const exported = match.extend({
     .extend({ company: z.string().optional() })
     .optional()
     .describe('The contact of the RFQ'),
+  profile: z
+    .object({ name: z.string(), postal_address: z.string(), mailbox: z.string() })
+    .optional()
+    .describe('The profile of the owner'),
   notes: z.array(z.string()).describe('What staff noted, newest first'),
 });
 
@@ -161,7 +165,7 @@ export const erasePersonalData = personCommand({
   summary: 'Destroy the encryption keys of the records of a person',
   guidance:
     'Exact matches, and the folded ones that you name; each as with eraseSubject. Open RFQs become withdrawn, won values ' +
-    'stay, and the claims of leads are released. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
+    'stay, the claims of leads are released, and a profile is removed. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
     'Repeat the call, with the same key, after an interruption: it continues. While complete is false, more records can be ' +
     'found later.',
   fields: {

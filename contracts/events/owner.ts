@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkTarget, sealed } from './shared.ts';
+import { linkTarget, mailboxKeys, sealed } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -10,6 +10,8 @@ export const OwnerProfileSet = z.object({
   sealed_profile: sealed,
   /** The mailbox is that of the profile before, so a confirmation stays valid. */
   keeps_mailbox: z.boolean().optional(),
+  /** Of its mailbox; absent in events of earlier versions. */
+  mailbox_keys: mailboxKeys.optional(),
   /** Of tokens signed from now on; the default if absent. */
   attribution_days: z.number().optional(),
   /** Where the owner's links lead that would lead nowhere; `ref` of a product is its id. */

@@ -32,7 +32,7 @@ export const ALL_ERASURES = 'all';
 /** `contact`: the subject of the contact of the RFQ that is erased with it. */
 export type ErasureRow = { subject: string; contact?: string | undefined; sort: number };
 
-/** A lead or a handoff with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
+/** A lead, handoff or profile with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
 export type MailboxRow = { owner: string; record: string; addresses: string[]; sort: number };
 
 /** The key of the row of a mailbox that has who may not contact its person. */
@@ -41,7 +41,7 @@ export const SUPPRESSION = 'suppression';
 /** The only scope of the list of the contacts whose mailbox is not known. */
 export const ALL_CONTACTS = 'all';
 
-/** A contact in an event of a lead or a handoff. */
+/** A contact in an event of a lead, a handoff or a profile. */
 export type UnindexedRow = { owner: string; record: string; revision: number; sort: number };
 
 /** The name of the list of the rows that have these values, like `state=won&link=lnk_1`. */

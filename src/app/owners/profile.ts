@@ -8,17 +8,20 @@ import { LIMITS } from '#contracts/limits.ts';
 import { stateOf } from '../events/fold.ts';
 import { PROFILE_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
+import type { EventWriter } from '../events/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
-import type { DeskCall } from '../pipeline/call.ts';
+import type { Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, refuse } from '../pipeline/outcome.ts';
+import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { changeRecord, type CommandFrom } from '../records/change-record.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { mailMailboxLink } from './mailbox-link.ts';
 
+/** The texts of a profile. */
 type Profile = { name: string; postal_address: string; mailbox: string };
 
 const NO_PROFILE = refuse('resource_not_found', 'The owner has no profile.');
@@ -56,9 +59,19 @@ export const confirmedMailbox = async (
   return profile && { mailbox: profile.mailbox, sealedFor: state.sealed_for };
 };
 
+/** Opens the profile that is sealed for a subject; undefined if it was erased, removed or replaced. */
+export const profileOf = async (
+  deps: Pick<Deps, 'log' | 'vault'>,
+  ownerId: string,
+  subject: string,
+): Promise<Profile | undefined> => {
+  const state = await readProfile(deps, ownerId);
+  return state?.sealed_for === subject ? openProfile(deps, state) : undefined;
+};
+
 const changeProfile = (
-  deps: DeskDeps,
-  call: DeskCall,
+  deps: EventWriter,
+  call: Call,
   { ownerId, command }: { ownerId: string; command: CommandFrom<ProfileState, ProfileCommand> },
 ) =>
   changeRecord(deps, call, {
@@ -106,6 +119,7 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
             sealed_for: subject,
             sealed_profile: sealed,
             ...(isKept && { keeps_mailbox: true }),
+            mailbox_keys: deriveMailboxKeys(deps.secrets, mailbox),
             ...present({ attribution_days, fallback: fallback?.target }),
           },
         },
@@ -169,5 +183,19 @@ export const removeOwnerProfile: DeskHandler<'removeOwnerProfile'> = async (
     },
   });
   if (outcome.ok) await forget(deps, before);
+  return outcome;
+};
+
+/** Removes the profile that is sealed for the subject, as its person asked, and destroys its key. */
+export const eraseProfile = async (
+  deps: EventWriter & Pick<Deps, 'vault'>,
+  call: Call,
+  { subject, reason }: { subject: string; reason: string },
+) => {
+  const outcome = await changeProfile(deps, call, {
+    ownerId: call.ownerId,
+    command: () => ({ type: 'RemoveProfile' as const, reason, sealedFor: subject }),
+  });
+  if (outcome.ok) await deps.vault.destroy(subject);
   return outcome;
 };

@@ -1,40 +1,72 @@
+import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
+import { addressIn } from '#src/domain/privacy/stored-contact.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
+import { handoffOf } from '../records/streams.ts';
 import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { openOne } from './sealed-texts.ts';
 
-type FindingDeps = Pick<Deps, 'readModels' | 'secrets'>;
+type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
 
-/** A lead or a handoff that has, or had, a contact with the address, or with another spelling of its mailbox. */
+/** A lead, handoff or profile that has the address, or another spelling of its mailbox. A lead can have had it before. */
 export type FoundRecord = { id: string; owner_id: string; match: 'exact' | 'folded' };
 
 const PAGE_ROWS = 100;
 const UNINDEXED_COUNTED_MAX = 1_000;
 
-/** Finds the records of an address in all owners for which `isAllowed` is true, newest first. */
+/** Whether a found record is the profile of an owner; its id is the subject of its seal. */
+export const isProfile = (id: string): boolean => id.startsWith('own_');
+
+/** Finds the records of an address in all owners for which `isAllowed` is true, newest first. Reads each handoff. */
 export const findRecords = async (
-  { readModels, secrets }: FindingDeps,
+  deps: FindingDeps,
   email: string,
   isAllowed: (ownerId: string) => boolean,
 ): Promise<FoundRecord[]> => {
-  const { address, mailbox: scope } = deriveMailboxKeys(secrets, email);
+  const { mailbox: scope } = deriveMailboxKeys(deps.secrets, email);
   const found: FoundRecord[] = [];
-  for await (const page of listing<MailboxRow>(readModels, 'mailboxes', {
-    scope,
-    limit: PAGE_ROWS,
-  }))
-    for (const { row } of page)
-      if (isAllowed(row.owner))
-        found.push({
-          id: row.record,
-          owner_id: row.owner,
-          match: row.addresses.includes(address) ? 'exact' : 'folded',
-        });
+  const query = { scope, limit: PAGE_ROWS };
+  for await (const page of listing<MailboxRow>(deps.readModels, 'mailboxes', query)) {
+    const allowed = page.filter(({ row }) => isAllowed(row.owner));
+    const matches = await Promise.all(allowed.map(({ row }) => matchOf(deps, row, email)));
+    for (const [index, { row }] of allowed.entries()) {
+      const match = matches[index];
+      if (match) found.push({ id: row.record, owner_id: row.owner, match });
+    }
+  }
   return found;
 };
 
+/**
+ * How a record matches an address. Undefined for a handoff that has the mailbox no more: the contact of an RFQ that was
+ * never confirmed is destroyed, and must not give the holder of its mailbox a right to the other texts.
+ */
+const matchOf = async (
+  deps: FindingDeps,
+  { owner, record, addresses }: MailboxRow,
+  email: string,
+): Promise<FoundRecord['match'] | undefined> => {
+  const { address } = deriveMailboxKeys(deps.secrets, email);
+  const indexed = addresses.includes(address) ? 'exact' : 'folded';
+  const state = record.startsWith('hnd_') ? await handoffOf(deps, owner, record) : undefined;
+  if (!state || state.erased) return indexed;
+  const [entered, contact] = await Promise.all(
+    [state.buyer.email, state.rfq?.contact].map((sealed) => openOne(deps.vault, sealed ?? '')),
+  );
+  // A restored vault may have a key that is lost now.
+  if (entered === undefined || contact === undefined) return indexed;
+  const present = [entered, contact && addressIn('RfqSubmittedByBuyer', contact)].flatMap(
+    (one) => one ?? [],
+  );
+  if (present.some((one) => addressKey(one) === addressKey(email))) return 'exact';
+  return present.some((one) => mailboxOf(one) === mailboxOf(email)) ? 'folded' : undefined;
+};
+
 /** Counts the contacts that `findRecords` cannot find, up to UNINDEXED_COUNTED_MAX. */
-export const countUnindexed = async ({ readModels }: FindingDeps): Promise<number> =>
+export const countUnindexed = async ({
+  readModels,
+}: Pick<FindingDeps, 'readModels'>): Promise<number> =>
   (
     await readModels.list<UnindexedRow>('unindexed-contacts', {
       scope: ALL_CONTACTS,

@@ -7,7 +7,9 @@ import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 import { listing } from '../read-models/listing.ts';
+import { profileStream } from '../owners/profile.ts';
 import { streamOfRecord } from '../records/streams.ts';
+import { isProfile } from './find-records.ts';
 import { deriveMailboxKeys } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';
 
@@ -44,7 +46,8 @@ const entryFor = async (
   call: SystemCall,
   { owner, record, revision }: UnindexedRow,
 ): Promise<Append[]> => {
-  const [event] = await deps.log.readStream(streamOfRecord(owner, record), revision, 1);
+  const stream = isProfile(record) ? profileStream(owner) : streamOfRecord(owner, record);
+  const [event] = await deps.log.readStream(stream, revision, 1);
   const stored = event as unknown as Parameters<typeof storedContact>[0];
   const opened = await openOne(deps.vault, storedContact(stored)?.sealed ?? '');
   if (opened === undefined) return [];

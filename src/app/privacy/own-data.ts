@@ -145,7 +145,9 @@ export const exportOwnData: BuyerHandler<'exportOwnData'> = (deps, { folded }, c
     const written = await recordRequest(deps, call, { email: link.email, action: 'export' });
     if (!written.ok) return written;
     const records = await ownRecords(deps, link, folded);
-    const data = await Promise.all(records.map((record) => exportRecord(deps, call, record)));
+    const data = await Promise.all(
+      records.map((record) => exportRecord(deps, call, { ...record, email: link.email })),
+    );
     const contact = renderSuppression(written.state.suppression);
     return done({ email: link.email, data, contact }, traceOf(written));
   });

@@ -1,20 +1,31 @@
 /** The records of a person: what they say of the person, and their erasure. */
 import type { EventData } from '#contracts/events/index.ts';
+import { mailboxOf } from '#src/domain/mailbox.ts';
+import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { readNotes } from '../plans/read-plan.ts';
 import { showLead } from '../leads/render-lead.ts';
+import { eraseProfile, profileOf } from '../owners/profile.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { handoffOf, leadOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { eraseRecord } from './erase-subject.ts';
-import type { FoundRecord } from './find-records.ts';
-import { openOne } from './sealed-texts.ts';
+import { type FoundRecord, isProfile } from './find-records.ts';
 
-/** Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. */
-export const exportRecord = async (deps: Deps, { at }: Call, found: FoundRecord) => {
+/**
+ * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The
+ * contact of an RFQ is left out if it has another mailbox than `email`: it is another person's.
+ */
+export const exportRecord = async (
+  deps: Deps,
+  { at }: Call,
+  { email, ...found }: FoundRecord & { email: string },
+) => {
   const { id, owner_id: ownerId } = found;
+  if (isProfile(id))
+    return { ...found, notes: [], ...present({ profile: await profileOf(deps, ownerId, id) }) };
   const record = { ...found, notes: await readNotes(deps, ownerId, id) };
   if (id.startsWith('led_')) {
     const lead = await leadOf(deps, ownerId, id);
@@ -26,12 +37,9 @@ export const exportRecord = async (deps: Deps, { at }: Call, found: FoundRecord)
   const state = await handoffOf(deps, ownerId, id);
   if (!state) return record;
   const { review_url: _credential, ...handoff } = await showHandoff(deps, state, { ownerId, at });
-  const contact = state.rfq && (await openOne(deps.vault, state.rfq.contact));
-  return {
-    ...record,
-    handoff,
-    ...(contact && { contact: JSON.parse(contact) as { email: string } }),
-  };
+  const contact = await contactOf(deps, state.rfq);
+  const isOwn = contact && mailboxOf(contact.email) === mailboxOf(email);
+  return { ...record, handoff, ...(isOwn && { contact }) };
 };
 
 /**
@@ -58,7 +66,8 @@ export const eraseRecords = async (
 ): Promise<Refusal | undefined> => {
   for (const { owner_id: ownerId, record: subject } of records) {
     const about = { subject, reason: 'A person asked for it.' };
-    const erased = await eraseRecord(deps, { ...unkeyed(call), ownerId }, about);
+    const erase = isProfile(subject) ? eraseProfile : eraseRecord;
+    const erased = await erase(deps, { ...unkeyed(call), ownerId }, about);
     if (!erased.ok) return erased;
   }
   return undefined;

@@ -53,7 +53,9 @@ export const exportPersonalData: DeskHandler<'exportPersonalData'> = async (deps
   const written = await recordRequest(deps, call, { email, proof, action: 'export' });
   if (!written.ok) return written;
   const complete = (await countUnindexed(deps)) === 0;
-  const data = await Promise.all(records.map((record) => exportRecord(deps, call, record)));
+  const data = await Promise.all(
+    records.map((record) => exportRecord(deps, call, { ...record, email })),
+  );
   const contact = renderSuppression(written.state.suppression);
   return done({ data, contact, complete }, traceOf(written));
 };

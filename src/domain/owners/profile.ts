@@ -10,7 +10,8 @@ export type LinkSettings = Pick<Profile, 'attribution_days' | 'fallback'>;
 export type ProfileCommand =
   | { type: 'SetProfile'; profile: Profile }
   | { type: 'ConfirmMailbox'; sealedReason?: string }
-  | { type: 'RemoveProfile'; reason: string };
+  /** `sealedFor`: removes no profile but that of this subject. */
+  | { type: 'RemoveProfile'; reason: string; sealedFor?: string };
 
 export type ProfileRejection = 'profile_unknown';
 
@@ -49,7 +50,8 @@ export const ownerProfile: Decider<ProfileState, ProfileCommand, Event, ProfileR
       return accept({ type: 'OwnerProfileSet', data: command.profile });
     if (!state) return reject('profile_unknown', 'the owner has no profile');
     if (command.type === 'RemoveProfile')
-      return state.status === 'removed'
+      return state.status === 'removed' ||
+        (command.sealedFor ?? state.sealed_for) !== state.sealed_for
         ? accept()
         : accept({ type: 'OwnerProfileRemoved', data: { reason: command.reason } });
     if (state.status === 'removed') return reject('profile_unknown', 'the owner has no profile');

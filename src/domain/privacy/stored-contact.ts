@@ -1,15 +1,21 @@
 import type { EventData, EventOf } from '#contracts/events/index.ts';
 
-type Holder = 'LeadSubmitted' | 'LeadAmended' | 'HandoffCreated' | 'RfqSubmittedByBuyer';
+type Holder =
+  | 'LeadSubmitted'
+  | 'LeadAmended'
+  | 'HandoffCreated'
+  | 'RfqSubmittedByBuyer'
+  | 'OwnerProfileSet';
 export const CONTACT_EVENTS: readonly Holder[] = [
   'LeadSubmitted',
   'LeadAmended',
   'HandoffCreated',
   'RfqSubmittedByBuyer',
+  'OwnerProfileSet',
 ];
 
 type StoredContact = {
-  /** The id of the lead or the handoff. */
+  /** The id of the lead or the handoff, or the subject of the profile. */
   record: string;
   sealed: string;
   /** Absent in events of earlier versions. */
@@ -18,11 +24,16 @@ type StoredContact = {
 
 /** The contact that an event stores; undefined for an event without one. */
 export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | undefined => {
+  if (type === 'OwnerProfileSet')
+    return { record: data.sealed_for, sealed: data.sealed_profile, keys: data.mailbox_keys };
   const record = 'lead_id' in data ? data.lead_id : data.handoff_id;
   const sealed = type === 'HandoffCreated' ? data.buyer.email : data.contact;
   return sealed ? { record, sealed, keys: data.mailbox_keys } : undefined;
 };
 
 /** The address in a contact that `storedContact` returned, after it was opened. */
-export const addressIn = (type: Holder, opened: string): string =>
-  type === 'HandoffCreated' ? opened : (JSON.parse(opened) as { email: string }).email;
+export const addressIn = (type: Holder, opened: string): string => {
+  if (type === 'HandoffCreated') return opened;
+  const { email = '', mailbox = email } = JSON.parse(opened) as Record<string, string>;
+  return mailbox;
+};

@@ -17,6 +17,35 @@ export type DocPage = {
   markdown(origin: string, rates: PageRates): string;
 };
 
+/** What is stored of people, and for how long. */
+const PERSONAL_DATA: readonly [string, string][] = [
+  [
+    'contacts of leads and handoffs, notes and reasons',
+    'encrypted, each record with a key of its own, until the record is erased',
+  ],
+  [
+    'the contact of a request for quotation, delivery country and message',
+    `encrypted with another key. It is destroyed if the request is not confirmed in ${LIMITS.CONFIRMATION_DAYS} days, if the holder of the ` +
+      'mailbox did not send it, and if the list is sent again',
+  ],
+  [
+    'name, postal address and mailbox of a promoter',
+    'encrypted, until the profile is replaced, removed or erased',
+  ],
+  [
+    'mail',
+    'the address is encrypted with the key of the person. Message files are removed after 30 days, or after the erasure',
+  ],
+  [
+    'visits of links',
+    'a keyed hash of network address and browser, which is another one each day; country, kind of device, and host of the page before',
+  ],
+  [
+    'keyed hashes of addresses and mailboxes',
+    'without an end: they find the records of a person and keep contact refused. They can be compared with an address, and not be turned into one',
+  ],
+];
+
 const boundariesText = (origin: string): string =>
   [
     '# Boundaries',
@@ -26,6 +55,13 @@ const boundariesText = (origin: string): string =>
     'Four measures enforce this, each with its tests: the interfaces have no such operation; the contract of an operation lists the events that it may append, and every event is checked against the list; events of buyers are appended only for the holder of the review link, and the confirmation of an RFQ only for the holder of its mailbox; and random calls over all interfaces append no other event.',
     'The agent that created a list has its review link, so a sent list is no RFQ yet: the service mails a link to the mailbox of its contact, and only that link, or staff with a recorded reason, confirms it. `rfqs_submitted` counts confirmed RFQs. A confirmed mailbox proves that somebody reads it, not that this is a buyer.',
     `The events that each operation may append, and the attempts that were tested: [boundaries.json](${origin}/boundaries.json).`,
+    '## Personal data',
+    'No agent reads the contact of a request for quotation, or data of another promoter. These are stored:',
+    table(['Of people', 'How, and until when'], PERSONAL_DATA),
+    `People see, copy and erase the records of their address, and refuse contact, at [/privacy](${origin}/privacy); staff do it for those who cannot, with a recorded proof. ` +
+      'A request that was never confirmed is found there only while its contact is stored. An erasure destroys the keys of the records, so no copy can be read, withdraws open requests, releases the claims of leads, ' +
+      'removes the profile of a promoter, and refuses contact unless the person allows it. ' +
+      'It removes no event: quantities, values won and all numbers stay, without a name, and the keyed hashes stay. Texts that early versions stored unencrypted are hidden, and stay in the log and in backups.',
     '## Scopes',
     table(
       ['Scope', 'Group', 'Meaning'],

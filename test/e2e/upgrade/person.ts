@@ -20,5 +20,11 @@ export const askForPrivacy = async (recorder: Recorder, settled: () => Promise<v
   await recorder.desk('privacy-find', '/privacy/find', { mailbox: PIA, ...PROOF });
   await recorder.desk('privacy-withdraw', '/privacy/withdraw', { mailbox: PIA, ...PROOF });
   await recorder.desk('privacy-erase', '/privacy/erase', { mailbox: FAY, ...PROOF });
+  const profile = { name: 'Fay', postal_address: 'Leeds', mailbox: 'fay@brook.example' };
+  await recorder.desk('profile-of-fay', '/owners/brook/profile', profile);
+  await settled();
+  const owner = { mailbox: profile.mailbox, ...PROOF };
+  await recorder.desk('privacy-export', '/privacy/export', owner);
+  await recorder.desk('privacy-erase-profile', '/privacy/erase', owner);
   await submit('lead-of-pia-again', 'crm-pia-again', PIA);
 };

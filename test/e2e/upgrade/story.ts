@@ -108,7 +108,7 @@ const giveAccess = async (recorder: Recorder): Promise<void> => {
 const setProfile = async (recorder: Recorder): Promise<void> => {
   const mailbox = 'office@acme.example';
   const profile = { name: 'Acme Ltd', postal_address: '1 High Street\nLondon', mailbox };
-  const settings = { attribution_days: 60, fallback: { kind: 'category', ref: 'Candles' } };
+  const settings = { attribution_days: 60, fallback: { kind: 'category', ref: 'Gifts' } };
   await recorder.desk('profile', '/owners/acme/profile', { ...profile, ...settings });
   const confirmed = { mailbox, reason: 'Olga wrote from it' };
   await recorder.desk('mailbox', '/owners/acme/mailbox/confirm', confirmed);

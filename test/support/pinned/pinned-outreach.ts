@@ -198,6 +198,7 @@ export const OWNERS = [
       {
         ...PROFILE,
         keeps_mailbox: true,
+        mailbox_keys: { address: '1.a', mailbox: '1.m' },
         attribution_days: 7,
         fallback: { kind: 'search', ref: 'mugs' },
       },

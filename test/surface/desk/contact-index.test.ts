@@ -61,6 +61,22 @@ const run = async (signal = new AbortController().signal) => {
   return outcome.ok ? outcome.value.indexed : outcome.code;
 };
 
+/** Appends a profile as an earlier version stored it, without keys of its mailbox. */
+const storeOldProfile = async (): Promise<string> => {
+  const { log, ids, vault, clock } = app.service.deps;
+  const sealed_for = `own_${'0'.repeat(32)}`;
+  const profile = { name: 'Ada', postal_address: 'London', mailbox: EMAIL };
+  const data = {
+    sealed_for,
+    sealed_profile: await vault.seal(sealed_for, JSON.stringify(profile)),
+  };
+  const meta = { at: clock.now(), actor: 'desk:1', surface: 'desk', operation: 'setOwnerProfile' };
+  await log.append('acme-owner_profile', -1, [
+    { id: ids.uuid(), type: 'OwnerProfileSet', data, meta: { ...meta, request: 'r', v: 1 } },
+  ]);
+  return sealed_for;
+};
+
 describe('The index of contacts', () => {
   it('says that it is incomplete, continues after a failure, and then finds every record once', async () => {
     for (let n = 0; n < MANY; n += 1) await storeOldLead(n);
@@ -99,5 +115,12 @@ describe('The index of contacts', () => {
     vi.spyOn(vault, 'unseal').mockResolvedValueOnce([undefined]);
     expect(await run()).toBe(0);
     expect(await find()).toMatchObject({ complete: false, unindexed: 1 });
+  });
+
+  it('has the profiles that an earlier version stored', async () => {
+    const id = await storeOldProfile();
+    await caughtUp();
+    await run();
+    expect((await find()).data.map((one) => one.id)).toContain(id);
   });
 });

@@ -1,8 +1,13 @@
 /** Staff find, export and erase what is stored of a person, in all owners and kinds of records. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
+import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { confirmationPath } from '../../support/world/confirmation.ts';
 import { people, PROOF } from '../../support/world/people.ts';
+import { buyerOver } from '../../support/world/server-over.ts';
 
 type Matches = { data: { id: string; owner_id: string; match: string; erased: boolean }[] };
 
@@ -151,5 +156,95 @@ describe('erasePersonalData', () => {
     expect(ids((body as Matches).data)).toEqual(before.toSorted());
     expect(await Promise.all(before.map(isErased))).toEqual([true, true]);
     expect(await isErased((later as { id: string }).id)).toBe(false);
+  });
+});
+
+describe('The profile of an owner', () => {
+  const PROFILE = { name: 'Ada', postal_address: 'London', mailbox: 'office@owner.example' };
+  const set = (over: object = {}) =>
+    app.desk('POST', '/owners/acme/profile', { ...PROFILE, ...over });
+  const read = () => app.desk('GET', '/owners/acme/profile');
+
+  it('is found by its mailbox, exported and erased, and a profile that replaced it stays', async () => {
+    await set();
+    const replaced = { ...PROFILE, mailbox: 'press@owner.example' };
+    await set(replaced);
+    await caughtUp();
+    const [former] = await find(PROFILE.mailbox);
+    expect(former).toMatchObject({ owner_id: 'acme', match: 'exact', erased: true });
+    expect((await act('erase', PROFILE.mailbox)).status).toBe(200);
+    expect((await read()).body).toMatchObject(replaced);
+
+    const { body } = await act('export', replaced.mailbox);
+    expect(body).toMatchObject({ data: [{ owner_id: 'acme', profile: replaced }] });
+    const erased = (await act('erase', replaced.mailbox)).body as Matches;
+    expect(erased.data).toEqual([{ id: expect.stringMatching(/^own_/), owner_id: 'acme' }]);
+    expect((await read()).status).toBe(404);
+    expect(await app.service.deps.vault.knows(erased.data[0]?.id ?? '')).toBe('destroyed');
+    expect((await act('export', replaced.mailbox)).body).toMatchObject({ data: [{ notes: [] }] });
+  });
+
+  it('is erased by the same call after an interruption', async () => {
+    await set();
+    await caughtUp();
+    const key = freshKey();
+    const noRoom = new LogUnavailable('full', 'unknown', 'no room');
+    vi.spyOn(app.service.deps.vault, 'destroy').mockRejectedValueOnce(noRoom);
+    const allow = { allow_contact: true };
+    expect((await act('erase', PROFILE.mailbox, allow, key)).status).toBe(503);
+    const { body } = await act('erase', PROFILE.mailbox, allow, key);
+    const ends = (body as Matches).data.map(({ id }) => app.service.deps.vault.knows(id));
+    expect(new Set(await Promise.all(ends))).toEqual(new Set(['destroyed']));
+  });
+});
+
+describe('A handoff whose RFQ was never confirmed', () => {
+  const SENT = { list_revision: 1, consent: true };
+  const expire = async (): Promise<void> => {
+    const { deps } = app.service;
+    app.clock.advance((LIMITS.CONFIRMATION_DAYS + 1) * 86_400_000);
+    const perform = performAsSystem(deps, { expireConfirmations });
+    const { signal } = new AbortController();
+    await perform('expireConfirmations', { ownerId: '', signal, input: {} });
+  };
+  const disown = async (id: string): Promise<void> => {
+    const path = await confirmationPath(app, { id, ownerId: 'acme' });
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const url = `${path}/not-me`;
+    expect((await app.send({ method: 'POST', url, payload: '', headers })).status).toBeLessThan(
+      400,
+    );
+  };
+
+  it('is found by the mailbox of the RFQ until that contact is destroyed, and is not erased afterwards', async () => {
+    for (const [name, end] of [
+      ['disowned', disown],
+      ['expired', expire],
+    ] as const) {
+      const email = `${name}@typed.example`;
+      const { id, review_url } = await handoff(acme);
+      const contact = { name: 'Bob', email };
+      await buyerOver(app.service.deps, review_url).send({ ...SENT, contact });
+      await caughtUp();
+      expect(ids(await find(email))).toEqual([id]);
+      await end(id);
+      await caughtUp();
+      expect(await find(email)).toEqual([]);
+      const { body } = await act('erase', email);
+      expect((body as Matches).data).toEqual([]);
+      expect(await app.service.deps.vault.knows(id)).not.toBe('destroyed');
+    }
+  });
+
+  it('is found by the mailbox that the agent entered, without the contact that another person sent', async () => {
+    const entered = 'entered@agent.example';
+    const { id, review_url } = await handoff(acme, { email: entered });
+    const contact = { name: 'Bob', email: 'bob@sent.example' };
+    await buyerOver(app.service.deps, review_url).request({ ...SENT, contact });
+    await caughtUp();
+    const { body, text } = await act('export', entered);
+    expect(body).toMatchObject({ data: [{ id }] });
+    expect(text).not.toContain(contact.email);
+    expect((await act('export', contact.email)).body).toMatchObject({ data: [{ id, contact }] });
   });
 });

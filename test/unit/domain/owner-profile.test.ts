@@ -38,6 +38,15 @@ describe('The profile of an owner', () => {
     });
   });
 
+  it('is removed for a person only if it is still that of the person', () => {
+    given(set(1))
+      .when({ ...remove, sealedFor: 'own_1' })
+      .then(removed);
+    given(set(1), set(2))
+      .when({ ...remove, sealedFor: 'own_1' })
+      .then();
+  });
+
   it('must be set before it is confirmed or removed', () => {
     for (const command of [confirm, remove]) given().when(command).rejected('profile_unknown');
     expect(() => ownerProfile.evolve(undefined, { ...removed, at: 1 })).toThrow(/never set/);

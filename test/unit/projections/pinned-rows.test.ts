@@ -30,8 +30,8 @@ const PINNED: Readonly<Record<string, string>> = {
   'access-requests@1': '47a9104332855b4a',
   'owners@1': 'fbe10d7a0bb178aa',
   'erasures@2': 'c95f57c8568733fe',
-  'mailboxes@1': '3bd59013027dfa62',
-  'unindexed-contacts@1': 'd17b232067814361',
+  'mailboxes@2': 'dc139f608595c017',
+  'unindexed-contacts@2': 'a97a4dd1cb472c54',
   'performance@5': 'a422430753b0f138',
   'history@7': '2f7c3dd16185960c',
 };

@@ -13,7 +13,7 @@ export const askPage = (entered = '', faults: Faults = NO_FAULTS): Page => ({
   title: 'Your data',
   main: html`<article class="review"><header class="head"><h1>Your data</h1></header>
 <p class="lede">See which records have your e-mail address, get a copy, refuse contact, or have them erased. We mail a link
-to the address; it works for an hour.</p>
+to the address; it works for an hour. <a href="/docs/boundaries">What is stored, and what an erasure removes</a>.</p>
 <form method="post" action="/privacy" class="card">
 ${field({
   name: 'mailbox',
@@ -41,8 +41,14 @@ const nameOf = (owner: string): string => {
   return isTestSpace(owner) ? `${liveOwnerOf(owner)} (test)` : owner;
 };
 
+const KINDS: Readonly<Record<string, string>> = {
+  led: 'A lead',
+  hnd: 'A list or request',
+  own: 'The profile',
+};
+
 const recordText = ({ id, owner_id, isErased }: OwnData['records'][number]): string =>
-  `${id.startsWith('led_') ? 'A lead' : 'A list or request'} of ${nameOf(owner_id)}, ${id}${isErased ? ' (erased)' : ''}`;
+  `${KINDS[id.slice(0, 3)]} of ${nameOf(owner_id)}, ${id}${isErased ? ' (erased)' : ''}`;
 
 const tick = ({
   id,
@@ -114,7 +120,8 @@ ${ownerChoice(data, 'refuse-owner')}
 ${ownerChoice(data, 'allow-owner')}
 <button type="submit" class="second">Allow contact</button></form>
 <form method="post" action="${action('erase')}" class="card"><h2>Erase</h2>
-<p>This cannot be undone. Open requests for a quotation end. What was bought stays in the numbers, without your name.</p>${foldedBoxes(data, 'erase')}
+<p>This cannot be undone. Open requests for a quotation end. What was bought stays in the numbers, without your name. A keyed
+hash of your address stays, so that contact stays refused.</p>${foldedBoxes(data, 'erase')}
 ${tick({ id: 'allow', name: 'allow_contact', value: 'yes', label: 'I may be contacted again later' })}
 <button type="submit" class="second">Erase my data</button></form></article>`,
   };
