@@ -72,10 +72,10 @@ const createList = defineBuyerOperation({
   writes: ['BuyerListCreated'],
 });
 
-/** Shows the list, priced with the quantities that the buyer entered. Changes nothing. */
+/** Shows the list, priced with the quantities that the buyer entered, and products that match words. Changes nothing. */
 const reviewHandoff = defineBuyerOperation({
   kind: 'query',
-  input: z.strictObject({ quantities }),
+  input: z.strictObject({ quantities, words: enteredText.default('') }),
   output: review,
   problems,
 });
@@ -89,10 +89,19 @@ const openHandoff = defineBuyerOperation({
   writes: ['HandoffOpenedByBuyer'],
 });
 
-/** Saves new quantities; 0 removes a line. Changed lines get their current prices. */
+/**
+ * Saves new quantities, and puts a line on the list; 0 removes a line. Changed and added lines get their current prices.
+ */
 const reviseList = defineBuyerOperation({
   kind: 'command',
-  input: z.strictObject({ list_revision: listRevision, quantities }),
+  input: z.strictObject({
+    list_revision: listRevision,
+    quantities,
+    /** The id of a line that the buyer removed. */
+    restore: enteredText.optional(),
+    /** The id of a product. */
+    add: enteredText.optional(),
+  }),
   output: review,
   problems: actProblems,
   writes: ['HandoffOpenedByBuyer', 'HandoffListRevisedByBuyer'],

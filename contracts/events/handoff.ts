@@ -76,12 +76,14 @@ export const HandoffOpenedByBuyer = z.object(subject);
 
 export const HandoffListRevisedByBuyer = z.object({
   ...subject,
-  /** The whole list; in older events only. Later events have `changed` and `removed`. */
+  /** The whole list; in older events only. Later events have `changed`, `removed` and `added`. */
   lines: z.array(storedLine).optional(),
   /** The lines that changed, each complete. The order of the list stays. */
   changed: z.array(storedLine).optional(),
   /** Ids of removed lines. */
   removed: z.array(z.string()).optional(),
+  /** Lines that the buyer added, or put back with the ids that they had; complete, as `changed`. */
+  added: z.array(storedLine).optional(),
   /** Totals of the whole list. */
   totals: z.array(moneyAmount),
 });

@@ -11,37 +11,46 @@ type LineNews = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>[number];
 /** How often a list can be changed, and how many lines all changes together can contain. */
 export type RevisionLimits = { revisions: number; lines: number };
 
-/** The difference between two lists. `after` has the order of `before` and no other lines. */
+/** The difference between two lists. Lines of `before` have the same order in `after`. */
 export const differenceOf = (
   before: Lines,
   after: Lines,
-): Pick<ListChange, 'changed' | 'removed'> => {
+): Pick<ListChange, 'changed' | 'removed' | 'added'> => {
   const linesBefore = new Map(before.map((line) => [line.line_id, line]));
   const idsAfter = new Set(after.map(({ line_id }) => line_id));
-  const changed = after.filter((line) => !isSameLine(line, linesBefore.get(line.line_id)));
+  const added = after.filter(({ line_id }) => !linesBefore.has(line_id));
+  const changed = after.filter((line) => {
+    const other = linesBefore.get(line.line_id);
+    return other && !isSameLine(line, other);
+  });
   const removed = before.flatMap(({ line_id }) => (idsAfter.has(line_id) ? [] : [line_id]));
   return {
     ...(changed.length > 0 && { changed: withoutNotes(changed) }),
     ...(removed.length > 0 && { removed }),
+    ...(added.length > 0 && { added: withoutNotes(added) }),
   };
 };
 
-/** Applies a change to the list. Older changes contain all lines. */
+/** Applies a change to the list. Older changes contain all lines. A line that is put back gets its earlier place. */
 export const applyChange = (state: HandoffState, change: ListChange): Partial<HandoffState> => {
-  const { lines, changed = [], removed } = change;
+  const { lines, changed = [], removed, added = [] } = change;
   const list_revision = state.list_revision + 1;
   if (lines) return { lines: withNotesOf(state.lines, lines), list_revision };
   const removedIds = new Set(removed);
   const changedLines = new Map(changed.map((line) => [line.line_id, line]));
+  const kept = state.lines
+    .filter(({ line_id }) => !removedIds.has(line_id))
+    .map((line) => {
+      const now = changedLines.get(line.line_id) ?? line;
+      return line.note === undefined ? now : { ...now, note: line.note };
+    });
   return {
-    lines: state.lines
-      .filter(({ line_id }) => !removedIds.has(line_id))
-      .map((line) => {
-        const now = changedLines.get(line.line_id) ?? line;
-        return line.note === undefined ? now : { ...now, note: line.note };
-      }),
+    lines:
+      added.length === 0
+        ? kept
+        : [...kept, ...added].sort((a, b) => Number(a.line_id) - Number(b.line_id)),
     list_revision,
-    lines_revised: (state.lines_revised ?? 0) + changed.length,
+    lines_revised: (state.lines_revised ?? 0) + changed.length + added.length,
   };
 };
 
@@ -85,7 +94,6 @@ const COMPARED_MEMBERS = [
   'currency',
 ] as const satisfies readonly (keyof Lines[number])[];
 
-const isSameLine = (line: Lines[number], other: Lines[number] | undefined): boolean =>
-  other !== undefined &&
+const isSameLine = (line: Lines[number], other: Lines[number]): boolean =>
   COMPARED_MEMBERS.every((name) => line[name] === other[name]) &&
   (line.warnings ?? []).join() === (other.warnings ?? []).join();

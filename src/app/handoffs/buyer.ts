@@ -6,6 +6,7 @@ import { refuse } from '../pipeline/outcome.ts';
 import * as ownMailbox from '../owners/confirm-mailbox.ts';
 import * as ownData from '../privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
+import { lineToAdd } from './added-line.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
 import { confirmRequest, disownRequest, readRequest, withdrawRequest } from './confirm-rfq.ts';
 import { listCreator } from './create-list.ts';
@@ -20,18 +21,19 @@ const REVISION_LIMITS = {
 
 const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => actOnList(deps, call);
 
-const reviseList: BuyerHandler<'reviseList'> = (deps, { list_revision, quantities }, call) =>
+const reviseList: BuyerHandler<'reviseList'> = (deps, input, call) =>
   actOnList(deps, call, (state, { at }) => {
-    const list = withQuantities(deps.catalog, state, quantities);
-    if ('faults' in list)
-      return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
-    return {
-      type: 'ReviseList',
-      at,
-      listRevision: list_revision,
-      limits: REVISION_LIMITS,
-      ...list,
-    };
+    const { list_revision: listRevision, quantities: entered, ...addition } = input;
+    const addable = lineToAdd(deps.catalog, state, addition);
+    const list =
+      'faults' in addable
+        ? addable
+        : withQuantities(deps.catalog, state, { entered, added: addable.lines });
+    return 'faults' in list
+      ? refuse('validation_failed', 'The list cannot be changed like this.', {
+          errors: list.faults,
+        })
+      : { type: 'ReviseList', at, listRevision, limits: REVISION_LIMITS, ...list };
   });
 
 const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {

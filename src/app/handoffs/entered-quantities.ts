@@ -27,18 +27,18 @@ const listFault = (code: string, detail: string) => ({
 });
 
 /**
- * Replaces the quantities of a list by the entered ones. All lines of the products whose quantity changes get the
- * present prices and warnings.
+ * Replaces the quantities of a list by the entered ones, and adds lines. All lines of the products whose quantity changes
+ * get the present prices and warnings.
  */
 export const withQuantities = (
   catalog: Catalog,
   state: List,
-  entered: EnteredQuantities,
+  { entered, added = [] }: { entered: EnteredQuantities; added?: List['lines'] },
 ): List | { faults: InputFault[] } => {
-  const products = catalog.byId(state.lines.map(({ product_id }) => product_id));
+  const products = catalog.byId([...state.lines, ...added].map(({ product_id }) => product_id));
   const faults: InputFault[] = [];
-  const changedProducts = new Set<string>();
-  const requested = state.lines.flatMap((line) => {
+  const changedProducts = new Set(added.map(({ product_id }) => product_id));
+  const quantified = state.lines.flatMap((line) => {
     const quantity = readQuantity(entered.get(line.line_id)?.trim() ?? String(line.quantity));
     if (typeof quantity === 'object') {
       faults.push({ pointer: `/quantity.${line.line_id}`, ...quantity });
@@ -55,6 +55,7 @@ export const withQuantities = (
     return quantity === 0 ? [] : [{ ...line, quantity }];
   });
   if (faults.length > 0) return { faults };
+  const requested = [...quantified, ...added];
   const inList = quantitiesIn(requested);
   const lines = requested.map((line) => {
     const product = changedProducts.has(line.product_id) && products.get(line.product_id);

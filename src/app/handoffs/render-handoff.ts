@@ -80,7 +80,7 @@ const textsIn = ({
   sealed_reason = '',
 }: HandoffState): string[] => [sealed_note_to_buyer, sealed_line_notes, sealed_reason];
 
-const withTexts = (state: HandoffState, plain: OpenedTexts): HandoffState => {
+const withTexts = <State extends HandoffState>(state: State, plain: OpenedTexts): State => {
   const { sealed_note_to_buyer, sealed_line_notes, sealed_reason } = state;
   const lineNotes = sealed_line_notes === undefined ? undefined : plain(sealed_line_notes);
   return {
@@ -110,10 +110,10 @@ export const readableHandoffs = async (
   return states.map((state) => withTexts(state, plain));
 };
 
-export const readableHandoff = async (
+export const readableHandoff = async <State extends HandoffState>(
   { vault }: { vault: OpeningVault },
-  state: HandoffState,
-): Promise<HandoffState> => withTexts(state, await openTexts(vault, textsIn(state)));
+  state: State,
+): Promise<State> => withTexts(state, await openTexts(vault, textsIn(state)));
 
 /** Renders a handoff with its opened texts and the link for its buyer. */
 export const showHandoff = async (

@@ -1,14 +1,16 @@
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { review as reviewedHandoff, type ReviewState } from '#src/domain/outcomes/review.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import { isUnconfirmed } from '#src/domain/outcomes/rfq-state.ts';
-import type { CatalogProduct } from '#src/ports/catalog.ts';
+import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { priceLine, quantitiesIn } from './price-lines.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
-import { handoffOf } from '../records/streams.ts';
+import { streamOf } from '../records/streams.ts';
 import { reviewTokenHash } from './review-token.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import {
@@ -26,15 +28,17 @@ export type Review = {
   preparedBy: string;
   /** Whether a promoter is credited with the list. */
   isCredited: boolean;
-  state: HandoffState;
+  state: ReviewState;
   open: boolean;
   expired: boolean;
   /** Lines whose product has another price or stock now than when the list was priced, by line id. */
   changed: Map<string, LineNow>;
-  /** The published products of an open list, by id; of a closed list none. */
+  /** The published products of the lines and removed lines of an open list, by id; of a closed list none. */
   products: ReadonlyMap<string, CatalogProduct>;
   /** The list with the quantities that the buyer entered, where those can be priced. */
   entered: List;
+  /** The first products that match the words of the buyer's search, and how many do; undefined without words. */
+  search: ({ words: string } & Pick<ProductHits, 'products' | 'total'>) | undefined;
   /** Whether an entered quantity differs from the list. */
   isChanged: boolean;
   /** Until when a sent RFQ waits for the confirmation of its mailbox, in epoch milliseconds. */
@@ -45,6 +49,9 @@ export type Review = {
 type LineNow =
   | { unit_price: number; currency: string; warnings: string[] }
   | { withdrawn: { reason: string | undefined } };
+
+/** A search for a product to add. */
+const SEARCH: ProductSearch = { sort: 'relevance', limit: 10, offset: 0, facets: [] };
 
 const TOKEN = /^[0-9a-f]{40}$/;
 export const NO_LIST = refuse(
@@ -109,14 +116,15 @@ export const differencesFromCatalog = (
 /** Makes the buyer's view of a list, priced with the entered quantities. */
 export const makeReview = async (
   deps: Deps,
-  list: { ownerId: string; state: HandoffState; quantities?: EnteredQuantities },
+  list: { ownerId: string; state: ReviewState; quantities?: EnteredQuantities; words?: string },
 ): Promise<Review> => {
-  const { ownerId, state: stored, quantities = new Map() } = list;
+  const { ownerId, state: stored, quantities: entered = new Map(), words = '' } = list;
   const { catalog, credentials, clock } = deps;
   const open = isOpen(stored, clock.now());
   const isUndecided = stored.status === 'awaiting_buyer' || stored.status === 'in_review';
   const state = await readableHandoff(deps, stored);
-  const entered = open ? withQuantities(catalog, state, quantities) : state;
+  const priced = open ? withQuantities(catalog, state, { entered }) : state;
+  const offered = [...stored.lines, ...(stored.removed ?? [])];
   return {
     handoffId: stored.handoff_id,
     ownerId,
@@ -126,9 +134,11 @@ export const makeReview = async (
     open,
     expired: isUndecided && !open,
     changed: differencesFromCatalog(catalog, stored.lines),
-    products: open ? catalog.byId(stored.lines.map(({ product_id }) => product_id)) : new Map(),
-    entered: 'faults' in entered ? state : entered,
-    isChanged: isChanged(state, quantities),
+    products: open ? catalog.byId(offered.map(({ product_id }) => product_id)) : new Map(),
+    entered: 'faults' in priced ? state : priced,
+    search:
+      open && words !== '' ? { words, ...catalog.search({ ...SEARCH, q: words }) } : undefined,
+    isChanged: isChanged(state, entered),
     awaitedUntil: isUnconfirmed(stored.rfq, clock.now())
       ? stored.rfq?.confirmation?.until
       : undefined,
@@ -136,14 +146,11 @@ export const makeReview = async (
 };
 
 /** Shows the list of a review link. It changes nothing, because mail scanners and chat previews open links, too. */
-export const reviewHandoff: BuyerHandler<'reviewHandoff'> = async (
-  deps,
-  { quantities },
-  { caller },
-) => {
+export const reviewHandoff: BuyerHandler<'reviewHandoff'> = async (deps, input, { caller }) => {
   const row = await findHandoff(deps, caller.token);
-  const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
-  return row && state
-    ? done(await makeReview(deps, { ownerId: row.owner, state, quantities }))
-    : NO_LIST;
+  if (!row) return NO_LIST;
+  const { owner: ownerId, handoff_id } = row;
+  const stream = streamOf(ownerId, 'handoff', handoff_id);
+  const state = await stateOf(deps, { stream, decider: reviewedHandoff });
+  return state ? done(await makeReview(deps, { ownerId, state, ...input })) : NO_LIST;
 };

@@ -117,7 +117,7 @@ const readForm = (
   state: HandoffState,
   { quantities, contact: entered, consent }: RfqInput,
 ): { list: List; contact: BuyerContact } | { errors: InputFault[] } => {
-  const list = withQuantities(catalog, state, quantities);
+  const list = withQuantities(catalog, state, { entered: quantities });
   const contact = buyerContact.safeParse(entered);
   const errors: InputFault[] = 'faults' in list ? [...list.faults] : [];
   for (const { path, code, message } of contact.error?.issues ?? [])

@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
         if (stop.id === 'consent') await page.keyboard.press('Space');
       }
       expect(stops.filter(({ isShown }) => !isShown)).toEqual([]);
-      const fields = ['name', 'email', 'company', 'phone', 'country', 'message', 'consent'];
+      const fields = ['q', 'name', 'email', 'company', 'phone', 'country', 'message', 'consent'];
       const quantities = ['quantity.1', 'quantity.2', 'quantity.3'];
       expect(stops.map(({ id }) => id).filter(Boolean)).toEqual([...quantities, ...fields]);
       expect(await answered(page, () => page.keyboard.press('Space'))).toBe(200);

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import {
   answered,
+  descriptionOf,
   DESKTOP,
   hasChromium,
   IN_CHROMIUM,
   launchChromium,
   overflow,
   PHONE,
+  tab,
   violations,
   visitor,
 } from '../../support/clients/browser.ts';
@@ -31,6 +33,7 @@ beforeAll(async () => {
   await app.publish([
     feedProduct('MUG-1', { title: 'Blue mug' }),
     feedProduct('MUG-2', { title: 'Red mug' }),
+    feedProduct('JUG-1', { title: 'Tin jug' }),
   ]);
 });
 afterAll(async () => {
@@ -79,8 +82,17 @@ const fillContact = async (page: Page): Promise<void> => {
   await email(page).fill('bea@shop.example');
   await page.getByLabel('I ask for a quotation').check();
 };
+/** Whether the element of this id has the focus, and no other element covers it. */
+const isInSight = (page: Page, id: string): Promise<boolean> =>
+  page.evaluate((wanted) => {
+    const element = document.activeElement;
+    if (element?.id !== wanted) return false;
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === element;
+  }, id);
 const enter = (page: Page): Promise<number> => answered(page, () => page.keyboard.press('Enter'));
 
+const NARROW = { ...PHONE, viewport: { width: 360, height: 740 } };
 const SETTINGS: [string, BrowserContextOptions][] = [
   ['on a phone without scripts', { ...PHONE, javaScriptEnabled: false }],
   ['with scripts', DESKTOP],
@@ -165,6 +177,70 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     },
   );
 
+  it.each(SETTINGS)('is kept when lines are put back, found and added, %s', async (_, options) => {
+    const run = async (page: Page, made: List) => {
+      const press = async (name: string): Promise<void> => {
+        expect(await answered(page, () => button(page, name).click())).toBe(200);
+        expect(await page.getByLabel('Your name').inputValue()).toBe('Bea Buyer');
+        expect(await email(page).inputValue()).toBe('bea@shop');
+        expect(await overflow(page)).toBe(0);
+      };
+      await page.getByLabel('Your name').fill('Bea Buyer');
+      await email(page).fill('bea@shop');
+      await quantity(page, 'Red mug').fill('0');
+      await press('Update quantities');
+      await quantity(page, 'Blue mug').fill('48');
+      await press('Put back Red mug');
+      expect(await isInSight(page, 'quantity.2')).toBe(true);
+      expect(await quantity(page, 'Red mug').inputValue()).toBe('5');
+      expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+
+      await quantity(page, 'Blue mug').fill('50');
+      await page.getByLabel('Name or SKU of a product').fill('jug');
+      await press('Search');
+      expect(await isInSight(page, 'found')).toBe(true);
+      expect(await quantity(page, 'Blue mug').inputValue()).toBe('50');
+      await press('Add Tin jug');
+      expect(await isInSight(page, 'quantity.3')).toBe(true);
+      expect(await descriptionOf(page, 'quantity.3')).toContain('The product is on the list');
+      expect(await page.getByRole('link', { name: 'On the list' }).count()).toBe(1);
+      if (options.javaScriptEnabled !== false) {
+        await quantity(page, 'Tin jug').fill('8');
+        expect(await sending(page).textContent()).toMatch(/3 lines,\s+£132\.00/);
+      }
+      expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
+    };
+    await open(run, options);
+  });
+
+  it('is searched for with the keyboard, and a product is added once, on a narrow phone', async () => {
+    const run = async (page: Page, { review_url }: List) => {
+      const other = await page.context().newPage();
+      await other.goto(review_url);
+      for (const tab of [other, page]) {
+        await tab.bringToFront();
+        await tab.getByLabel('Name or SKU of a product').focus();
+        await tab.keyboard.type('jug');
+        expect(await enter(tab)).toBe(200);
+      }
+      expect(await isInSight(page, 'found')).toBe(true);
+      expect(await tab(page)).toMatchObject({ text: 'Tin jug', isShown: true });
+      expect(await tab(page)).toMatchObject({ text: 'Add', isShown: true });
+      expect(await violations(page)).toEqual([]);
+      await page.setViewportSize(NARROW.viewport);
+      expect(await enter(page)).toBe(200);
+      expect(await isInSight(page, 'quantity.3')).toBe(true);
+      expect(await violations(page)).toEqual([]);
+      await other.bringToFront();
+      expect(await answered(other, () => button(other, 'Add Tin jug').tap())).toBe(422);
+      await other.getByRole('alert').getByRole('link', { name: 'Tin jug' }).click();
+      expect(await isInSight(other, 'quantity.3')).toBe(true);
+      expect(await overflow(other)).toBe(0);
+      expect(await violations(other)).toEqual([]);
+    };
+    await open(run, NARROW);
+  });
+
   it('updates the shown total while the buyer types', async () => {
     const run = async (page: Page) => {
       await quantity(page, 'Blue mug').fill('48');
@@ -238,8 +314,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
       await page.getByText('Look into your mailbox').waitFor();
       expect(await events(made)).toContain('RfqSubmittedByBuyer');
     };
-    const small = { ...PHONE, viewport: { width: 360, height: 740 } };
-    await open(run, small, await list([{ sku: 'PAN-1', quantity: 4 }]));
+    await open(run, NARROW, await list([{ sku: 'PAN-1', quantity: 4 }]));
   });
 
   it('passes axe after it was saved', async () => {

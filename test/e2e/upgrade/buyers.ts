@@ -37,9 +37,16 @@ export const buyersAct = async (recorder: Recorder, mailedLinks: MailedLinks): P
   const path = (await mailedLinks('rfq')).at(-1);
   const confirmed = { path, button: 'confirm', body: 'list_revision=2' };
   await pressMailed(recorder, 'buyer: confirm', confirmed);
+  // One line is removed and put back, and one of a product is added.
+  const declined = (button: string, list_revision: number, fields: Record<string, string>) =>
+    submit('handoff-declined page', button, { list_revision: String(list_revision), ...fields });
+  await declined('quantities', 1, { 'quantity.2': '0' });
+  const { body } = await declined('search', 2, { q: 'MUG-2' });
+  await declined('quantities', 2, { restore: '2' });
+  await declined('quantities', 3, { add: /name="add" value="(\w+)"/.exec(body)?.[1] ?? '' });
   // The list of an RFQ that is not confirmed is closed with it.
-  await submit('handoff-declined page', 'send', { list_revision: '1', ...BUYER });
-  await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
+  await declined('send', 4, BUYER);
+  await declined('decline', 4, { reason: 'Too many mugs' });
 };
 
 /** Follows a link, and makes a list of the product on the page that it leads to. */

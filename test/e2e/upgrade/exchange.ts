@@ -121,10 +121,10 @@ const problemFacts = (status: number, body: string): object => {
   return { status, code };
 };
 
-/** Of a page, the fields of its forms and the amounts on it: its words may be improved. */
+/** Of a page, the fields of its forms but a search, which later versions added, and the amounts: its words may be improved. */
 const pageFacts = (status: number, body: string): object => ({
   status,
-  fields: [...body.matchAll(/<input[^>]*\bname="([^"]*)"[^>]*?\bvalue="([^"]*)"/g)].map(
+  fields: [...body.matchAll(/<input[^>]*\bname="(?!q")([^"]*)"[^>]*?\bvalue="([^"]*)"/g)].map(
     ([, name, value]) => `${name}=${value}`,
   ),
   amounts: [...body.matchAll(/[£€]\s?[\d.,]*\d/g)].map(([amount]) => amount),

@@ -4,7 +4,7 @@ import { confirmRfq } from './confirmation.ts';
 
 export const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 /** The actions of a list. */
-export const ACTS = ['open', 'quantities', 'decline', 'send', 'enter'];
+export const ACTS = ['open', 'quantities', 'search', 'decline', 'send', 'enter'];
 
 const LINES = [
   { sku: 'MUG-1', quantity: 4 },

@@ -83,7 +83,7 @@ describe('A review link with too many requests', () => {
     expect(refused).toBe(429);
     expect(Number(refusalHeaders['retry-after'])).toBeGreaterThan(0);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '48', 'quantity.2': '5' };
-    for (const act of ['quantities', 'send', 'decline', 'enter']) {
+    for (const act of ['quantities', 'search', 'send', 'decline', 'enter']) {
       await tooMuch();
       const { status, text, headers } = await post(`${path}/${act}`, typed);
       expect([act, status]).toEqual([act, 429]);

@@ -210,7 +210,7 @@ describe('The table of a handoff', () => {
     // A list with other ids has no line in common with the stored one.
     const lines = [{ ...MUG, line_id: '2' }];
     expect(decide('awaiting', 'revise', { lines })).toMatchObject({
-      events: [{ data: { changed: lines, removed: ['1'] } }],
+      events: [{ data: { added: lines, removed: ['1'] } }],
     });
     const none = decide('awaiting', 'revise', { lines: [] });
     expect(none).toMatchObject({ events: [{ data: { removed: ['1'] } }] });

@@ -1,13 +1,17 @@
 /** The fields of a review page's form, and the inputs of operations made from them. */
 import type { Review } from '#src/app/handoffs/review.ts';
-import { readTotals } from './review-view.ts';
+import { present } from '#src/app/shared/present.ts';
+import { wordsIn } from '../links/product-routes.ts';
+import type { Faults } from '../layout/parts.ts';
+import { pageWith, readTotals, type ReviewView } from './review-view.ts';
 
 export type EnteredFields = ReadonlyMap<string, string>;
 
-const BESIDE = ['name', 'email', 'company', 'phone', 'country', 'message', 'consent', 'reason'];
+const BESIDE = 'name email company phone country message consent reason q found'.split(' ');
 /** The fields of a contact that can be empty. */
 const OPTIONAL = ['company', 'phone', 'country', 'message'];
-const QUANTITY = 'quantity.';
+/** The prefix of the fields of quantities; the id of the line follows. */
+export const QUANTITY = 'quantity.';
 
 /** Fields of a body by name; the first value of a repeated name. */
 export const fieldsOf = (body: unknown): EnteredFields =>
@@ -55,8 +59,36 @@ export const pageIn = (text: unknown): number =>
 export const pageAskedFor = (fields: EnteredFields): number =>
   pageIn(fields.get('go') ?? fields.get('page'));
 
+/** The words of the search whose results the form shows. */
+export const wordsOf = (fields: EnteredFields): string => wordsIn(fields.get('found'));
+
+/** Whether the form has words that were not searched for. */
+export const isSearch = (fields: EnteredFields): boolean => wordsIn(fields.get('q')) !== '';
+
+/** The fields of a form whose words are searched for. */
+export const searchedFields = (fields: EnteredFields): EnteredFields =>
+  new Map([...fields, ['found', fields.get('q') ?? ''], ['q', '']]);
+
+/** The id of the line that a form has put on a list; undefined if it puts none there. */
+export const addedLine = (fields: EnteredFields, { state }: Review): string | undefined =>
+  state.lines.find(
+    ({ line_id, product_id }) =>
+      line_id === fields.get('restore') || product_id === fields.get('add'),
+  )?.line_id;
+
+/** The page of the first quantity that is refused; otherwise the page that the form was on. */
+export const pageOfFault = (faults: Faults, { page, review }: ReviewView): number => {
+  const name = [...faults.keys()].find((one) => one.startsWith(QUANTITY));
+  return name === undefined ? page : pageWith(review.state.lines, name.slice(QUANTITY.length));
+};
+
 /** Input of reviseList. */
-export const quantitiesInput = (fields: EnteredFields): Record<string, unknown> => ({
+export const revisionInput = (fields: EnteredFields): Record<string, unknown> => ({
+  ...quantitiesInput(fields),
+  ...present({ restore: fields.get('restore'), add: fields.get('add') }),
+});
+
+const quantitiesInput = (fields: EnteredFields): Record<string, unknown> => ({
   list_revision: revisionOf(fields),
   quantities: quantitiesOf(fields),
 });

@@ -6,6 +6,7 @@ import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, type Faults, field, invalid, plural } from '../layout/parts.ts';
 import { countryField } from './country-field.ts';
+import { QUANTITY } from './review-form-fields.ts';
 import { type Line, linesShown, type ReviewView, totalsField, totalsIn } from './review-view.ts';
 
 /**
@@ -22,6 +23,10 @@ export const reviewForm = (view: ReviewView, fields: Html): Html => {
 <button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
 ${count > 1 && html`<input type="hidden" name="page" value="${number}">`}
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">
+${review.state.lines.map(({ line_id }) => {
+  const typed = shown.has(line_id) ? undefined : view.typed.get(QUANTITY + line_id);
+  return typed && html`<input type="hidden" name="${QUANTITY}${line_id}" value="${typed}">`;
+})}
 <input type="hidden" name="totals" autocomplete="off" value="${totalsField(priced.totals)}">
 ${fields}
 </form>`;

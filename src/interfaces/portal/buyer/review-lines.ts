@@ -136,11 +136,16 @@ const nameOf = (line: Line): string => `quantity.${line.line_id}`;
 const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html => {
   const name = nameOf(line);
   const fault = view.faults.get(name);
-  const described = [fault && `${name}-fault`, hasRemarks && `${name}-remarks`];
+  const isAdded = view.added === line.line_id;
+  const described = [
+    fault && `${name}-fault`,
+    hasRemarks && `${name}-remarks`,
+    isAdded && 'notice',
+  ];
   return html`${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
 <input class="quantity" id="${name}" name="${name}" data-was="${line.quantity}"
  value="${view.typed.get(name) ?? line.quantity}"
- inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"
+ inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"${isAdded ? html` autofocus` : ''}
  aria-label="Quantity of ${line.title}"
 ${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>`;
 };

@@ -7,6 +7,7 @@ import type { Html, Page } from '../layout/layout.ts';
 import { type Writer, writerFor } from '../layout/money.ts';
 import { facts, faultSummary, notice, plural } from '../layout/parts.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
+import { removedLines, searchFields } from './review-additions.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
 import { ownerOf, type ReviewView, type ReviewNotice, totalsIn } from './review-view.ts';
 
@@ -42,7 +43,10 @@ ${
   html`This is version ${state.list_revision} of the list, with the
 changes made here.`
 }</p>
-${lineFields(view, writer)}</section>
+${lineFields(view, writer)}
+${removedLines(view, writer)}</section>
+<section aria-labelledby="more"><h2 id="more">Add a product</h2>
+${searchFields(view, writer)}</section>
 <section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
 ${sendFields(view, writer)}</section>
 <section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}</section>`,
@@ -157,12 +161,17 @@ const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: strin
     heading: 'Your quantities are saved',
     body: 'Nothing was sent yet. Below is the list as it is now, and what you typed beside it.',
   },
+  added: {
+    tone: 'good',
+    heading: 'The product is on the list',
+    body: 'Its quantity and its price are below, with what you typed. Nothing was sent yet.',
+  },
 };
 
 const noticeBox = (notice: ReviewNotice): Html => {
   const { tone, heading, body } = NOTICES[notice];
-  return html`<div class="notice ${tone}" role="${tone === 'good' ? 'status' : 'alert'}" tabindex="-1"
- autofocus><h2>${heading}</h2><p>${body}</p></div>`;
+  return html`<div class="notice ${tone}" id="notice" role="${tone === 'good' ? 'status' : 'alert'}"
+ tabindex="-1"${notice === 'added' ? '' : html` autofocus`}><h2>${heading}</h2><p>${body}</p></div>`;
 };
 
 const boundaries = (): Html =>

@@ -15,29 +15,36 @@ import {
 } from './buyer-admission.ts';
 import type { EnteredFields } from './review-form-fields.ts';
 import {
+  addedLine,
   besideQuantities,
   declineInput,
   fieldsOf,
+  isSearch,
   isWorthKeeping,
-  pageIn,
   pageAskedFor,
-  quantitiesInput,
+  pageIn,
+  pageOfFault,
   quantitiesOf,
+  revisionInput,
   revisionOf,
   rfqInput,
+  searchedFields,
+  wordsOf,
 } from './review-form-fields.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
 import type { PictureOptions } from '../links/product-routes.ts';
-import { addressOf, type ReviewView, type ReviewNotice } from './review-view.ts';
+import { addressOf, pageWith, type ReviewView, type ReviewNotice } from './review-view.ts';
 
 type ActName = 'quantities' | 'send' | 'decline';
+type Pressable = ActName | 'search';
 type Act = (admission: BuyerAdmission, fields: EnteredFields) => Promise<Outcome<Review>>;
 
 /** Operation that a refusal is audited as, by the last segment of the path. */
 const BUTTONS = {
   open: 'openHandoff',
   quantities: 'reviseList',
+  search: 'reviewHandoff',
   decline: 'declineHandoff',
   send: 'submitRfq',
   enter: 'portal:enter',
@@ -73,7 +80,7 @@ export const reviewRoutes = async (
 
   scope.post('/:token/open', openRoute(app, admissions));
 
-  for (const name of ['quantities', 'send', 'decline', 'enter'] as const) {
+  for (const name of ['quantities', 'search', 'send', 'decline', 'enter'] as const) {
     // Reloading the page of a refused form shows the list.
     scope.get<ByToken>(`/:token/${name}`, async ({ params }, reply) =>
       reply.redirect(`/h/${encodeURIComponent(params.token)}`, 303),
@@ -108,23 +115,32 @@ type Answering = Pressed & { pictures: PictureOptions };
 const perform = async (
   app: App,
   reply: FastifyReply,
-  { act, ...pressed }: Answering & { act: ActName | Refusal },
+  { act, ...pressed }: Answering & { act: Pressable | Refusal },
 ): Promise<FastifyReply> => {
   const { admission, fields, pictures } = pressed;
+  if (act === 'search')
+    return showAgain(app, reply, { ...pressed, fields: searchedFields(fields) });
   const outcome = isRefusal(act) ? act : await actsOf(app)[act](admission, fields);
   if (!outcome.ok) return showAgain(app, reply, { ...pressed, refusal: outcome });
   const { token } = admission.caller;
   const kept = besideQuantities(fields);
-  // A redirect would lose the other fields of saved quantities.
-  if (act !== 'quantities' || !isWorthKeeping(kept, outcome.value))
+  const added = addedLine(fields, outcome.value);
+  // A redirect would lose the other fields of saved quantities, and the focus of an added line.
+  if (act !== 'quantities' || (!added && !isWorthKeeping(kept, outcome.value)))
     return reply.redirect(addressOf(token, pageAskedFor(fields)), 303);
-  const view = viewOf(token, outcome.value, { pictures, typed: kept });
-  return sendPage(reply, 200, reviewPage({ ...view, page: pageAskedFor(fields), notice: 'saved' }));
+  const shown = await lookAt(app.buyers, admission, kept);
+  if (!shown.ok) return sendRefusal(reply, shown);
+  const view = viewOf(token, shown.value, { pictures, typed: kept });
+  const { lines } = shown.value.state;
+  const answer = added
+    ? ({ page: pageWith(lines, added), notice: 'added', added } as const)
+    : ({ page: pageAskedFor(fields), notice: 'saved' } as const);
+  return sendPage(reply, 200, reviewPage({ ...view, ...answer }));
 };
 
 const actsOf = ({ buyers }: App): Record<ActName, Act> => ({
   quantities: (admission, fields) =>
-    buyers.perform(admission, 'reviseList', { input: quantitiesInput(fields) }),
+    buyers.perform(admission, 'reviseList', { input: revisionInput(fields) }),
   send: (admission, fields) =>
     buyers.perform(admission, 'submitRfq', {
       input: { ...rfqInput(fields), address: admission.arrival.address },
@@ -134,16 +150,17 @@ const actsOf = ({ buyers }: App): Record<ActName, Act> => ({
 });
 
 /**
- * The act of a button. The browser does not say in which field Enter was pressed, so changed quantities are shown priced
- * first.
+ * The act of a button. The browser does not say in which field Enter was pressed, so words are searched for first, and
+ * changed quantities are shown priced.
  */
 const actOf = async (
   { buyers }: App,
-  name: ActName | 'enter',
+  name: Pressable | 'enter',
   { admission, fields }: Pressed,
-): Promise<ActName | Refusal> => {
+): Promise<Pressable | Refusal> => {
   if (name !== 'enter') return name;
-  const shown = await lookAt(buyers, admission, quantitiesOf(fields));
+  if (isSearch(fields)) return 'search';
+  const shown = await lookAt(buyers, admission, fields);
   if (!shown.ok) return shown;
   return shown.value.isChanged ? 'quantities' : 'send';
 };
@@ -152,10 +169,10 @@ const actOf = async (
 const lookAt = (
   buyers: App['buyers'],
   { caller, arrival }: BuyerAdmission,
-  quantities: EnteredFields,
+  fields: EnteredFields,
 ): Promise<Outcome<Review>> => {
   const { surface, requestId } = arrival;
-  const input = { quantities };
+  const input = { quantities: quantitiesOf(fields), words: wordsOf(fields) };
   return buyers.performInside('reviewHandoff', { caller, surface, requestId, input });
 };
 
@@ -165,33 +182,32 @@ const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([
   'rate_limited',
 ]);
 
-type Refused = Answering & { refusal: Refusal };
+/** Without a refusal, the form was a search. */
+type Refused = Answering & { refusal?: Refusal };
 
-/** Shows the page again, with the reason why the act was refused. */
+/** Shows the page again with what was typed, and with the reason why an act was refused. */
 const showAgain = async (
   { buyers }: App,
   reply: FastifyReply,
   { admission, fields, pictures, refusal }: Refused,
 ): Promise<FastifyReply> => {
-  const { code } = refusal;
-  if (!ON_THE_LIST.has(code)) return sendRefusal(reply, refusal);
+  const { code } = refusal ?? {};
+  if (refusal && !ON_THE_LIST.has(refusal.code)) return sendRefusal(reply, refusal);
   const { token } = admission.caller;
-  const shown = await lookAt(buyers, admission, quantitiesOf(fields));
+  const shown = await lookAt(buyers, admission, fields);
   if (!shown.ok) return sendRefusal(reply, shown);
   const { open, state } = shown.value;
   if (code === 'validation_failed' && open) {
-    const faults = faultsOf(refusal.errors ?? [], state.lines);
-    return sendPage(
-      reply,
-      422,
-      reviewPage({ ...viewOf(token, shown.value, { pictures, typed: fields }), faults }),
-    );
+    const faults = faultsOf(refusal?.errors ?? [], state.lines);
+    const view = viewOf(token, shown.value, { pictures, typed: fields });
+    return sendPage(reply, 422, reviewPage({ ...view, faults, page: pageOfFault(faults, view) }));
   }
   const status = code === 'rate_limited' ? 429 : 409;
-  withRetryAfter(reply, refusal);
+  if (refusal) withRetryAfter(reply, refusal);
   if (open && revisionOf(fields) === state.list_revision) {
     const view = viewOf(token, shown.value, { pictures, typed: fields });
-    return sendPage(reply, status, reviewPage({ ...view, notice: noticeFor(refusal) }));
+    const answered = refusal ? { ...view, notice: noticeFor(refusal) } : view;
+    return sendPage(reply, refusal ? status : 200, reviewPage(answered));
   }
   // Quantities for another revision are dropped, so that the buyer sees the current list.
   const current = { ...shown.value, entered: state };

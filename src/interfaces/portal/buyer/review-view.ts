@@ -18,6 +18,8 @@ export type ReviewView = {
   /** Origins of other servers whose pictures are shown. */
   imageOrigins: readonly string[];
   notice?: ReviewNotice;
+  /** The id of a line that was just added. */
+  added?: string;
 };
 
 /** Notice at the top of a page that answers a form. */
@@ -33,13 +35,15 @@ export type ReviewNotice =
   /** The network has sent as many requests as it can in a day. */
   | 'network_full'
   /** The quantities were saved, and other fields were entered. */
-  | 'saved';
+  | 'saved'
+  /** A line was put on the list. */
+  | 'added';
 
 export type Line = Review['state']['lines'][number];
 export type Totals = Review['state']['totals'];
 
 /** Lines on one page: a browser and this process take constant time for each list. */
-const LINES_PER_PAGE = 100;
+export const LINES_PER_PAGE = 100;
 
 /** A part of the list: its lines, its number from 1, and the number of parts. */
 export type LinesShown = { lines: readonly Line[]; number: number; count: number };
@@ -51,6 +55,15 @@ export const linesShown = ({ review, page }: ReviewView): LinesShown => {
   const from = (number - 1) * LINES_PER_PAGE;
   return { lines: lines.slice(from, from + LINES_PER_PAGE), number, count };
 };
+
+/** The number of the part that has a line; 1 if the list does not have it. */
+export const pageWith = (lines: readonly Line[], id: string): number =>
+  Math.floor(
+    Math.max(
+      0,
+      lines.findIndex(({ line_id }) => line_id === id),
+    ) / LINES_PER_PAGE,
+  ) + 1;
 
 /** The address of a part of the list. */
 export const addressOf = (token: string, page: number): string =>

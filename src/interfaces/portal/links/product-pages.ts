@@ -168,7 +168,7 @@ export const listingPage = (listing: ListingView): Page => {
 <header class="head"><h1>${heading}</h1>
 <p class="quiet">${summary}</p>${promotionNotice(source)}${listLink(source)}${searchForm(words, source)}</header>
 ${hits.total === 0 && html`<p class="lede">Nothing matches. Try fewer or other words.</p>`}
-<ul class="results">${hits.products.map((product) => result(product, { writer, source }))}</ul>
+<ul class="results">${hits.products.map((product) => productResult(product, { writer, source }))}</ul>
 ${pager(page, pages, href)}`,
   };
 };
@@ -185,10 +185,15 @@ const priceOf = ({ price_tiers, currency }: CatalogProduct, writer: Writer): str
   return `${price_tiers.length > 1 ? 'from ' : ''}${writer.money(lowest, currency)}`;
 };
 
-const result = (
-  product: CatalogProduct,
-  { writer, source }: { writer: Writer; source: PageSource },
-): Html => {
+type Result = {
+  writer: Writer;
+  source: Pick<PageSource, 'kept' | 'imageOrigins'>;
+  /** What can be done with the product on a page of a form, which the product's page must not replace. */
+  act?: Html;
+};
+
+/** A product as an item of the products that were found. */
+export const productResult = (product: CatalogProduct, { writer, source, act }: Result): Html => {
   const { product_id, title, sku, category, currency, price_tiers, moq, increment } = product;
   const image = pictureOf(product.image_url, source);
   const prices = price_tiers.map(
@@ -197,11 +202,11 @@ const result = (
   );
   return html`<li${image && html` class="pictured"`}>
 ${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
-<a href="${keeping(`/p/${product_id}`, source)}">${visibleTitle(title)}</a>
+<a href="${keeping(`/p/${product_id}`, source)}"${act && html` target="_blank" rel="noopener"`}>${visibleTitle(title)}</a>
 <span class="price">${priceOf(product, writer)}</span>
 <span class="quiet"><span class="sku">${sku}</span> · ${category}</span>
 <span class="quiet stock">${STOCK[product.stock.level]}</span>
 <span class="quiet terms">${prices.length > 1 && `${prices.join(' · ')} · `}at least
 ${writer.count(moq)}, in steps of ${writer.count(increment)} · days to dispatch:
-${leadTimeOf(product, writer).toLowerCase()}</span></li>`;
+${leadTimeOf(product, writer).toLowerCase()}</span>${act}</li>`;
 };

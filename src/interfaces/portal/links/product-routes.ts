@@ -16,7 +16,7 @@ import { listPage } from './list-page.ts';
 import { categoryPath, listingPage, productPage, withdrawnPage } from './product-pages.ts';
 import { admitVisitor, firstOf, type SentValue, tokensIn } from './visitor.ts';
 
-const WORDS_CHARS_MAX = 200;
+export const WORDS_CHARS_MAX = 200;
 
 type Query = Readonly<Record<string, SentValue>>;
 type ByPage = { Querystring: Query };
@@ -174,5 +174,6 @@ const pageIn = (sent: SentValue): number => {
   return /^\d{1,6}$/.test(text) ? Math.max(1, Number(text)) : 1;
 };
 
-const wordsIn = (sent: SentValue): string =>
+/** The words of a search, as they are searched for. */
+export const wordsIn = (sent: SentValue): string =>
   (firstOf(sent) ?? '').toWellFormed().trim().slice(0, WORDS_CHARS_MAX);
