@@ -46,6 +46,7 @@ const environment = z.object({
     .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64: openssl rand -base64 32' })
     .transform((text) => Buffer.from(text, 'base64'))
     .optional(),
+  MAILBOX_KEY_GENERATION: whole(1, 9).default(1),
   EVENT_LOG_URL: store(
     ['sqlite:', 'memory:'],
     REMOTE_LOG,
@@ -131,6 +132,8 @@ const settings = complete.transform((env) => ({
   deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */
   rootKey: env.ROOT_KEY,
+  /** Which key hashes the mailboxes of new contacts; earlier ones are derived from the root secret, too. */
+  mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */
   eventLogUrl: env.EVENT_LOG_URL,
   /** May contain a password. */

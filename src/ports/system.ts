@@ -37,7 +37,7 @@ export type SigningKey = {
 
 /** The secrets of the service. They never leave the process, and derivations are one-way. */
 export type Secrets = {
-  /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose`. */
+  /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose` and `generation`, by default 1. */
   mac(
     purpose:
       | 'api-key'
@@ -55,8 +55,11 @@ export type Secrets = {
       | 'webhook'
       | 'task-context',
     value: string,
+    generation?: number,
   ): string;
   readonly pepperVersion: number;
+  /** The generation of the key of `privacy` that hashes new contacts. */
+  readonly mailboxGeneration: number;
   /** Signs published documents and notifications. */
   readonly signing: SigningKey;
   /** Signs attribution tokens only. */

@@ -13,8 +13,11 @@ const MEMORY_ROOT = Buffer.alloc(32, 7);
  */
 export const openSecrets = (config: Config): SystemSecrets => {
   const { eventLogUrl, dataDirectory: directory, rootKey: root } = config;
-  if (eventLogUrl.startsWith('memory:')) return systemSecrets({ root: root ?? MEMORY_ROOT });
-  if (root || hasRoot(directory)) return systemSecrets({ directory, ...(root && { root }) });
+  const mailboxGeneration = config.mailboxKeyGeneration;
+  if (eventLogUrl.startsWith('memory:'))
+    return systemSecrets({ root: root ?? MEMORY_ROOT, mailboxGeneration });
+  if (root || hasRoot(directory))
+    return systemSecrets({ directory, mailboxGeneration, ...(root && { root }) });
   if (isRemoteLog(config))
     throw new StartupError(
       'ROOT_KEY is not set, and with EVENT_LOG_URL on a server all processes need the same one: ' +
@@ -24,5 +27,5 @@ export const openSecrets = (config: Config): SystemSecrets => {
     );
   // Reports a missing log file before a missing root secret, which this directory may never have had.
   requireLogFile(directory);
-  return systemSecrets({ directory });
+  return systemSecrets({ directory, mailboxGeneration });
 };

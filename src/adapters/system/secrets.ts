@@ -30,22 +30,28 @@ export type SystemSecrets = Secrets & {
  * only where nothing depends on another. Throws StartupError when the stored root is missing, invalid,
  * or different from the given one.
  */
-export const systemSecrets = (source: { directory?: string; root?: Buffer }): SystemSecrets => {
-  const { directory, root: given } = source;
+export const systemSecrets = (source: {
+  directory?: string;
+  root?: Buffer;
+  mailboxGeneration?: number;
+}): SystemSecrets => {
+  const { directory, root: given, mailboxGeneration = 1 } = source;
   const root = given ?? loadRoot(directory ?? '');
   if (given && directory !== undefined) requireSameRoot(given, directory);
-  const derive = (purpose: string): Buffer =>
-    Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:1`, 32));
+  const derive = (purpose: string, generation = 1): Buffer =>
+    Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:${generation}`, 32));
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
   const keys = new Map<string, KeyObject>();
   return {
     pepperVersion: 1,
+    mailboxGeneration,
     vaultKey: derive('vault'),
     signing: signingKey(derive('signing')),
     attribution: signingKey(derive('attribution')),
-    mac(purpose, value) {
-      const key = keys.get(purpose) ?? createSecretKey(derive(purpose));
-      keys.set(purpose, key);
+    mac(purpose, value, generation = 1) {
+      const name = `${purpose}:${generation}`;
+      const key = keys.get(name) ?? createSecretKey(derive(purpose, generation));
+      keys.set(name, key);
       return createHmac('sha256', key).update(value).digest('hex');
     },
   };

@@ -4,7 +4,7 @@ import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/row
 import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
 import { handoffOf } from '../records/streams.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { deriveAllMailboxKeys } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
@@ -24,18 +24,22 @@ export const findRecords = async (
   email: string,
   isAllowed: (ownerId: string) => boolean,
 ): Promise<FoundRecord[]> => {
-  const { mailbox: scope } = deriveMailboxKeys(deps.secrets, email);
-  const found: FoundRecord[] = [];
-  const query = { scope, limit: PAGE_ROWS };
-  for await (const page of listing<MailboxRow>(deps.readModels, 'mailboxes', query)) {
-    const allowed = page.filter(({ row }) => isAllowed(row.owner));
-    const matches = await Promise.all(allowed.map(({ row }) => matchOf(deps, row, email)));
-    for (const [index, { row }] of allowed.entries()) {
-      const match = matches[index];
-      if (match) found.push({ id: row.record, owner_id: row.owner, match });
+  /** A record is in several generations if its contact was sent again after a rotation. */
+  const found = new Map<string, FoundRecord>();
+  for (const { address, mailbox: scope } of deriveAllMailboxKeys(deps.secrets, email)) {
+    const query = { scope, limit: PAGE_ROWS };
+    for await (const page of listing<MailboxRow>(deps.readModels, 'mailboxes', query)) {
+      const allowed = page.flatMap(({ row }) => (isAllowed(row.owner) ? row : []));
+      const matches = await Promise.all(
+        allowed.map((row) => matchOf(deps, row, { email, address })),
+      );
+      for (const [index, { record: id, owner: owner_id }] of allowed.entries()) {
+        const match = found.get(id)?.match === 'exact' ? 'exact' : matches[index];
+        if (match) found.set(id, { id, owner_id, match });
+      }
     }
   }
-  return found;
+  return [...found.values()];
 };
 
 /**
@@ -45,9 +49,8 @@ export const findRecords = async (
 const matchOf = async (
   deps: FindingDeps,
   { owner, record, addresses }: MailboxRow,
-  email: string,
+  { email, address }: { email: string; address: string },
 ): Promise<FoundRecord['match'] | undefined> => {
-  const { address } = deriveMailboxKeys(deps.secrets, email);
   const indexed = addresses.includes(address) ? 'exact' : 'folded';
   const state = record.startsWith('hnd_') ? await handoffOf(deps, owner, record) : undefined;
   if (!state || state.erased) return indexed;

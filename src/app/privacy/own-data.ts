@@ -17,11 +17,10 @@ import { stateOf } from '../events/fold.ts';
 import { mailboxRequests } from '#src/domain/privacy/mailbox-requests.ts';
 import { HOUR_MS } from '../shared/time.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
 import { eraseRecords, exportRecord } from './person-records.ts';
 import { NOT_REFUSED, recordRequest, renderSuppression } from './record-request.ts';
 import { openOne } from './sealed-texts.ts';
-import { mailboxStream } from './suppression.ts';
+import { findMailbox } from './suppression.ts';
 
 const LINK_MS = HOUR_MS;
 const TOKEN_CHARS = 40;
@@ -110,7 +109,7 @@ const show = async (deps: Deps, { email, until }: Link): Promise<OwnData> => {
       isErased: (await deps.vault.knows(record.id)) === 'destroyed',
     })),
   );
-  const stream = mailboxStream(deriveMailboxKeys(deps.secrets, email).mailbox);
+  const { stream } = await findMailbox(deps, email);
   const state = await stateOf(deps, { stream, decider: mailboxRequests });
   return {
     email,

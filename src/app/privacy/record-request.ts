@@ -12,8 +12,7 @@ import type { Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
-import { mailboxStream, suppressionInLog } from './suppression.ts';
+import { findMailbox, suppressionInLog } from './suppression.ts';
 
 type RequestedFor = { email: string } & Omit<EventData<'PrivacyRequestRecorded'>, 'mailbox_keys'>;
 
@@ -23,12 +22,12 @@ export const recordRequest = async (
   call: Call,
   { email, ...request }: RequestedFor,
 ): Promise<Written<MailboxState> | Refusal> => {
-  const keys = deriveMailboxKeys(deps.secrets, email);
+  const { keys, stream } = await findMailbox(deps, email);
   const written = await decideAndAppend(
     deps,
     { ...call, ownerId: DESK },
     {
-      stream: mailboxStream(keys.mailbox),
+      stream,
       decider: mailboxRequests,
       command: () => ({
         type: 'RecordRequest' as const,

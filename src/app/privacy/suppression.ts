@@ -9,9 +9,22 @@ import { SUPPRESSION } from '#src/ports/rows.ts';
 import { stateOf } from '../events/fold.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
+import { deriveAllMailboxKeys, deriveMailboxKeys } from './mailbox-keys.ts';
 
-export const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
+const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
+
+/**
+ * The stream of a mailbox and the keys that its events have: of the generation in which the stream began. Reads the log
+ * only after a rotation.
+ */
+export const findMailbox = async (deps: Pick<Deps, 'log' | 'secrets'>, email: string) => {
+  for (const keys of deriveAllMailboxKeys(deps.secrets, email).slice(1)) {
+    const stream = mailboxStream(keys.mailbox);
+    if ((await deps.log.readStream(stream, 0, 1)).length > 0) return { keys, stream };
+  }
+  const keys = deriveMailboxKeys(deps.secrets, email);
+  return { keys, stream: mailboxStream(keys.mailbox) };
+};
 
 /** Since when an owner may not contact the person of an address, in epoch milliseconds. */
 export type SuppressionReader = (ownerId: string, email: string) => Promise<number | undefined>;
@@ -22,8 +35,11 @@ const readerFrom =
     read: (mailboxKey: string) => Promise<Suppression | undefined>,
   ): SuppressionReader =>
   async (ownerId, email) => {
-    const suppression = await read(deriveMailboxKeys(secrets, email).mailbox);
-    return suppression && suppressedSince(suppression, liveOwnerOf(ownerId));
+    for (const { mailbox } of deriveAllMailboxKeys(secrets, email)) {
+      const suppression = await read(mailbox);
+      if (suppression) return suppressedSince(suppression, liveOwnerOf(ownerId));
+    }
+    return undefined;
   };
 
 /** Reads one stream of the log for each address. */
