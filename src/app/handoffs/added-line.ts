@@ -6,7 +6,7 @@ import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
 import { lineIdAt, priceLine } from './price-lines.ts';
 
 /** What the buyer wants back on the list, by the id of the removed line, or new on it, by the id of a product. */
-export type Addition = { restore?: string | undefined; add?: string | undefined };
+type Addition = { restore?: string | undefined; add?: string | undefined };
 
 const fault = (pointer: string, code: string, detail: string) => ({
   faults: [{ pointer, code, detail }],

@@ -148,6 +148,24 @@ describe('The list of a visitor', () => {
 });
 
 describe('Review', () => {
+  it('lets the buyer add a product to a list with fewer than 50 lines', async () => {
+    const full = Array.from({ length: LIMITS.LIST_LINES_MAX }, (_, n): [string, number] => [
+      `CUP-${n}`,
+      4,
+    ]);
+    const path = (await review(list(...full))).headers['location'] ?? '';
+    const change = (fields: Record<string, string>) =>
+      send('POST', `${path}/quantities`, { fields: new URLSearchParams(fields).toString() });
+    const add = `prd_${id('MUG-1')}`;
+    const refused = await change({ list_revision: '1', add });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('A list has at most 50 lines');
+    expect((await change({ list_revision: '1', 'quantity.1': '0' })).status).toBe(303);
+    const added = await change({ list_revision: '2', add });
+    expect(added.status).toBe(200);
+    expect(added.text).toContain('id="quantity.51"');
+  });
+
   it('stores the list for the owner of its token, counts it, and leads to its page', async () => {
     const { id: linkId } = await createShortLink(app, key, { campaign: 'autumn' });
     const token = await click(key, { campaign: 'autumn', sub_ids: ['s1'] });
