@@ -21,7 +21,7 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
 /** The positions and types of an owner's events, in log order; their data is only in the log. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  version: 7,
+  version: 8,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !WITHOUT_OWNER.has(type)),
   place(event) {
     return { scope: event.owner, key: String(historyBlockOf(event.position)) };

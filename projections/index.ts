@@ -6,13 +6,14 @@ import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';
 import { mailboxes, unindexedContacts } from './mailboxes.ts';
+import { openApplications } from './owners/open-applications.ts';
 import { openMail } from './open-mail.ts';
 import { openOutbound } from './open-outbound.ts';
 import { leads } from './leads.ts';
 import { openLeads } from './open-leads.ts';
 import { leadHints } from './staff/lead-hints.ts';
 import { handoffs, links, outboundRequests } from './owner-records.ts';
-import { owners } from './owners.ts';
+import { owners } from './owners/owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { pushConfigs } from './push-configs.ts';
@@ -31,6 +32,7 @@ export const PROJECTIONS: readonly Projection[] = [
   outboundRequests,
   openOutbound,
   openMail,
+  openApplications,
   openLeads,
   leadHints,
   rfqs,

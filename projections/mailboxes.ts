@@ -19,7 +19,7 @@ const entryOf = (event: FoldEvent) => {
   return contact?.keys && { owner: event.owner, record: contact.record, keys: contact.keys };
 };
 
-/** The leads, handoffs and profiles of each mailbox, also those that have another contact now, and who may not contact its person. */
+/** The records of each mailbox, also those that have another contact now, and who may not contact its person. */
 export const mailboxes: Projection<MailboxRow | Suppression> = {
   name: 'mailboxes',
   version: 2,

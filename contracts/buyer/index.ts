@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineBuyerOperation, registryOf } from '../operation.ts';
+import { applicantOperations } from './applicant.ts';
 import { ownerMailboxOperations } from './owner.ts';
 import { personOperations } from './person.ts';
 
@@ -187,6 +188,7 @@ const disownRequest = defineBuyerOperation({
 export const buyerOperations = registryOf({
   ...personOperations,
   ...ownerMailboxOperations,
+  ...applicantOperations,
   createList,
   reviewHandoff,
   openHandoff,

@@ -146,6 +146,10 @@ const accessRequest = z.object({
   purpose: z.string(),
   ...lastRequest.shape,
   agent_status: agentRecord.shape.status,
+  application_id: z
+    .string()
+    .optional()
+    .describe('The public application that asked; its mailbox is confirmed, and its owner is new'),
   granted_scopes: agentRecord.shape.granted_scopes.describe(
     'What the agent has now, whatever was requested',
   ),

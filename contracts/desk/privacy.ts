@@ -1,5 +1,6 @@
 /* What is done with all records of a person. */
 import { z } from 'zod';
+import { applicationForm } from '../buyer/applicant.ts';
 import { handoffExample, leadExample } from '../examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
@@ -12,8 +13,8 @@ const MATCHES =
   'exact: the record has, or had, this address. folded: it has another spelling of the same mailbox, which can be ' +
   'another person.';
 
-const recordId = z.string().regex(/^((led|hnd)_[0-9a-z]{24}|own_[0-9a-f]{32})$/, {
-  error: 'must be the id of a lead, a handoff or a profile',
+const recordId = z.string().regex(/^((led|hnd|apl)_[0-9a-z]{24}|own_[0-9a-f]{32})$/, {
+  error: 'must be the id of a lead, a handoff, a profile or an application',
 });
 
 const about = {
@@ -111,6 +112,7 @@ const exported = match.extend({
     .object({ name: z.string(), postal_address: z.string(), mailbox: z.string() })
     .optional()
     .describe('The profile of the owner'),
+  application: applicationForm.optional().describe('The public application for access'),
   notes: z.array(z.string()).describe('What staff noted, newest first'),
 });
 

@@ -10,6 +10,8 @@ export const AccessRequested = z.object({
   name: z.string(),
   purpose: z.string(),
   scopes,
+  /** The public application that the request comes from. */
+  application_id: z.string().optional(),
 });
 
 export const AccessApproved = z.object({ agent_id: z.string(), scopes, reason: z.string() });

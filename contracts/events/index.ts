@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import * as activity from './activity.ts';
 import * as agent from './agent.ts';
+import * as application from './application.ts';
 import * as catalog from './catalog.ts';
 import * as claims from './claims.ts';
 import * as clock from './clock.ts';
@@ -42,6 +43,7 @@ export const EVENTS = Object.freeze({
   ...mail,
   ...mailbox,
   ...owner,
+  ...application,
   ...plan,
   ...activity,
   ...privacy,
@@ -82,6 +84,7 @@ export const MAIL_EVENTS = typesOf(mail);
 export const PRIVACY_EVENTS = typesOf(requests);
 export const MAILBOX_EVENTS = typesOf(mailbox);
 export const OWNER_EVENTS = typesOf(owner);
+export const APPLICATION_EVENTS = typesOf({ ...application, ...privacy });
 export const PLAN_EVENTS = typesOf(plan);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
@@ -99,4 +102,5 @@ export type PushEventType = (typeof PUSH_EVENTS)[number];
 export type MailEventType = (typeof MAIL_EVENTS)[number];
 export type MailboxEventType = (typeof MAILBOX_EVENTS)[number];
 export type OwnerEventType = (typeof OWNER_EVENTS)[number];
+export type ApplicationEventType = (typeof APPLICATION_EVENTS)[number];
 export type PlanEventType = (typeof PLAN_EVENTS)[number];

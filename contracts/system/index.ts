@@ -81,6 +81,15 @@ const expireConfirmations = defineSystemOperation({
   writes: ['RfqConfirmationExpired'],
 });
 
+/** Ends the public applications that were not confirmed in time. */
+const expireApplications = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({}),
+  output: z.object({ expired: z.int() }),
+  problems: ['storage_unavailable', 'storage_full', 'read_model_rebuilding'],
+  writes: ['SubjectErased'],
+});
+
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
 const finishErasures = defineSystemOperation({
   kind: 'command',
@@ -108,6 +117,7 @@ export const systemOperations = registryOf({
   dispatchMail,
   queueDigest,
   expireConfirmations,
+  expireApplications,
   finishErasures,
   indexContacts,
 });

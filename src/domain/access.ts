@@ -22,7 +22,7 @@ export type AgentRejection =
   | 'suspended_by_staff';
 
 /** The name, the purpose and the scopes of an agent. */
-type Access = Omit<EventData<'AccessRequested'>, 'agent_id'>;
+type Access = Omit<EventData<'AccessRequested'>, 'agent_id' | 'application_id'>;
 
 /** The last request for access, and its decision. `partial`: some of its scopes were not granted. */
 export type LastRequest = {
@@ -32,6 +32,8 @@ export type LastRequest = {
   outcome: 'pending' | 'granted' | 'partial' | 'denied';
   reason?: string;
   decided_at?: number;
+  /** The public application that it comes from. */
+  application_id?: string;
 };
 
 export type AgentState = {
@@ -57,10 +59,15 @@ export type AgentState = {
 export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection> = {
   evolve(state, event) {
     if (event.type === 'AccessRequested') {
-      const { agent_id, ...pending } = event.data;
+      const { agent_id, application_id, ...pending } = event.data;
       const { name, purpose, scopes: requested } = pending;
       const version = (state?.version ?? -1) + 1;
-      const asked = { scopes: requested, requested_at: event.at, outcome: 'pending' as const };
+      const asked = {
+        scopes: requested,
+        requested_at: event.at,
+        outcome: 'pending' as const,
+        ...(application_id !== undefined && { application_id }),
+      };
       const request = { pending, requested, last_request: asked, version };
       // Buyers see the name, so it changes with the approval and not with the request.
       if (state && state.granted.length > 0) return { ...state, ...request };

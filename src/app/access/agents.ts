@@ -8,6 +8,7 @@ import { nameOf } from '../events/hash.ts';
 import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { MailFacts } from '../mail/mail-kinds.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
+import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -116,11 +117,25 @@ const noticeFor = async (
           agent_id: state.agent_id,
           name: state.pending?.name ?? state.name,
           ...decision,
+          ...keyLinkOf(deps, call, { state, outcome: decision.outcome }),
         },
       })
     : [];
 
-type Decided = Omit<MailFacts['access_decision'], 'agent_id' | 'name'>;
+/** Where the applicant gets the first key, if the decision is on a public application whose link still works. */
+const keyLinkOf = (
+  { secrets }: DeskDeps,
+  { at }: DeskCall,
+  { state, outcome }: { state: AgentState; outcome: Decided['outcome'] },
+): Pick<MailFacts['access_decision'], 'key_link'> => {
+  const { application_id: id, requested_at } = state.last_request;
+  const until = requested_at + APPLICATION_MS;
+  return state.pending && id !== undefined && outcome !== 'denied' && at < until
+    ? { key_link: { path: linkOfApplication(secrets, id), until } }
+    : {};
+};
+
+type Decided = Omit<MailFacts['access_decision'], 'agent_id' | 'name' | 'key_link'>;
 
 export const approveAccess: DeskHandler<'approveAccess'> = decide(
   ({ scopes: given, reason }, { call }, deps) =>

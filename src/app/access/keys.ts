@@ -3,9 +3,11 @@ import { LIMITS } from '#contracts/limits.ts';
 import { apiKey, type KeyCommand, type KeyState } from '#src/domain/access.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
+import type { EventWriter } from '../events/idempotency.ts';
 import { KEY_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import { type DeskCall, unkeyed } from '../pipeline/call.ts';
+import { type Call, type DeskCall, unkeyed } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
@@ -34,12 +36,13 @@ export const renderKey = (ownerId: string, state: KeyState | KeyRow, at: number)
 
 /** The agent and environment that a key is for. */
 type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };
+type IssuingDeps = EventWriter & Pick<Deps, 'secrets' | 'readModels'>;
 type KeyRequest = KeyHolder & { expires_in_days: number; rotated_from?: string };
 
-/** Mints a key and stores its keyed hash. Only this answer holds the key itself. */
-const issue = async (
-  deps: DeskDeps,
-  call: DeskCall,
+/** Mints the one key of the call's idempotency key, and stores its keyed hash. Only this answer holds the key itself. */
+export const issueOnce = async (
+  deps: IssuingDeps,
+  call: Call,
   { owner, agent_id, environment, expires_in_days, rotated_from }: KeyRequest,
 ): Promise<Outcome<KeyRecord & { api_key: string }>> => {
   const key_id = keyIdOf(owner, call.idem ?? '');
@@ -70,9 +73,9 @@ const issue = async (
 };
 
 /** Refuses when the agent has the greatest allowed number of live keys in this environment. */
-const refuseIfFull = async (
-  { readModels }: DeskDeps,
-  call: DeskCall,
+export const refuseIfFull = async (
+  { readModels }: Pick<Deps, 'readModels'>,
+  call: Call,
   { owner, agent_id, environment }: KeyHolder,
 ): Promise<Refusal | undefined> => {
   const newId = keyIdOf(owner, call.idem ?? '');
@@ -106,7 +109,7 @@ export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
   const { environment, expires_in_days } = input;
   const { owner, agent_id } = agent;
   const refusal = await refuseIfFull(deps, call, { owner, agent_id, environment });
-  return refusal ?? issue(deps, call, { owner, agent_id, environment, expires_in_days });
+  return refusal ?? issueOnce(deps, call, { owner, agent_id, environment, expires_in_days });
 };
 
 type KeyChange = { owner: string; key_id: string; command: KeyCommand };
@@ -141,7 +144,7 @@ export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => 
   }
   const { expires_in_days, overlap_hours } = input;
   const request = { owner, agent_id, environment, expires_in_days, rotated_from: key_id };
-  const issued = await issue(deps, call, request);
+  const issued = await issueOnce(deps, call, request);
   // Retires the old key also when `issued` is refused: an earlier try may have stopped between both.
   const retired = await changeKey(deps, unkeyed(call), {
     owner,

@@ -4,6 +4,7 @@ import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { renderSummary } from '../plans/read-plan.ts';
 import { readInbox } from '../read-models/inbox.ts';
+import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { renderRequest } from './render-request.ts';
 
@@ -27,6 +28,7 @@ export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps
       name: pending?.name ?? name,
       purpose: pending?.purpose ?? purpose,
       ...renderRequest(last_request),
+      ...present({ application_id: last_request.application_id }),
       agent_status: status,
       granted_scopes: granted,
       ...renderSummary(call, plan),

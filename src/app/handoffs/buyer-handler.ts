@@ -4,6 +4,8 @@ import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { KeyRecord } from '#contracts/records/access.ts';
+import type { ApplicationView } from '../owners/confirm-application.ts';
 import type { MailboxToConfirm } from '../owners/confirm-mailbox.ts';
 import type { OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
@@ -13,18 +15,23 @@ import type { Review } from './review.ts';
 type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';
 type OfPerson = 'readOwnData' | 'refuseOwnContact' | 'allowOwnContact' | 'eraseOwnData';
 type OfMailbox = 'readOwnMailbox' | 'confirmOwnMailbox' | 'disownMailbox';
+type OfApplicant = 'readApplication' | 'confirmApplication';
 type Other = {
+  applyForAccess: { sent: true };
+  disownApplication: { ended: true };
+  issueFirstKey: KeyRecord & { api_key: string };
   createList: { token: string };
   requestPrivacyLink: { sent: true };
   exportOwnData: OwnDataCopy;
 };
 type Answers = Record<
-  Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson | OfMailbox>,
+  Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson | OfMailbox | OfApplicant>,
   Review
 > &
   Record<OfRequest, BuyerRequest> &
   Record<OfPerson, OwnData> &
   Record<OfMailbox, MailboxToConfirm> &
+  Record<OfApplicant, ApplicationView> &
   Other;
 
 export type BuyerHandler<Id extends BuyerOperationId> = (

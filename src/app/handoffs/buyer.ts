@@ -3,6 +3,8 @@ import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { refuse } from '../pipeline/outcome.ts';
+import { applicationReceiver } from '../owners/apply.ts';
+import * as ownApplication from '../owners/confirm-application.ts';
 import * as ownMailbox from '../owners/confirm-mailbox.ts';
 import * as ownData from '../privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
@@ -53,7 +55,7 @@ type BuyerLimits = {
   /** Lists and RFQs of one network. */
   lists: Limiter;
   rfqs: Pick<Limiter, 'take'>;
-  /** Privacy links of one network. */
+  /** Links to a mailbox that anybody can have typed, of one network. */
   links: Pick<Limiter, 'take'>;
 };
 
@@ -68,6 +70,11 @@ export const buyerHandlers = ({ lists, rfqs, links }: BuyerLimits): BuyerHandler
   readOwnMailbox: ownMailbox.readOwnMailbox,
   confirmOwnMailbox: ownMailbox.confirmOwnMailbox,
   disownMailbox: ownMailbox.disownMailbox,
+  applyForAccess: applicationReceiver(links),
+  readApplication: ownApplication.readApplication,
+  confirmApplication: ownApplication.confirmApplication,
+  disownApplication: ownApplication.disownApplication,
+  issueFirstKey: ownApplication.issueFirstKey,
   createList: listCreator(lists),
   reviewHandoff,
   openHandoff,

@@ -27,13 +27,16 @@ export type MailFacts = {
   privacy_link: { path: string; until: number };
   /** To the mailbox of a profile that is not confirmed. Has no text of anybody else. */
   owner_mailbox: { path: string; until: number };
-  /** To the owner of the agent. */
+  /** To the mailbox of a public application. Has no text of anybody else. */
+  application: { path: string; until: number };
+  /** To the owner of the agent. `key_link`: where the first key of a public application is issued. */
   access_decision: {
     agent_id: string;
     name: string;
     outcome: 'granted' | 'partial' | 'denied';
     scopes: readonly string[];
     reason: string;
+    key_link?: { path: string; until: number };
   };
 };
 
@@ -62,6 +65,7 @@ export const MAIL_KINDS: Readonly<
   // As long as the link works.
   privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
   owner_mailbox: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  application: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   // The agent sees the decision with getConnection, too.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

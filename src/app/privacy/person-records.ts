@@ -11,6 +11,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { handoffOf, leadOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
+import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
 
@@ -26,6 +27,8 @@ export const exportRecord = async (
   const { id, owner_id: ownerId } = found;
   if (isProfile(id))
     return { ...found, notes: [], ...present({ profile: await profileOf(deps, ownerId, id) }) };
+  if (isApplication(id))
+    return { ...found, notes: [], ...present({ application: await openApplication(deps, id) }) };
   const record = { ...found, notes: await readNotes(deps, ownerId, id) };
   if (id.startsWith('led_')) {
     const lead = await leadOf(deps, ownerId, id);
@@ -58,6 +61,11 @@ export const rightOver = async (
 
 type Erased = NonNullable<EventData<'PrivacyRequestRecorded'>['records']>;
 
+const eraserOf = (subject: string) => {
+  if (isProfile(subject)) return eraseProfile;
+  return isApplication(subject) ? eraseApplication : eraseRecord;
+};
+
 /** Erases records one after the other; those that are erased already stay so. Resolves to the first refusal. */
 export const eraseRecords = async (
   deps: Deps,
@@ -66,7 +74,7 @@ export const eraseRecords = async (
 ): Promise<Refusal | undefined> => {
   for (const { owner_id: ownerId, record: subject } of records) {
     const about = { subject, reason: 'A person asked for it.' };
-    const erase = isProfile(subject) ? eraseProfile : eraseRecord;
+    const erase = eraserOf(subject);
     const erased = await erase(deps, { ...unkeyed(call), ownerId }, about);
     if (!erased.ok) return erased;
   }

@@ -11,13 +11,16 @@ export type CopiedKeys = {
 };
 
 /** Events that first name a subject whose key seals texts, and the member that names it. */
-const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' | 'sealed_for' } = {
+const SUBJECTS: {
+  readonly [type: string]: 'lead_id' | 'handoff_id' | 'application_id' | 'sealed_for';
+} = {
   LeadSubmitted: 'lead_id',
   HandoffCreated: 'handoff_id',
   BuyerListCreated: 'handoff_id',
   PushConfigCreated: 'sealed_for',
   MailQueued: 'sealed_for',
   OwnerProfileSet: 'sealed_for',
+  ApplicationReceived: 'application_id',
 };
 const PAGE_EVENTS = 500;
 

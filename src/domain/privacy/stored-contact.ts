@@ -5,13 +5,15 @@ type Holder =
   | 'LeadAmended'
   | 'HandoffCreated'
   | 'RfqSubmittedByBuyer'
-  | 'OwnerProfileSet';
+  | 'OwnerProfileSet'
+  | 'ApplicationReceived';
 export const CONTACT_EVENTS: readonly Holder[] = [
   'LeadSubmitted',
   'LeadAmended',
   'HandoffCreated',
   'RfqSubmittedByBuyer',
   'OwnerProfileSet',
+  'ApplicationReceived',
 ];
 
 type StoredContact = {
@@ -26,6 +28,10 @@ type StoredContact = {
 export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | undefined => {
   if (type === 'OwnerProfileSet')
     return { record: data.sealed_for, sealed: data.sealed_profile, keys: data.mailbox_keys };
+  if (type === 'ApplicationReceived') {
+    const { application_id: record, sealed_application: sealed, mailbox_keys: keys } = data;
+    return { record, sealed, keys };
+  }
   const record = 'lead_id' in data ? data.lead_id : data.handoff_id;
   const sealed = type === 'HandoffCreated' ? data.buyer.email : data.contact;
   return sealed ? { record, sealed, keys: data.mailbox_keys } : undefined;

@@ -39,42 +39,57 @@ const OF_BUYERS: Pick<Letters, 'rfq_confirmation' | 'rfq_receipt'> = {
   }),
 };
 
-const OF_OWNERS: Pick<Letters, 'rfq_confirmed' | 'rfq_won' | 'owner_mailbox' | 'access_decision'> =
-  {
-    rfq_confirmed: ({ handoff_id, lines, totals }) => ({
-      subject: `RFQ confirmed: ${handoff_id}`,
-      paragraphs: [
-        `The buyer of the list ${handoff_id} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
-        'Staff answer the buyer. Your performance counts it in rfqs_submitted and rfq_value.',
-      ],
-    }),
-    rfq_won: ({ handoff_id, values }) => ({
-      subject: `RFQ won: ${handoff_id}`,
-      paragraphs: [
-        `Staff recorded that the RFQ of the list ${handoff_id} was won, for ${money(values)}.`,
-        'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
-      ],
-    }),
-    // Somebody else can have the address, so the message has no text that a person typed.
-    owner_mailbox: ({ path, until }, { origin }) => ({
-      subject: 'Confirm your mailbox',
-      paragraphs: [
-        'The staff of this service entered this address as the mailbox for notices to a promoter. If that is you, open this ' +
-          `page and confirm it: ${origin}${path}`,
-        `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Until you confirm it, no notice is sent here.`,
-        'If it is not you, do nothing, or say so on that page: then you get no more such messages.',
-      ],
-    }),
-    access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
-      subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
-      paragraphs: [
-        `Staff decided on the access of your agent ${name} (${agent_id}): ${OUTCOMES[outcome]}.`,
-        `Its scopes now: ${scopes.length > 0 ? scopes.join(', ') : 'none'}.`,
-        `Reason: ${reason}`,
-        `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
-      ],
-    }),
-  };
+type OfOwner = 'rfq_confirmed' | 'rfq_won' | 'owner_mailbox' | 'application' | 'access_decision';
+
+const OF_OWNERS: Pick<Letters, OfOwner> = {
+  rfq_confirmed: ({ handoff_id, lines, totals }) => ({
+    subject: `RFQ confirmed: ${handoff_id}`,
+    paragraphs: [
+      `The buyer of the list ${handoff_id} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
+      'Staff answer the buyer. Your performance counts it in rfqs_submitted and rfq_value.',
+    ],
+  }),
+  rfq_won: ({ handoff_id, values }) => ({
+    subject: `RFQ won: ${handoff_id}`,
+    paragraphs: [
+      `Staff recorded that the RFQ of the list ${handoff_id} was won, for ${money(values)}.`,
+      'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
+    ],
+  }),
+  // Somebody else can have the address, so the message has no text that a person typed.
+  owner_mailbox: ({ path, until }, { origin }) => ({
+    subject: 'Confirm your mailbox',
+    paragraphs: [
+      'The staff of this service entered this address as the mailbox for notices to a promoter. If that is you, open this ' +
+        `page and confirm it: ${origin}${path}`,
+      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Until you confirm it, no notice is sent here.`,
+      'If it is not you, do nothing, or say so on that page: then you get no more such messages.',
+    ],
+  }),
+  application: ({ path, until }, { origin }) => ({
+    subject: 'Confirm your application',
+    paragraphs: [
+      'Somebody entered this address and applied for access for a software agent. If that was you, open this page and ' +
+        `confirm the application: ${origin}${path}`,
+      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Staff see the application once it is confirmed.`,
+      'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
+    ],
+  }),
+  access_decision: ({ agent_id, name, outcome, scopes, reason, key_link: link }, { origin }) => ({
+    subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
+    paragraphs: [
+      `Staff decided on the access of your agent ${name} (${agent_id}): ${OUTCOMES[outcome]}.`,
+      `Its scopes now: ${scopes.length > 0 ? scopes.join(', ') : 'none'}.`,
+      `Reason: ${reason}`,
+      ...(link
+        ? [
+            `Get the key of the agent, once, until ${writerFor(HOUSE_LOCALE).moment(link.until)}: ${origin}${link.path}`,
+          ]
+        : []),
+      `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
+    ],
+  }),
+};
 
 const LETTERS: Letters = {
   ...OF_BUYERS,

@@ -12,6 +12,7 @@ import { type PictureOptions, productRoutes } from './links/product-routes.ts';
 import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { requestRoutes } from './buyer/request-routes.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
+import { applicationRoutes } from './owners/application-routes.ts';
 import { mailboxRoutes } from './owners/mailbox-routes.ts';
 import { privacyRoutes } from './privacy/privacy-routes.ts';
 import { startPage } from './docs/start-page.ts';
@@ -41,6 +42,7 @@ export const portalRoutes = (
       prefix: '/rfq',
     });
     await scope.register((privacy) => privacyRoutes(privacy, app), { prefix: '/privacy' });
+    await scope.register((owners) => applicationRoutes(owners, app), { prefix: '/apply' });
     await scope.register((owners) => mailboxRoutes(owners, app), { prefix: '/mailbox' });
     productRoutes(scope, app, options);
     problemRoutes(scope, app);

@@ -69,6 +69,20 @@ const boundariesText = (origin: string): string =>
     ),
   ].join('\n\n');
 
+const accessText = (origin: string): string =>
+  [
+    '# Access',
+    'An agent needs a key, and the promoter for whom it acts gets the first one as follows. No agent can do this for itself.',
+    [
+      `1. Apply on [${origin}/apply](${origin}/apply): name, postal address and mailbox of the promoter, a short name, and the name, the purpose and the [scopes](${origin}/docs/boundaries.md) of the agent.`,
+      `2. Open the link in the message, and confirm the application within ${LIMITS.MAILED_LINK_DAYS} days. Nothing is requested before.`,
+      '3. Staff approve the agent, with all or some of the scopes, or deny it with a reason. The decision is mailed, and the same link shows it.',
+      `4. Press the button behind that link: it issues the key, once, and shows it once. The link works for ${LIMITS.APPLICATION_DAYS} days after the confirmation.`,
+    ].join('\n'),
+    `A key is valid for ${LIMITS.KEY_DAYS_DEFAULT} days. Ask staff for a desk token to issue, rotate and revoke keys, and to request access for more agents: [the desk](${origin}/docs/desk.md).`,
+    'Notices go to the mailbox of the promoter. If staff set another one, a link is mailed there, and only its holder, or staff with a reason, confirms it.',
+  ].join('\n\n');
+
 const STATES: readonly [string, string][] = [
   ['pending_approval', 'waits for approval'],
   ['changes_requested', 'a person requested changes: send the new content with `revises`'],
@@ -112,6 +126,12 @@ const outreachText = (origin: string): string =>
 
 /** Every page. The pages of the protocols are in the folders of their interfaces. */
 export const DOC_PAGES: readonly DocPage[] = [
+  {
+    slug: 'access',
+    title: 'Access',
+    about: 'how a promoter applies, and gets the first key of an agent',
+    markdown: accessText,
+  },
   {
     slug: 'rest',
     title: 'REST',

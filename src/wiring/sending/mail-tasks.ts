@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
+import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
@@ -50,18 +51,21 @@ export const dailyDigest = (deps: TaskDeps) => {
   });
 };
 
-/** Ends the RFQs that were not confirmed in time, at start and each hour. */
+/** Ends the RFQs and the applications that were not confirmed in time, at start and each hour. */
 export const confirmationExpiry = (deps: TaskDeps) => {
   const { schedule, logger } = deps;
-  const perform = performAsSystem(deps, { expireConfirmations });
+  const perform = performAsSystem(deps, { expireConfirmations, expireApplications });
   const { signal } = new AbortController();
   const expire = async (): Promise<void> => {
-    const outcome = await perform('expireConfirmations', { ownerId: EVERYBODY, signal, input: {} });
-    if (!outcome.ok) throw new Refused(outcome);
+    for (const id of ['expireConfirmations', 'expireApplications'] as const) {
+      const outcome = await perform(id, { ownerId: EVERYBODY, signal, input: {} });
+      if (!outcome.ok) throw new Refused(outcome);
+    }
   };
   return repeated(expire, {
     everyMs: HOUR_MS,
     schedule,
-    onFault: (error) => logger.error({ err: error }, 'the end of unconfirmed RFQs is delayed'),
+    onFault: (error) =>
+      logger.error({ err: error }, 'the end of unconfirmed RFQs and applications is delayed'),
   });
 };

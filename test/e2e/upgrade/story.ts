@@ -4,7 +4,7 @@ import { feedProduct } from '../../support/world/app.ts';
 import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
 import { BROWSER, buyersAct, type MailedLinks, makeList } from './buyers.ts';
-import { confirmMailbox } from './owners.ts';
+import { applyInPublic, confirmMailbox } from './owners.ts';
 import type { Recorder } from './recorder.ts';
 
 const REASON = { reason: 'Known promoter' };
@@ -44,6 +44,7 @@ export const playStory = async (
   await sendTasks(recorder);
   await eraseSubject(recorder);
   await askForPrivacy(recorder, settled);
+  await applyInPublic(recorder, mailedLinks, settled);
   await settled();
   const writes = await recorder.retried();
   await settled();

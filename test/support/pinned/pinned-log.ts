@@ -5,7 +5,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { type Given, happened, MIDNIGHT } from '../world/fold.ts';
 import { BY, DIMS, HANDOFFS } from './pinned-handoffs.ts';
-import { MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
+import { APPLICATIONS, MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const LINKS = [
@@ -308,6 +308,7 @@ export const PINNED_LOG: readonly Given[] = (() => {
     PUSH,
     MAIL,
     OWNERS,
+    APPLICATIONS,
     MAILBOXES,
   ].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));

@@ -207,6 +207,22 @@ export const OWNERS = [
   ),
 ];
 
+const APPLICATION = {
+  sealed_application: 's1.apl_1.application',
+  mailbox_keys: { address: '1.address', mailbox: '1.mailbox' },
+  expires_at: MIDNIGHT,
+};
+
+export const APPLICATIONS = [
+  story(
+    'desk-application_1',
+    ['ApplicationReceived', { ...APPLICATION, application_id: 'apl_1' }],
+    ['ApplicationConfirmed', { application_id: 'apl_1', owner_id: 'cora', agent_id: 'agt_9' }],
+    ['SubjectErased', { subject: 'apl_1', reason: 'It was confirmed.' }],
+  ),
+  story('desk-application_2', ['ApplicationReceived', { ...APPLICATION, application_id: 'apl_2' }]),
+];
+
 export const RECORD = [
   story('anna-activity_1.0', [
     'ActivityRecorded',

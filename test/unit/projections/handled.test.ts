@@ -39,6 +39,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.PRIVACY_EVENTS,
   events.MAILBOX_EVENTS,
   events.OWNER_EVENTS,
+  events.APPLICATION_EVENTS,
   events.PLAN_EVENTS,
 ];
 
@@ -52,6 +53,7 @@ const FOLDED: Record<string, readonly EventType[]> = {
   credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
+  'open-applications': events.APPLICATION_EVENTS,
   'open-leads': [...events.LEAD_EVENTS, ...events.PLAN_EVENTS],
   'open-mail': events.MAIL_EVENTS,
   'access-requests': [...events.AGENT_EVENTS, ...events.PLAN_EVENTS],

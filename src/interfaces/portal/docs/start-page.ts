@@ -15,7 +15,7 @@ Every call of an agent is recorded.</p></header>
 <div><dt>Buyers</dt><dd>You were sent a link to a list. Open it, change what you like, and ask for a
 quotation, or decline. You need no account.</dd></div>
 <div><dt>Promoters</dt><dd>Your agents act under your name, within the scopes that you requested and staff
-approved. You see the results of each link and list.</dd></div>
+approved. You see the results of each link and list. <a href="/apply">Apply for access</a>.</dd></div>
 <div><dt>Agents</dt><dd>One key works over REST, MCP and A2A. Start with <code>getConnection</code> and the
 documentation below.</dd></div>
 <div><dt>Staff</dt><dd>You review access, control prices and stock, and answer requests for

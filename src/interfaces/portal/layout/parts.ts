@@ -53,6 +53,17 @@ const control = (options: FieldOptions, state: Html): Html => {
     : html`<textarea ${common} rows="${rows}">${value}</textarea>`;
 };
 
+/** A checkbox with its label; `id` is unique on the page. */
+export const tick = ({
+  id,
+  name,
+  value,
+  label,
+  isTicked = false,
+}: Record<'id' | 'name' | 'value' | 'label', string> & { isTicked?: boolean }): Html =>
+  html`<div class="tick"><input type="checkbox" id="${id}" name="${name}" value="${value}"${isTicked ? html` checked` : ''}>
+<label for="${id}">${label}</label></div>`;
+
 export const describedBy = (ids: string): Html | '' =>
   ids === '' ? '' : html` aria-describedby="${ids}"`;
 

@@ -41,7 +41,8 @@ export const mailboxRoutes = async (scope: FastifyInstance, app: App): Promise<v
   });
 };
 
-const page = (title: string, body: Html): Page => ({
+/** A page with one text and its buttons. */
+export const lonePage = (title: string, body: Html): Page => ({
   title,
   main: html`<article class="review"><header class="head"><h1>${title}</h1></header>${body}</article>`,
 });
@@ -57,11 +58,11 @@ const mailboxPage = (
   { ownerId, name, mailbox, isConfirmed, until }: MailboxToConfirm,
 ): Page =>
   isConfirmed
-    ? page(
+    ? lonePage(
         'Your mailbox is confirmed',
         html`<p class="lede">Notices to the promoter ${ownerId} are sent to ${mailbox}.</p>`,
       )
-    : page(
+    : lonePage(
         'Confirm your mailbox',
         html`<p class="lede">Staff entered ${mailbox} as the mailbox of ${name}, the promoter ${ownerId}. If that is you,
 confirm it: then you get the decisions on access for your agents, and notices of confirmed and won requests for a quotation.
@@ -72,7 +73,7 @@ They never have a contact of a buyer.</p>
 ${notMe(`${mailboxPath(token)}/not-me`, 'The entry is removed, and your address with it.')}`,
       );
 
-const DISOWNED = page(
+const DISOWNED = lonePage(
   'Your address is removed',
   html`<p class="lede">The entry is removed, and your address with it. You get no more such messages.</p>`,
 );

@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
+import { isApplication } from '#src/app/owners/end-applications.ts';
 import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
-import { type Faults, field, NO_FAULTS, notice } from '../layout/parts.ts';
+import { type Faults, field, NO_FAULTS, notice, tick } from '../layout/parts.ts';
 
 const MAILBOX_CHARS = 254;
 
@@ -47,17 +48,13 @@ const KINDS: Readonly<Record<string, string>> = {
   own: 'The profile',
 };
 
-const recordText = ({ id, owner_id, isErased }: OwnData['records'][number]): string =>
-  `${KINDS[id.slice(0, 3)]} of ${nameOf(owner_id)}, ${id}${isErased ? ' (erased)' : ''}`;
+const kindOf = ({ id, owner_id }: OwnData['records'][number]): string =>
+  isApplication(id)
+    ? 'An application for access'
+    : `${KINDS[id.slice(0, 3)]} of ${nameOf(owner_id)}`;
 
-const tick = ({
-  id,
-  name,
-  value,
-  label,
-}: Record<'id' | 'name' | 'value' | 'label', string>): Html =>
-  html`<div class="tick"><input type="checkbox" id="${id}" name="${name}" value="${value}">
-<label for="${id}">${label}</label></div>`;
+const recordText = (record: OwnData['records'][number]): string =>
+  `${kindOf(record)}, ${record.id}${record.isErased ? ' (erased)' : ''}`;
 
 /** A box of a form for each record with another spelling of the mailbox. */
 const foldedBoxes = ({ records }: OwnData, form: string): Html | '' => {
@@ -79,7 +76,7 @@ ${folded.map((record) =>
 
 const ownersIn = ({ records, contact }: OwnData): string[] => [
   ...new Set([
-    ...records.map(({ owner_id }) => liveOwnerOf(owner_id)),
+    ...records.flatMap(({ id, owner_id }) => (isApplication(id) ? [] : liveOwnerOf(owner_id))),
     ...contact.refused.flatMap(({ owner_id }) => owner_id ?? []),
   ]),
 ];

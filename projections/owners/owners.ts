@@ -1,5 +1,5 @@
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
+import type { Projection } from '../projection.ts';
 
 /** Every owner, from the first request for access. */
 export const owners: Projection<OwnerRow> = {

@@ -1,0 +1,15 @@
+import { APPLICATION_EVENTS } from '#contracts/events/index.ts';
+import { application } from '#src/domain/owners/application.ts';
+import { openRecords } from '../open-records.ts';
+
+/** The public applications that wait for their confirmation. */
+export const openApplications = openRecords({
+  name: 'open-applications',
+  version: 1,
+  handles: APPLICATION_EVENTS,
+  begins: 'ApplicationReceived',
+  keyOf: ({ data }) => ('subject' in data ? data.subject : data.application_id),
+  fold: application.evolve,
+  isSettled: ({ status }) => status !== 'waiting',
+  lists: () => [],
+});

@@ -1,0 +1,239 @@
+/** What an applicant does with the mailed link: confirms the application, follows it, and gets the first key. */
+import type { Application } from '#contracts/buyer/applicant.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { agent, type AgentState } from '#src/domain/access.ts';
+import {
+  application,
+  type ApplicationCommand,
+  type ApplicationState,
+} from '#src/domain/owners/application.ts';
+import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
+import { keyIdOf } from '../access/key-id.ts';
+import { issueOnce, refuseIfFull } from '../access/keys.ts';
+import { attribute } from '../events/attribution.ts';
+import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
+import { digestOf, fingerprintOf, nameOf } from '../events/hash.ts';
+import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
+import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
+import { blockMailbox } from '../mail/mailbox-limits.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { BuyerCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
+import { streamOf, streamOfKey } from '../records/streams.ts';
+import { APPLICATION_MS, applicationStream } from './application-link.ts';
+import { TAKEN } from './apply.ts';
+import { openApplication } from './end-applications.ts';
+import { isOwnerTaken } from './is-taken.ts';
+import { profileStream, readProfile } from './profile.ts';
+
+type Confirmed = {
+  phase: AgentState['status'];
+  ownerId: string;
+  agent: AgentState;
+  /** Whether the first key was issued. */
+  hasKey: boolean;
+};
+
+/** An application as the holder of its link sees it. `until`: when the link ends, in epoch milliseconds. */
+export type ApplicationView = { until: number } & (
+  | { phase: 'waiting'; application: Application }
+  | Confirmed
+);
+
+const NO_LINK = refuse(
+  'resource_not_found',
+  `This link is over, or not complete. An application is confirmed within ${LIMITS.MAILED_LINK_DAYS} days, and shown for ` +
+    `${LIMITS.APPLICATION_DAYS} days after that. You can apply again.`,
+);
+const IS_CONFIRMED = refuse('state_conflict', 'The application is confirmed already.');
+
+/** The id in a token, if the service made the token. */
+const idIn = ({ secrets }: Pick<Deps, 'secrets'>, { caller }: BuyerCall): string | undefined => {
+  const subject = subjectOfLink(caller.token);
+  return subject !== undefined && isLinkAbout(secrets, caller.token, { subject })
+    ? subject
+    : undefined;
+};
+
+/** The idempotency key of the first key of an application: however often the button is pressed, there is one. */
+const firstKeyIdem = (id: string): string => digestOf('firstKey', id);
+
+/** Shows a confirmed application while the owner has the mailbox that confirmed it. */
+const showConfirmed = async (
+  deps: Pick<Deps, 'log'>,
+  { application_id: id, confirmed }: ApplicationState,
+  at: number,
+): Promise<(Confirmed & { until: number }) | undefined> => {
+  if (!confirmed || at >= confirmed.at + APPLICATION_MS) return undefined;
+  const { owner_id: ownerId, agent_id } = confirmed;
+  const profile = await readProfile(deps, ownerId);
+  const isSameMailbox = (profile?.confirmed_at ?? Infinity) <= confirmed.at;
+  const stream = streamOf(ownerId, 'agent', agent_id);
+  const state = isSameMailbox ? await stateOf(deps, { stream, decider: agent }) : undefined;
+  if (!state) return undefined;
+  const key = streamOfKey(ownerId, keyIdOf(ownerId, firstKeyIdem(id)));
+  const hasKey = (await deps.log.readStream(key)).length > 0;
+  const until = confirmed.at + APPLICATION_MS;
+  return { phase: state.status, ownerId, agent: state, hasKey, until };
+};
+
+const show = async (
+  deps: Pick<Deps, 'log' | 'vault'>,
+  state: ApplicationState | undefined,
+  at: number,
+): Promise<ApplicationView | Refusal> => {
+  if (state?.status !== 'waiting')
+    return (state && (await showConfirmed(deps, state, at))) ?? NO_LINK;
+  const entered =
+    at < state.expires_at ? await openApplication(deps, state.application_id) : undefined;
+  return entered ? { phase: 'waiting', application: entered, until: state.expires_at } : NO_LINK;
+};
+
+const readState = async (
+  deps: Pick<Deps, 'log' | 'secrets'>,
+  call: BuyerCall,
+): Promise<ApplicationState | undefined> => {
+  const id = idIn(deps, call);
+  return id === undefined
+    ? undefined
+    : stateOf(deps, { stream: applicationStream(id), decider: application });
+};
+
+/** Shows the application, or its decision. It changes nothing, because mail scanners open links, too. */
+export const readApplication: BuyerHandler<'readApplication'> = async (deps, _input, call) => {
+  const shown = await show(deps, await readState(deps, call), call.at);
+  return isRefusal(shown) ? shown : done(shown);
+};
+
+type CommandFor = (
+  shown: ApplicationView,
+  about: { state: ApplicationState; call: BuyerCall },
+) => Promise<ApplicationCommand | WithAppends<ApplicationCommand> | Refusal>;
+
+const actOnApplication = async (deps: Deps, buyerCall: BuyerCall, command: CommandFor) => {
+  const call = { ...buyerCall, ownerId: DESK, actor: 'applicant' };
+  const id = idIn(deps, call);
+  if (id === undefined) return NO_LINK;
+  const written = await decideAndAppend(deps, call, {
+    stream: applicationStream(id),
+    decider: application,
+    async command(state) {
+      const shown = await show(deps, state, call.at);
+      return isRefusal(shown) || !state ? NO_LINK : command(shown, { state, call });
+    },
+  });
+  if (!written.ok) return 'rejected' in written ? NO_LINK : written;
+  // The profile has the texts now, or the application has ended.
+  await deps.vault.destroy(id);
+  return written;
+};
+
+/**
+ * Makes the appends that begin a new owner; refuses one that exists. An owner that an interrupted call of this application
+ * began is continued.
+ */
+const beginOwner = async (
+  deps: Deps,
+  call: BuyerCall,
+  { application_id, agentId, entered }: Begun,
+): Promise<Append[] | Refusal> => {
+  const { ownerId } = call;
+  const { name, postal_address, mailbox, agent_name, purpose, scopes } = entered;
+  const digest = Buffer.from(digestOf('profile', application_id), 'base64url').toString('hex');
+  const sealedFor = `own_${digest.slice(0, SUBJECT_CHARS)}`;
+  const profile = await readProfile(deps, ownerId);
+  if (profile ? profile.sealed_for !== sealedFor : await isOwnerTaken(deps, ownerId)) return TAKEN;
+  const texts = JSON.stringify({ name, postal_address, mailbox });
+  const sealed = await deps.vault.seal(sealedFor, texts);
+  if (sealed === null) return NO_LINK;
+  const mailbox_keys = deriveMailboxKeys(deps.secrets, mailbox);
+  const set = { sealed_for: sealedFor, sealed_profile: sealed, mailbox_keys };
+  const request = { agent_id: agentId, name: agent_name, purpose, application_id };
+  const appends = [
+    {
+      stream: profileStream(ownerId),
+      decided: [
+        { type: 'OwnerProfileSet', data: set },
+        { type: 'OwnerMailboxConfirmed', data: {} },
+      ],
+    },
+    {
+      stream: streamOf(ownerId, 'agent', agentId),
+      decided: [{ type: 'AccessRequested', data: { ...request, scopes: [...new Set(scopes)] } }],
+    },
+  ];
+  const begun = await Promise.all(appends.map(({ stream }) => deps.log.readStream(stream)));
+  return appends
+    .filter((_append, index) => begun[index]?.length === 0)
+    .map(({ stream, decided }) => ({
+      stream,
+      expected: NO_STREAM,
+      events: attribute(call, decided, deps.ids),
+    }));
+};
+
+type Begun = { application_id: string; agentId: string; entered: Application };
+const SUBJECT_CHARS = 32;
+
+/** Makes the new owner `owner_id`, and requests access for its agent. A repetition leaves everything as it is. */
+export const confirmApplication: BuyerHandler<'confirmApplication'> = async (
+  deps,
+  { owner_id: ownerId },
+  buyerCall,
+) => {
+  const written = await actOnApplication(deps, buyerCall, async (shown, { state, call }) => {
+    const { application_id } = state;
+    const agentId = `agt_${nameOf('agent', ownerId, application_id)}`;
+    const command = { type: 'ConfirmApplication' as const, at: call.at, ownerId, agentId };
+    if (shown.phase !== 'waiting') return command;
+    const entered = shown.application;
+    const claims = await beginOwner(
+      deps,
+      { ...call, ownerId },
+      { application_id, agentId, entered },
+    );
+    return isRefusal(claims) ? claims : { command, claims };
+  });
+  if (!written.ok) return written;
+  const shown = await show(deps, written.state, buyerCall.at);
+  return isRefusal(shown) ? shown : done(shown, traceOf(written));
+};
+
+/** Ends an application with the mailbox of somebody else, and blocks such messages to it. The block comes first. */
+export const disownApplication: BuyerHandler<'disownApplication'> = async (
+  deps,
+  _input,
+  buyerCall,
+) => {
+  const written = await actOnApplication(deps, buyerCall, async (shown, { call }) => {
+    if (shown.phase !== 'waiting') return IS_CONFIRMED;
+    const refusal = await blockMailbox(deps, call, shown.application.mailbox);
+    const reason = 'The holder of its mailbox did not ask for it.';
+    return refusal ?? { type: 'EndApplication', reason };
+  });
+  return written.ok ? done({ ended: true as const }, traceOf(written)) : written;
+};
+
+/** Issues the first key of the approved agent. The id of the key follows from the application, so there is one at most. */
+export const issueFirstKey: BuyerHandler<'issueFirstKey'> = async (deps, input, buyerCall) => {
+  const state = await readState(deps, buyerCall);
+  const shown = state && (await showConfirmed(deps, state, buyerCall.at));
+  if (!shown) return NO_LINK;
+  const { ownerId, agent: holder } = shown;
+  if (holder.status !== 'approved')
+    return refuse('state_conflict', `The agent is ${holder.status}; a key needs an approved one.`);
+  const call = {
+    ...buyerCall,
+    ownerId,
+    actor: 'applicant',
+    idem: firstKeyIdem(state.application_id),
+    fingerprint: fingerprintOf('issueFirstKey', input),
+  };
+  const { agent_id } = holder;
+  const key = { owner: ownerId, agent_id, environment: 'live' as const };
+  const refusal = await refuseIfFull(deps, call, key);
+  return refusal ?? issueOnce(deps, call, { ...key, expires_in_days: LIMITS.KEY_DAYS_DEFAULT });
+};

@@ -1,0 +1,131 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '#src/app/app.ts';
+import { applicationPath } from '#src/app/owners/application-link.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import {
+  admitBuyers,
+  type BuyerAdmission,
+  type ByToken,
+  serveButtons,
+} from '../buyer/buyer-admission.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
+import { sendPage } from '../layout/layout.ts';
+import {
+  appliedPage,
+  applicationPage,
+  applyPage,
+  disownedPage,
+  type EnteredApplication,
+  faultsIn,
+  keyPage,
+} from './application-pages.ts';
+
+/** The operation of each button, by the last segment of its path. */
+const BUTTONS = {
+  confirm: 'confirmApplication',
+  'not-me': 'disownApplication',
+  key: 'issueFirstKey',
+} as const;
+
+const NETWORK_FULL = {
+  title: 'Too many applications',
+  detail: 'Too many links were asked for from your network today. Please try again tomorrow.',
+};
+
+const TEXTS = ['name', 'postal_address', 'mailbox', 'owner_id', 'agent_name', 'purpose'];
+
+const fieldsOf = ({ body }: FastifyRequest): EnteredApplication =>
+  (body ?? {}) as EnteredApplication;
+
+/** One text of a form. Browsers send line breaks as CR LF. */
+const textIn = (fields: EnteredApplication, name: string): string =>
+  String([fields[name] ?? ''].flat()[0])
+    .replaceAll('\r\n', '\n')
+    .trim();
+
+/** The form for an application, and the page behind the link that an applicant gets by mail. */
+export const applicationRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { buyers } = app;
+  const admissions = await admitBuyers(scope, app, {
+    buttons: BUTTONS,
+    otherwise: 'readApplication',
+  });
+
+  scope.get('/', (_request, reply) => sendPage(reply, 200, applyPage()));
+  scope.post('/', async (request, reply) => {
+    const fields = fieldsOf(request);
+    const texts = Object.fromEntries(TEXTS.map((name) => [name, textIn(fields, name)]));
+    const scopes = [fields['scopes'] ?? []].flat();
+    const outcome = await buyers.performAs('applyForAccess', {
+      caller: { kind: 'buyer', token: '' },
+      surface: 'portal',
+      requestId: request.id,
+      input: { ...texts, scopes, address: request.ip },
+    });
+    if (outcome.ok) return sendPage(reply, 200, appliedPage);
+    if (outcome.code === 'rate_limited')
+      return sendErrorPage(withRetryAfter(reply, outcome), 429, NETWORK_FULL);
+    if (outcome.code !== 'validation_failed') return sendRefusal(reply, outcome);
+    return sendPage(reply, 422, applyPage({ ...texts, scopes }, faultsIn(outcome.errors ?? [])));
+  });
+
+  scope.get<ByToken>('/:token', async (request, reply) => {
+    const shown = await buyers.perform(admissions.of(request), 'readApplication', { input: {} });
+    return shown.ok
+      ? sendPage(reply, 200, applicationPage(request.params.token, shown.value))
+      : sendRefusal(reply, shown);
+  });
+
+  serveButtons(scope, admissions, {
+    buttons: BUTTONS,
+    path: applicationPath,
+    async press(button, request, reply) {
+      const admission = admissions.of(request);
+      if (button === 'confirm')
+        return confirm(app, reply, { admission, owner: textIn(fieldsOf(request), 'owner_id') });
+      if (button === 'not-me') {
+        const outcome = await buyers.perform(admission, 'disownApplication', { input: {} });
+        return outcome.ok ? sendPage(reply, 200, disownedPage) : showOr(reply, admission, outcome);
+      }
+      const outcome = await buyers.perform(admission, 'issueFirstKey', { input: {} });
+      return outcome.ok
+        ? sendPage(reply, 200, keyPage(outcome.value))
+        : showOr(reply, admission, outcome);
+    },
+  });
+};
+
+/** Shows the application as it is, if an act came too late; otherwise the refusal. */
+const showOr = (
+  reply: FastifyReply,
+  { caller }: BuyerAdmission,
+  refusal: Refusal,
+): FastifyReply | Promise<FastifyReply> =>
+  refusal.code === 'state_conflict'
+    ? reply.redirect(applicationPath(caller.token), 303)
+    : sendRefusal(reply, refusal);
+
+/** Confirms the application; shows its page again with the fault if the short name cannot be used. */
+const confirm = async (
+  { buyers }: App,
+  reply: FastifyReply,
+  { admission, owner }: { admission: BuyerAdmission; owner: string },
+): Promise<FastifyReply> => {
+  const { caller, arrival } = admission;
+  const { token } = caller;
+  const outcome = await buyers.perform(admission, 'confirmApplication', {
+    input: { owner_id: owner },
+  });
+  if (outcome.ok) return reply.redirect(applicationPath(token), 303);
+  if (outcome.code !== 'validation_failed') return sendRefusal(reply, outcome);
+  const { surface, requestId } = arrival;
+  const shown = await buyers.performInside('readApplication', {
+    caller,
+    surface,
+    requestId,
+    input: {},
+  });
+  if (!shown.ok) return sendRefusal(reply, shown);
+  const faults = faultsIn(outcome.errors ?? []);
+  return sendPage(reply, 422, applicationPage(token, shown.value, { owner, faults }));
+};
