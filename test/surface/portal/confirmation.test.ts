@@ -29,7 +29,8 @@ const CONTACT = {
   email: 'bea@shop.example',
   company: 'Corner Shop',
   country: 'IE',
-  message: 'Two pallets,\nplease.',
+  // As a browser sends a line break.
+  message: 'Two pallets,\r\nplease.',
   consent: 'yes',
 };
 type Sent = { id: string; path: string; link: string };

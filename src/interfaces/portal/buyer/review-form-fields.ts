@@ -13,12 +13,12 @@ const OPTIONAL = ['company', 'phone', 'country', 'message'];
 /** The prefix of the fields of quantities; the id of the line follows. */
 export const QUANTITY = 'quantity.';
 
-/** Fields of a body by name; the first value of a repeated name. */
+/** Fields of a body by name; the first value of a repeated name. Browsers send a line break as CR LF. */
 export const fieldsOf = (body: unknown): EnteredFields =>
   new Map(
     Object.entries((body ?? {}) as Record<string, unknown>).map(([name, value]) => [
       name,
-      String(Array.isArray(value) ? value[0] : value),
+      String(Array.isArray(value) ? value[0] : value).replaceAll('\r\n', '\n'),
     ]),
   );
 
