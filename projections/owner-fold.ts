@@ -23,6 +23,9 @@ class FoldedScope implements ScopeRows {
     return this.rows.get(key);
   }
 
+  /** All rows are here. */
+  load(): void {}
+
   set(key: string, row: Row | null): void {
     if (row === null) this.rows.delete(key);
     else this.rows.set(key, row);

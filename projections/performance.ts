@@ -2,15 +2,20 @@ import { hash } from 'node:crypto';
 import type { EventData } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
+  CHUNKS_PER_BLOCK,
   FACTS_PER_CHUNK,
   FIRST_SET_SORT,
+  type PerformanceBlock,
   type PerformanceChunk,
   type PerformanceSet,
+  type PerformanceSets,
   type PerformanceTail,
+  SETS_PER_GROUP,
   TAIL_SORT,
   VALUES_PER_FACT,
-} from '#src/ports/rows.ts';
+} from '#src/ports/performance-rows.ts';
 import type { EventPlace, Projection, ScopeRows } from './projection.ts';
+import { blockOf } from './performance/blocks.ts';
 import {
   changesNumbers,
   COUNTED_TYPES,
@@ -26,10 +31,20 @@ export const CLASSIFIER_VERSION = 1;
 const DAY_MS = 86_400_000;
 const QUARTER_MS = 900_000;
 
+/** More facts than one event counts. */
+const FACTS_PER_EVENT_MAX = 4;
+
 /** Visitors in the row of a link and day; each further one has a row of its own. */
 const VISITORS_IN_ROW = 32;
 
-type PerformanceRow = PerformanceTail | PerformanceChunk | PerformanceSet | FirstVisitors | object;
+type PerformanceRow =
+  | PerformanceTail
+  | PerformanceChunk
+  | PerformanceBlock
+  | PerformanceSet
+  | PerformanceSets
+  | FirstVisitors
+  | object;
 type Visit = EventData<'VisitRecorded'>;
 /** The first visitors with a valid click on one link on one UTC day. */
 type FirstVisitors = { visitors: string[] };
@@ -44,12 +59,13 @@ type Attribution = {
 
 /**
  * The counted events of each owner as facts in log order, which are cut into chunks of a fixed number: an event rewrites
- * a tail of less than 2 kB however much came before, and readers read only what they do not have yet. Facts refer to
- * sets of dimensions, which have a row each. Visitors are stored by link and day, to count each of them once.
+ * a tail of less than 2 kB however much came before, and readers read only what they do not have yet. CHUNKS_PER_BLOCK
+ * chunks become a block, so that a reader that has nothing yet reads few rows. Facts refer to
+ * sets of dimensions, which have a row each with their number, and their values in groups. Visitors are stored by link and day, to count each of them once.
  */
 export const performance: Projection<PerformanceRow> = {
   name: 'performance',
-  version: 5,
+  version: 6,
   handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
     if (!changesNumbers(event)) return undefined;
@@ -65,6 +81,7 @@ export const performance: Projection<PerformanceRow> = {
       quarter: 0,
       facts: [],
     };
+    if (mayEndBlock(next)) others.load(chunksBefore(next));
     const set = idOfSet(next, event, others);
     const { position } = event;
     for (const fact of numbersOf(event, (visit) => clickOf(event, visit, others)))
@@ -74,7 +91,8 @@ export const performance: Projection<PerformanceRow> = {
   sort(row) {
     if ('chunks' in row) return TAIL_SORT;
     if ('chunk' in row) return row.chunk;
-    return 'set' in row ? FIRST_SET_SORT + row.set : null;
+    if ('last' in row) return row.last;
+    return 'group' in row ? FIRST_SET_SORT + row.group : null;
   },
 };
 
@@ -88,12 +106,39 @@ const addFact = (
   tail.position = position;
   tail.quarter = quarter;
   if (tail.facts.length < FACTS_PER_CHUNK * VALUES_PER_FACT) return;
-  const chunk: PerformanceChunk = { chunk: tail.chunks, facts: tail.facts };
-  others.set(`chunk/${chunk.chunk}`, chunk);
+  addChunk(tail, others);
   tail.chunks += 1;
   tail.position = 0;
   tail.quarter = 0;
   tail.facts = [];
+};
+
+const chunkKey = (chunk: number): string => `chunk/${chunk}`;
+
+const isLastOfBlock = ({ chunks }: PerformanceTail): boolean =>
+  (chunks + 1) % CHUNKS_PER_BLOCK === 0;
+
+const mayEndBlock = (tail: PerformanceTail): boolean =>
+  isLastOfBlock(tail) &&
+  tail.facts.length >= (FACTS_PER_CHUNK - FACTS_PER_EVENT_MAX) * VALUES_PER_FACT;
+
+/** The keys of the chunks that form a block with the one that the tail becomes. */
+const chunksBefore = ({ chunks }: PerformanceTail): string[] =>
+  Array.from({ length: CHUNKS_PER_BLOCK - 1 }, (_, n) =>
+    chunkKey(chunks + 1 - CHUNKS_PER_BLOCK + n),
+  );
+
+/** Makes the facts of the tail a chunk, or the block that they complete. */
+const addChunk = (tail: PerformanceTail, others: ScopeRows): void => {
+  const { chunks: chunk, facts } = tail;
+  if (!isLastOfBlock(tail)) {
+    others.set(chunkKey(chunk), { chunk, facts } satisfies PerformanceChunk);
+    return;
+  }
+  const keys = chunksBefore(tail);
+  const before = keys.map((key) => (others.get(key) as PerformanceChunk).facts);
+  others.set(`block/${chunk}`, blockOf(chunk, [...before, facts]));
+  for (const key of keys) others.set(key, null);
 };
 
 const setKeyOf = ({ data }: FoldEvent): string => {
@@ -110,18 +155,22 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
   const stored = others.get(key) as PerformanceSet | undefined;
   if (stored) return stored.set;
   const { agent_id, link_id, handoff_id, dims } = event.data as Attribution;
-  const made: PerformanceSet = {
-    set: tail.sets,
-    dims: {
-      ...dims,
-      agent_id,
-      ...(link_id !== undefined && { link_id }),
-      ...(handoff_id !== undefined && { handoff_id }),
-    },
+  const set = tail.sets;
+  const group = Math.floor(set / SETS_PER_GROUP);
+  const name = `sets/${group}`;
+  const isFirst = set % SETS_PER_GROUP === 0;
+  if (!isFirst) others.load([name]);
+  const before = isFirst ? [] : (others.get(name) as PerformanceSets).dims;
+  const values = {
+    ...dims,
+    agent_id,
+    ...(link_id !== undefined && { link_id }),
+    ...(handoff_id !== undefined && { handoff_id }),
   };
   tail.sets += 1;
-  others.set(key, made);
-  return made.set;
+  others.set(name, { group, dims: [...before, values] } satisfies PerformanceSets);
+  others.set(key, { set } satisfies PerformanceSet);
+  return set;
 };
 
 /** The last of the metrics of clicks that counts a visit; those before count it, too. */

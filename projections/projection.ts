@@ -7,8 +7,13 @@ export type EventPlace = { scope: string; key: string; others?: readonly string[
 
 /** The other rows of the scope of an event. Rows may be modified in place only if they are set afterwards. */
 export type ScopeRows = {
-  /** Reads one of the other rows that `place` named, or that was set before. */
+  /** Reads one of the other rows that `place` or `load` named, or that was set before. */
   get(key: string): Row | undefined;
+  /**
+   * Names further rows that a rare change reads. Where they are not loaded, the event is folded again once they are: call
+   * it before the first write.
+   */
+  load(keys: readonly string[]): void;
   /** Writes a row of any key; null removes it. A row that `place` did not name is replaced without being read. */
   set(key: string, row: Row | null): void;
 };

@@ -1,49 +1,27 @@
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
-  type ListEntry,
   type PartitionBatch,
   partitionOf,
   PARTITIONS,
   type ProjectionStore,
-  type Row,
-  type RowKey,
   type RowWrite,
 } from '#src/ports/read-model.ts';
-import type { EventPlace, ScopeRows } from '../projection.ts';
+import type { EventPlace } from '../projection.ts';
 import type { EventBatch } from './advance.ts';
 import { compareLists, listsOf, NO_LISTS } from './list-changes.ts';
 import type { FoldTarget } from './target.ts';
+import {
+  addTouched,
+  type BatchWork,
+  findRow,
+  OtherRows,
+  RowsMissing,
+  touchOthers,
+  type TouchedRow,
+  touchRow,
+} from './touched-rows.ts';
 
 /* The hot loop of the engine: it uses no closures, and one object per touched row. */
-
-/** A row that a batch touches: first the key to load, then the write to commit. */
-type TouchedRow = {
-  scope: string;
-  key: string;
-  row: Row | null;
-  sort: number | null;
-  /** The lists of the row in the store; undefined if it is not loaded. */
-  lists: readonly ListEntry[] | undefined;
-  added?: readonly ListEntry[];
-  removed?: readonly ListEntry[];
-  partition: number;
-  isChanged: boolean;
-  /** Other rows of the scope by key; allocated with the second row, because a Map is expensive. */
-  others: Map<string, TouchedRow> | null;
-};
-
-type BatchWork = {
-  touched: TouchedRow[];
-  /** The touched rows that may exist in the store. */
-  stored: TouchedRow[];
-  events: FoldEvent[];
-  /** The row that each event touches. */
-  rows: TouchedRow[];
-  /** The first touched row of each scope, which has the others. */
-  scopes: Map<string, TouchedRow>;
-  /** The number of touched rows of each partition. */
-  counts: Int32Array;
-};
 
 /** The writes of a batch, and the part of it that is left because a partition has its limit of rows. */
 export type FoldedBatch = { batches: PartitionBatch[]; rest: EventBatch | undefined };
@@ -62,22 +40,35 @@ export const foldBatch = async (
   const { work, placed } = placeEvents(target, events, store.commitRowsMax ?? Infinity);
   const isWhole = placed === events.length;
   const reached = isWhole ? upTo : (events[placed - 1]?.position ?? upTo);
-  if (work.stored.length > 0) {
-    const rows = await store.load(target.space, work.stored, target.checkpoints);
-    if (!rows) return undefined;
-    for (let i = 0; i < rows.length; i++) {
-      const touched = work.stored[i];
-      if (!touched) continue;
-      touched.row = rows[i] ?? null;
-      // Before the fold, which may modify the row.
-      touched.lists = listsOf(target.projection, touched.row);
-    }
+  for (let folded = 0; folded < work.events.length; ) {
+    if (!(await loadRows(store, target, work))) return undefined;
+    folded = evolveRows(target, work, folded);
   }
-  evolveRows(target, work);
   return {
     batches: collectBatches(target, work.touched, reached),
     rest: isWhole ? undefined : { events: events.slice(placed), upTo },
   };
+};
+
+/** Loads the rows that are touched and not loaded yet; false if the stored checkpoints differ. */
+const loadRows = async (
+  store: ProjectionStore,
+  target: FoldTarget,
+  work: BatchWork,
+): Promise<boolean> => {
+  const wanted = work.stored;
+  if (wanted.length === 0) return true;
+  work.stored = [];
+  const rows = await store.load(target.space, wanted, target.checkpoints);
+  if (!rows) return false;
+  for (let i = 0; i < rows.length; i++) {
+    const touched = wanted[i];
+    if (!touched) continue;
+    touched.row = rows[i] ?? null;
+    // Before the fold, which may modify the row.
+    touched.lists = listsOf(target.projection, touched.row);
+  }
+  return true;
 };
 
 /** Returns the work of the first `placed` events. */
@@ -117,7 +108,7 @@ const placeEvents = (
     if (until && position > (until[partition] ?? 0)) continue;
     let touched = first && findRow(first, place.key);
     if (touched === undefined) {
-      touched = addRow(work, first, touchRow(place, partition));
+      touched = addTouched(work, first, touchRow(place, partition));
       if (begins.includes(event.type)) touched.lists = NO_LISTS;
       else work.stored.push(touched);
     }
@@ -129,75 +120,12 @@ const placeEvents = (
   return { work, placed };
 };
 
-const findRow = (first: TouchedRow, key: string): TouchedRow | undefined =>
-  first.key === key ? first : first.others?.get(key);
-
-const addRow = (
-  work: BatchWork,
-  first: TouchedRow | undefined,
-  touched: TouchedRow,
-): TouchedRow => {
-  work.touched.push(touched);
-  work.counts[touched.partition] = (work.counts[touched.partition] ?? 0) + 1;
-  if (first === undefined) work.scopes.set(touched.scope, touched);
-  else (first.others ??= new Map()).set(touched.key, touched);
-  return touched;
-};
-
-const touchOthers = (work: BatchWork, first: TouchedRow, keys: readonly string[]): void => {
-  const { scope, partition } = first;
-  for (const key of keys)
-    if (findRow(first, key) === undefined)
-      work.stored.push(addRow(work, first, touchRow({ scope, key }, partition)));
-};
-
-/** The rows of one scope during a fold; one object serves all events of a batch. */
-class OtherRows implements ScopeRows {
-  readonly #work: BatchWork;
-  #first: TouchedRow | undefined;
-
-  constructor(work: BatchWork) {
-    this.#work = work;
-  }
-
-  of(scope: string): this {
-    this.#first = this.#work.scopes.get(scope);
-    return this;
-  }
-
-  get(key: string): Row | undefined {
-    const touched = this.#first && findRow(this.#first, key);
-    if (touched === undefined) throw new Error(`the place of the event does not name ${key}`);
-    return touched.row ?? undefined;
-  }
-
-  set(key: string, row: Row | null): void {
-    const first = this.#first;
-    if (first === undefined) return;
-    const { scope, partition } = first;
-    const touched =
-      findRow(first, key) ?? addRow(this.#work, first, touchRow({ scope, key }, partition));
-    touched.row = row;
-    touched.isChanged = true;
-  }
-}
-
-const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
-  scope,
-  key,
-  row: null,
-  sort: null,
-  lists: undefined,
-  partition,
-  isChanged: false,
-  others: null,
-});
-
-const evolveRows = (target: FoldTarget, work: BatchWork): void => {
+/** Folds the events from `from` on; returns the index of the first one that reads rows which are not loaded yet. */
+const evolveRows = (target: FoldTarget, work: BatchWork, from: number): number => {
   const { projection, parked } = target;
   const { events, rows } = work;
   const others = new OtherRows(work);
-  for (let i = 0; i < events.length; i++) {
+  for (let i = from; i < events.length; i++) {
     const event = events[i];
     const touched = rows[i];
     if (!event || !touched) continue;
@@ -210,9 +138,14 @@ const evolveRows = (target: FoldTarget, work: BatchWork): void => {
       touched.row = projection.evolve(touched.row ?? undefined, event, others.of(touched.scope));
       touched.isChanged = true;
     } catch (error) {
+      if (error instanceof RowsMissing) {
+        touchOthers(work, work.scopes.get(touched.scope) ?? touched, error.keys);
+        return i;
+      }
       park(target, event, { partition: touched.partition, error });
     }
   }
+  return events.length;
 };
 
 const park = (

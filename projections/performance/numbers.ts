@@ -1,7 +1,7 @@
 /** Which numbers of an owner an event changes. */
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { PerformanceTail } from '#src/ports/rows.ts';
+import type { PerformanceTail } from '#src/ports/performance-rows.ts';
 import { typedEvent } from '../typed-event.ts';
 
 /** Indexes of the metrics that a fact can count. Equal to the order of METRICS. */

@@ -184,41 +184,6 @@ export type PushRow = {
   sort: number;
 };
 
-/** A set of dimensions that facts of an owner have: its number, from 0, and the values. */
-export type PerformanceSet = {
-  set: number;
-  dims: Dims & { agent_id?: string; link_id?: string; handoff_id?: string };
-};
-
-/** Values of one fact in a list of facts: see `PerformanceChunk`. */
-export const VALUES_PER_FACT = 5;
-export const FACTS_PER_CHUNK = 100;
-
-/**
- * Facts of an owner in log order; each has VALUES_PER_FACT values:
- *  - position in the log, less that of the fact before (0 for the first one),
- *  - quarter hour since the epoch, less that of the fact before (0 for the first one),
- *  - number of the set of dimensions,
- *  - index of the metric; one of the first three counts those before it, too,
- *  - the country of a visit, or empty; the number of surplus visits, or -1 for an RFQ that is no longer unconfirmed; amounts
- *    and currencies in turn; otherwise 0.
- */
-export type PerformanceChunk = { chunk: number; facts: PerformanceFacts };
-export type PerformanceFacts = (number | string | (number | string)[])[];
-
-/** The newest facts of an owner, less than a chunk; the numbers of chunks and sets; the last fact's position and quarter. */
-export type PerformanceTail = {
-  chunks: number;
-  sets: number;
-  position: number;
-  quarter: number;
-  facts: PerformanceFacts;
-};
-
-/** Sort keys in the list of an owner: chunks by number, sets by number from here on, and the tail as the newest. */
-export const FIRST_SET_SORT = 2 ** 51;
-export const TAIL_SORT = 2 ** 52;
-
 export type HistoryEntry = {
   position: number;
   revision: number;

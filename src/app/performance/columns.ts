@@ -1,10 +1,11 @@
-import type { PerformanceFacts, PerformanceSet } from '#src/ports/rows.ts';
+import type { PerformanceFacts, PerformanceSets } from '#src/ports/performance-rows.ts';
 
 const CAPACITY_FIRST = 1_024;
+const RESERVE = 1.25;
 /** No index. */
 export const NONE = -1;
 
-export type Dims = PerformanceSet['dims'];
+export type Dims = PerformanceSets['dims'][number];
 export type Detail = PerformanceFacts[number];
 
 /** One counted event, or the number of equal ones. `time` is a quarter hour, or a local day, since the epoch. */
@@ -36,7 +37,7 @@ export class Columns {
 
   /** Adds a fact and returns its index. */
   push({ time, set, metric, country }: Fact): number {
-    if (this.length === this.capacity) this.#grow();
+    this.reserve(1);
     const index = this.length;
     this.times[index] = time;
     this.sets[index] = set;
@@ -46,8 +47,11 @@ export class Columns {
     return index;
   }
 
-  #grow(): void {
-    const capacity = 2 * this.capacity;
+  /** Makes room for more facts, and for those that come soon. */
+  reserve(count: number): void {
+    const needed = this.length + count;
+    if (needed <= this.capacity) return;
+    const capacity = Math.max(Math.ceil(RESERVE * needed), 2 * this.capacity);
     this.times = grown(this.times, capacity);
     this.sets = grown(this.sets, capacity);
     this.metrics = grown(this.metrics, capacity);
@@ -61,9 +65,13 @@ export class FactChains {
   #previous = new Int32Array(CAPACITY_FIRST);
   readonly #ofSet: { last: number; count: number }[] = [];
 
-  /** Adds the next fact. */
+  /** Makes room for facts with an index below `capacity`. */
+  reserve(capacity: number): void {
+    if (this.#previous.length < capacity) this.#previous = grown(this.#previous, capacity);
+  }
+
+  /** Adds the next fact, for which there is room. */
   add(index: number, set: number): void {
-    if (index >= this.#previous.length) this.#previous = grown(this.#previous, 2 * index);
     const own = (this.#ofSet[set] ??= { last: NONE, count: 0 });
     this.#previous[index] = own.last;
     own.last = index;

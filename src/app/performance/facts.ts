@@ -1,15 +1,19 @@
 import type { Position } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
+import { unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
+  FACTS_PER_BLOCK,
   FACTS_PER_CHUNK,
   FIRST_SET_SORT,
+  type PerformanceBlock,
   type PerformanceChunk,
   type PerformanceFacts,
-  type PerformanceSet,
+  type PerformanceSets,
   type PerformanceTail,
+  SETS_PER_GROUP,
   TAIL_SORT,
   VALUES_PER_FACT,
-} from '#src/ports/rows.ts';
+} from '#src/ports/performance-rows.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
@@ -22,6 +26,8 @@ import { RollUps } from './roll-ups.ts';
  * which takes about 60 microseconds a row, delays no other request for long.
  */
 const PAGE_ROWS = 250;
+/** Blocks are up to 100 kB each. */
+const PAGE_CHUNKS = 64;
 /** Facts that a process keeps in memory, in bytes: evicts the owner asked for least recently, and never the last one. */
 const CACHE_BYTES_MAX = 134_217_728;
 const BYTES_PER_FACT = 24;
@@ -48,6 +54,10 @@ export class OwnerFacts extends Columns {
     return lowerBound(this.length, (index) => (this.positions[index] ?? 0) <= position);
   }
 
+  addSets({ group, dims }: PerformanceSets): void {
+    for (const [n, one] of dims.entries()) this.dims[group * SETS_PER_GROUP + n] = one;
+  }
+
   /** Adds those facts of a chunk that come after the ones that are here. `first` is the number of its first fact. */
   add(facts: PerformanceFacts, first: number): void {
     let position = 0;
@@ -63,12 +73,45 @@ export class OwnerFacts extends Columns {
         metric: facts[at + 3] as number,
         country: typeof detail === 'string' ? this.#countryId(detail) : 0,
       });
-      if (this.positions.length < this.capacity)
-        this.positions = grown(this.positions, this.capacity);
       this.positions[index] = position;
       this.chains.add(index, facts[at + 2] as number);
       if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
     }
+  }
+
+  /**
+   * Adds those facts of a block that come after the ones that are here. `first` is the number of its first fact. Copies whole
+   * columns, because loops over arrays of several types are slow.
+   */
+  addBlock(block: PerformanceBlock, first: number): void {
+    const start = this.length;
+    const column = (packed: string) => unpackNumbers(packed).subarray(start - first);
+    const sets = column(block.sets);
+    const end = start + sets.length;
+    this.reserve(sets.length);
+    this.sets.set(sets, start);
+    this.metrics.set(column(block.metrics), start);
+    this.positions.set(column(block.positions), start);
+    this.times.set(column(block.quarters), start);
+    this.countries.set(column(block.countries), start);
+    const countryIds = Uint16Array.from(block.names, (name) => this.#countryId(name));
+    const { positions, times, countries, chains } = this;
+    for (let index = start; index < end; index += 1) {
+      positions[index] = (positions[index] ?? 0) + block.position;
+      times[index] = (times[index] ?? 0) + block.quarter;
+      countries[index] = countryIds[countries[index] ?? 0] ?? 0;
+      chains.add(index, this.sets[index] ?? 0);
+    }
+    for (const [at, detail] of block.details)
+      if (first + at >= start) this.details.set(first + at, detail);
+    this.length = end;
+  }
+
+  override reserve(count: number): void {
+    super.reserve(count);
+    this.chains.reserve(this.capacity);
+    if (this.positions.length < this.capacity)
+      this.positions = grown(this.positions, this.capacity);
   }
 
   #countryId(name: string): number {
@@ -124,46 +167,66 @@ export class FactsCache {
   }
 }
 
-/** The list has the tail first, then sets, then chunks: what the tail refers to was stored before it. */
+/**
+ * The list has the tail first, then groups of sets, then chunks: what the tail refers to was stored before it. A group that
+ * is here in part is read only if the tail has more sets.
+ */
 const readNewFacts = async (
   readModels: ReadModels,
   ownerId: string,
   known: OwnerFacts | undefined,
 ): Promise<OwnerFacts> => {
   const facts = known ?? new OwnerFacts();
-  const newest = { scope: ownerId, downTo: FIRST_SET_SORT + facts.dims.length, limit: PAGE_ROWS };
-  let tail: PerformanceTail | undefined;
-  const sets: PerformanceSet[] = [];
-  for await (const page of listing(readModels, 'performance', newest))
-    for (const { row, sort } of page)
-      if (sort === TAIL_SORT) tail = row as PerformanceTail;
-      else sets.push(row as PerformanceSet);
+  const readDims = async (group: number): Promise<PerformanceTail | undefined> => {
+    const newest = { scope: ownerId, downTo: FIRST_SET_SORT + group, limit: PAGE_ROWS };
+    let tail: PerformanceTail | undefined;
+    for await (const page of listing(readModels, 'performance', newest))
+      for (const { row, sort } of page)
+        if (sort === TAIL_SORT) tail = row as PerformanceTail;
+        else facts.addSets(row as PerformanceSets);
+    return tail;
+  };
+  const sets = facts.dims.length;
+  let tail = await readDims(Math.ceil(sets / SETS_PER_GROUP));
+  if (tail && tail.sets > sets && sets % SETS_PER_GROUP > 0)
+    tail = await readDims(Math.floor(sets / SETS_PER_GROUP));
   if (!tail) return facts.length === 0 ? facts : readNewFacts(readModels, ownerId, undefined);
-  for (const { set, dims } of sets) facts.dims[set] = dims;
   const total = tail.chunks * FACTS_PER_CHUNK + tail.facts.length / VALUES_PER_FACT;
   // The read model was built anew and has not reached what was read before.
   if (total < facts.length) return readNewFacts(readModels, ownerId, undefined);
-  const first = Math.floor(facts.length / FACTS_PER_CHUNK);
-  const chunks = await readChunks(readModels, ownerId, { from: first, to: tail.chunks });
-  for (const { chunk, facts: added } of chunks) {
-    facts.add(added, chunk * FACTS_PER_CHUNK);
+  facts.reserve(total - facts.length);
+  for (const row of await readChunks(readModels, ownerId, { facts, to: tail.chunks })) {
+    const isBlock = 'last' in row;
+    const end = FACTS_PER_CHUNK * ((isBlock ? row.last : row.chunk) + 1);
+    const first = end - (isBlock ? FACTS_PER_BLOCK : FACTS_PER_CHUNK);
+    // Chunks became a block while they were read.
+    if (first > facts.length) return readNewFacts(readModels, ownerId, facts);
+    if (isBlock) facts.addBlock(row, first);
+    else facts.add(row.facts, first);
     const pause = eventLoopTurns.pause();
     if (pause) await pause;
   }
-  facts.add(tail.facts, tail.chunks * FACTS_PER_CHUNK);
+  const first = tail.chunks * FACTS_PER_CHUNK;
+  if (first > facts.length) return readNewFacts(readModels, ownerId, facts);
+  facts.add(tail.facts, first);
   return facts;
 };
 
-/** Reads chunks in ascending order, `to` exclusive. */
+/** Reads the chunks and blocks with facts that are not here yet, in ascending order; `to` exclusive. */
 const readChunks = async (
   readModels: ReadModels,
   ownerId: string,
-  { from, to }: { from: number; to: number },
-): Promise<PerformanceChunk[]> => {
+  { facts, to }: { facts: OwnerFacts; to: number },
+): Promise<(PerformanceChunk | PerformanceBlock)[]> => {
+  const from = Math.floor(facts.length / FACTS_PER_CHUNK);
   if (from >= to) return [];
-  const chunks: PerformanceChunk[] = [];
-  const query = { scope: ownerId, before: to, downTo: from, limit: PAGE_ROWS };
-  for await (const page of listing<PerformanceChunk>(readModels, 'performance', query))
+  const chunks: (PerformanceChunk | PerformanceBlock)[] = [];
+  const query = { scope: ownerId, before: to, downTo: from, limit: PAGE_CHUNKS };
+  for await (const page of listing<PerformanceChunk | PerformanceBlock>(
+    readModels,
+    'performance',
+    query,
+  ))
     for (const { row } of page) chunks.push(row);
   return chunks.reverse();
 };

@@ -4,7 +4,7 @@ import { OwnerFacts, FactsCache } from '#src/app/performance/facts.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
 import { performance } from '#projections/performance.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
-import { VALUES_PER_FACT } from '#src/ports/rows.ts';
+import { VALUES_PER_FACT } from '#src/ports/performance-rows.ts';
 import type { PerformanceRecord } from './performance-records.ts';
 import { type Given, rowsAfter } from '../world/fold.ts';
 

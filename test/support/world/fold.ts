@@ -53,7 +53,7 @@ export const rowsAfter = <R extends Row>(
       }
     };
     const get = (key: string): Row | undefined => rows[`${scope}/${key}`]?.row;
-    store(place.key, projection.evolve(rows[name]?.row, event, { get, set: store }));
+    store(place.key, projection.evolve(rows[name]?.row, event, { get, load() {}, set: store }));
   }
   return rows;
 };

@@ -16,7 +16,10 @@ const BLOCK = 3;
 const fingerprintOf = ({ data }: { data: object }): string =>
   (data as { fingerprint: string }).fingerprint;
 
-/** Counts events in a tail, cuts a block of every third one, and counts each fingerprint in a row of its own. */
+/**
+ * Counts events in a tail, cuts a block of every third one, replaces two blocks by one, and counts each fingerprint in a row
+ * of its own.
+ */
 const blocks: Projection<Tail | Block | Seen> = {
   name: 'blocks',
   version: 1,
@@ -24,12 +27,17 @@ const blocks: Projection<Tail | Block | Seen> = {
   place: (event) => ({ scope: event.owner, key: 'tail', others: [`seen/${fingerprintOf(event)}`] }),
   evolve(row, event, others) {
     const { count, blocks: cut } = (row as Tail | undefined) ?? { count: 0, blocks: 0 };
+    const isPair = count + 1 === BLOCK && cut % 2 === 1;
+    const blockBefore = `block/${cut - 1}`;
+    if (isPair) others.load([blockBefore]);
     const key = `seen/${fingerprintOf(event)}`;
     const seen = others.get(key) as Seen | undefined;
     if (fingerprintOf(event) === 'forget') others.set('seen/a', null);
     others.set(key, { times: (seen?.times ?? 0) + 1 });
     if (count + 1 < BLOCK) return { count: count + 1, blocks: cut };
-    others.set(`block/${cut}`, { block: cut, of: BLOCK });
+    const before = isPair ? (others.get(blockBefore) as Block) : { of: 0 };
+    if (isPair) others.set(blockBefore, null);
+    others.set(`block/${cut}`, { block: cut, of: before.of + BLOCK });
     return { count: 0, blocks: cut + 1 };
   },
   sort: (row) => ('block' in row ? row.block : null),
@@ -65,10 +73,7 @@ test.each([
         { times: 1 },
       ]);
       const listed = store.list(target.space, { scope, limit: 10 });
-      expect(listed.map(({ row: one }) => one)).toEqual([
-        { block: 1, of: BLOCK },
-        { block: 0, of: BLOCK },
-      ]);
+      expect(listed.map(({ row: one }) => one)).toEqual([{ block: 1, of: 2 * BLOCK }]);
     }
     expect(target.parked.size).toBe(0);
   },
@@ -107,8 +112,8 @@ test('No commit has more rows of a partition than the store wants, and those of 
   };
   const target = await openTarget(store, { projection: blocks, space: 'blocks@1.1' });
   expect(await fill({ log, store, targets: [target], batchEvents: 1_000 })).toBe(last);
-  // A row for each event, the blocks, and two tails.
-  expect(await inner.count(target.space)).toBe(201 + Math.floor(200 / BLOCK) + 2);
+  // A row for each event, the pairs of blocks, and two tails.
+  expect(await inner.count(target.space)).toBe(201 + Math.floor(200 / BLOCK / 2) + 2);
   const blocksMax = Math.ceil(commitRowsMax / BLOCK);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(commitRowsMax + ROWS_PER_EVENT + blocksMax);
   expect(sizes.length).toBeGreaterThan(200 / commitRowsMax);

@@ -2,9 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
 import { performance } from '#projections/performance.ts';
-import { FactsCache } from '#src/app/performance/facts.ts';
+import { FactsCache, type OwnerFacts } from '#src/app/performance/facts.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import { FACTS_PER_CHUNK, FIRST_SET_SORT, TAIL_SORT } from '#src/ports/rows.ts';
+import {
+  FACTS_PER_BLOCK,
+  FACTS_PER_CHUNK,
+  FIRST_SET_SORT,
+  TAIL_SORT,
+} from '#src/ports/performance-rows.ts';
 import { factsAfter, readModelsWith } from '../../support/oracle/facts.ts';
 import type { Given } from '../../support/world/fold.ts';
 import { happened, MIDNIGHT, QUARTER_MS, rowsAfter, TODAY } from '../../support/world/fold.ts';
@@ -152,8 +157,61 @@ describe('The read model of performance', () => {
     );
     const rows = Object.values(rowsAfter(performance, visits));
     const sorts = rows.flatMap(({ sort }) => sort ?? []).toSorted((a, b) => b - a);
-    expect(sorts).toEqual([TAIL_SORT, ...[2, 1, 0].map((set) => FIRST_SET_SORT + set), 1, 0]);
+    expect(sorts).toEqual([TAIL_SORT, FIRST_SET_SORT, 1, 0]);
     expect(await factsOf(visits)).toHaveLength(visits.length);
+  });
+
+  describe('whose chunks become blocks', () => {
+    const kinds = (n: number): Given[] => [
+      visit(String(n % 3), `v${n}`, { country: ['GB', 'DE', undefined][n % 3] }, atOf(n)),
+      handoffCreated(String(n), {}, atOf(n)),
+      rfqSubmitted(String(n), [{ amount: n, currency: 'GBP' }]),
+      happened('VisitsSummed', 'visits_1.p.0', {
+        link_id: 'lnk_1',
+        agent_id: 'agt_1',
+        dims: DIMS,
+        visits: n,
+      }),
+    ];
+    // Times that go back, too.
+    const atOf = (n: number): number => MIDNIGHT + ((n * 7) % 400) * QUARTER_MS;
+    const given = Array.from({ length: FACTS_PER_BLOCK / 4 + 80 }, (_, n) => kinds(n)).flat();
+    const rowsOf = (count: number) => Object.values(rowsAfter(performance, given.slice(0, count)));
+    const shown = (facts: OwnerFacts) => ({
+      positions: Array.from(facts.positions.slice(0, facts.length)),
+      times: Array.from(facts.times.slice(0, facts.length)),
+      sets: Array.from(facts.sets.slice(0, facts.length)),
+      metrics: Array.from(facts.metrics.slice(0, facts.length)),
+      countries: Array.from(facts.countries.slice(0, facts.length), (id) => facts.countryNames[id]),
+      details: [...facts.details],
+      dims: facts.dims,
+      ofSetOne: Array.from(facts.chains.indexesOf([1], Infinity) ?? []),
+    });
+
+    test('reads the same facts from a block as from the chunks and the tail before', async () => {
+      const cache = new FactsCache();
+      const counts = [6_340, FACTS_PER_BLOCK - 1, FACTS_PER_BLOCK, 6_401, 6_555, given.length];
+      for (const count of counts) {
+        const rows = rowsOf(count);
+        const next = shown(await cache.read(readModelsWith(rows), 'anna'));
+        const anew = shown(await new FactsCache().read(readModelsWith(rows), 'anna'));
+        expect(anew).toEqual(next);
+        expect(anew.positions).toEqual(given.slice(0, count).map((_, i) => i + 1));
+      }
+      const sorts = rowsOf(given.length).flatMap(({ sort }) => sort ?? []);
+      const chunks = sorts.filter((sort) => sort < FIRST_SET_SORT).toSorted((a, b) => a - b);
+      expect(chunks).toEqual([63, 64, 65, 66]);
+    });
+
+    test('reads again if that happens while it reads', async () => {
+      const before = readModelsWith(rowsOf(FACTS_PER_BLOCK - 1));
+      const after = readModelsWith(rowsOf(FACTS_PER_BLOCK + 1));
+      let reads = 0;
+      const list: ReadModels['list'] = (name, query) =>
+        ((reads += 1) === 1 ? before : after).list(name, query);
+      const facts = await new FactsCache().read({ ...before, list }, 'anna');
+      expect(facts.length).toBe(FACTS_PER_BLOCK + 1);
+    });
   });
 
   test('is read again from where the reader stopped, and from the start after it was built anew', async () => {

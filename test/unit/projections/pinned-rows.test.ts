@@ -33,7 +33,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'erasures@2': '96788d7282e60d8e',
   'mailboxes@2': '7534bb853a2b49c6',
   'unindexed-contacts@2': 'f711d1f3aafeaa92',
-  'performance@5': '1b9a39d1c66b3109',
+  'performance@6': 'b7408f78887e4afb',
   'history@8': '3663dc36d0f61581',
 };
 
