@@ -271,7 +271,8 @@ describe('The owner of an application', () => {
     const second = await apply('wanted', { mailbox: 'bea@wanted.example', name: 'Bea' });
     expect((await post(`${first}/confirm`, { owner_id: 'wanted' })).status).toBe(303);
     const before = await typesIn(profileStream('wanted'));
-    for (const owner_id of ['wanted', 'northgift', 'claims', 'testwanted', 'a-b', '']) {
+    const prepared = ['busy', 'profiled', 'tokened', 'settled'];
+    for (const owner_id of ['wanted', ...prepared, 'claims', 'testwanted', 'a-b', '']) {
       const refused = await post(`${second}/confirm`, { owner_id });
       expect(refused.status, owner_id).toBe(422);
       expect(refused.text).toMatch(/not confirmed[^]*id="owner_id-fault"/);
