@@ -20,6 +20,7 @@ export const FIXTURE_COMMITS = [
   '2dcefe7',
   'f2601d8',
   '94f0281',
+  '90b3bc5',
 ] as const;
 
 const fileOf = (commit: string, name: string): string => join(FIXTURES, commit, name);
