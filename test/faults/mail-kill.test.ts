@@ -20,10 +20,14 @@ afterAll(async () => {
 /** An attempt whose sender is gone ends after this, and its repetition is due. */
 const LATER_MS = 120_000;
 
-/** A server that ends the sender with SIGKILL after it has received a message and before it answers. */
-const deadlyServer = async () => {
+/** A server that ends the sender with SIGKILL after it has received such a message and before it answers. */
+const deadlyServer = async (subject: string) => {
   let sender: ChildService | undefined;
-  const server = await mailServer({}, () => void sender?.child.kill('SIGKILL'));
+  const isDeadly = ({ raw }: { raw: string }): boolean => raw.includes(`\r\nSubject: ${subject}`);
+  const server = await mailServer({}, (n) => {
+    const message = server.received[n - 1];
+    if (message && isDeadly(message)) sender?.child.kill('SIGKILL');
+  });
   const settings = {
     DATA_DIR: fresh(),
     MAIL_URL: server.url,
@@ -31,7 +35,8 @@ const deadlyServer = async () => {
   };
   return {
     settings,
-    messageIds: () => server.received.map(({ raw }) => /^Message-ID: .*$/m.exec(raw)?.[0]),
+    messageIds: () =>
+      server.received.filter(isDeadly).map(({ raw }) => /^Message-ID: .*$/m.exec(raw)?.[0]),
     /** Serves until the server has ended the process. */
     async serveUntilKilled(): Promise<void> {
       sender = await serveChild(settings.DATA_DIR, settings);
@@ -40,13 +45,14 @@ const deadlyServer = async () => {
       expect(sender.child.signalCode).toBe('SIGKILL');
       sender = undefined;
     },
-    /** Dispatches what is due after `laterMs`; returns the events of messages so far. */
-    dispatchLater: (laterMs: number) =>
+    /** Dispatches what is due after `laterMs`; returns the events so far of the messages of this kind. */
+    dispatchLater: (laterMs: number, kind: string) =>
       withService({ settings, laterMs }, async ({ dispatcher, deps }) => {
         dispatcher.start();
         await dispatcher.idle();
         const events = await deps.log.readAll({ after: 0, limit: 10_000 });
-        return events.map(({ type }) => type).filter((type) => /^Mail[A-Z](?!ailed)/.test(type));
+        const queued = events.find(({ data }) => 'kind' in data && data.kind === kind);
+        return events.flatMap(({ type, stream }) => (stream === queued?.stream ? [type] : []));
       }),
   };
 };
@@ -97,12 +103,12 @@ const decideAccess = async (service: Service): Promise<void> => {
 
 describe('A service that is killed while an SMTP server has its message', () => {
   it('sends a confirmation once more, as the same message', async () => {
-    const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer();
+    const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer('Confirm');
     await withService({ settings }, requestRfq);
     await serveUntilKilled();
     // The sender may still run, so the next process waits for its end.
-    expect(await dispatchLater(0)).toEqual(['MailQueued', 'MailDispatched']);
-    expect(await dispatchLater(LATER_MS)).toEqual([
+    expect(await dispatchLater(0, 'rfq_confirmation')).toEqual(['MailQueued', 'MailDispatched']);
+    expect(await dispatchLater(LATER_MS, 'rfq_confirmation')).toEqual([
       'MailQueued',
       'MailDispatched',
       'MailDeferred',
@@ -114,10 +120,10 @@ describe('A service that is killed while an SMTP server has its message', () => 
   });
 
   it('never repeats a notice that must not come twice, and records that its outcome is unknown', async () => {
-    const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer();
+    const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer('Access');
     await withService({ settings }, decideAccess);
     await serveUntilKilled();
-    const events = await dispatchLater(LATER_MS);
+    const events = await dispatchLater(LATER_MS, 'access_decision');
     expect(events).toEqual(['MailQueued', 'MailDispatched', 'MailOutcomeUnknown']);
     expect(messageIds()).toHaveLength(1);
   });
