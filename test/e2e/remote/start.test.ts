@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
 
   it('creates the same demo data', async () => {
     const { body } = await read(service, service.apiKey, '/performance');
-    expect(body['totals']).toMatchObject({ rfqs_submitted: 2, leads_won: 1, handoffs_declined: 1 });
+    expect(body['totals']).toMatchObject({ rfqs_submitted: 3, leads_won: 1, handoffs_declined: 1 });
   });
 
   it('answers the six calls of the README', async () => {
