@@ -6,7 +6,7 @@ import {
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
 
-/** Makes a block of chunks in log order, of which `last` is the number of the last one. */
+/** Makes a block of chunks in log order; `last` is the number of the last one. */
 export const blockOf = (last: number, chunks: readonly PerformanceFacts[]): PerformanceBlock => {
   const positions: number[] = [];
   const quarters: number[] = [];

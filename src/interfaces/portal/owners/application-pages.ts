@@ -26,7 +26,7 @@ const MESSAGES: Record<string, string> = {
   postal_address: 'Enter the postal address, in at most 500 characters.',
   mailbox: 'Enter a mail address, like ada@example.com.',
   owner_id:
-    'Choose another short name: 3 to 32 characters of a-z and 0-9 that nobody has, starting with a letter and not with test.',
+    'Choose another short name that is not taken: 3 to 32 characters of a-z and 0-9, starting with a letter and not with test.',
   agent_name: 'Enter the name of the agent, on one line of at most 100 characters.',
   purpose: 'Say what the agent does, in at most 2,000 characters.',
   scopes: 'Tick at least one scope.',
