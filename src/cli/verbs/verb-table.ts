@@ -57,6 +57,13 @@ const parseChannel = (text: string, before: unknown = []): Channel[] => {
   return [...(before as Channel[]), channel];
 };
 
+/** Parses `category:Gifts`. The desk checks the kind. */
+const parseTarget = (text: string): { kind: string; ref: string } => {
+  const [kind = '', ...ref] = text.split(':');
+  if (ref.length > 0) return { kind, ref: ref.join(':') };
+  throw new InvalidArgumentError('It must be like product:SKU-1, category:Gifts or search:mug.');
+};
+
 const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
   const state = {
     destroyed: 'the key is destroyed, so its personal data cannot be read any more',
@@ -191,7 +198,10 @@ const VERBS: Verbs = {
   getOutreach: { words: 'outreach show' },
   haltOutreach: { text: haltText },
   resumeOutreach: { text: haltText },
-  setOwnerProfile: { words: 'owner set' },
+  setOwnerProfile: {
+    words: 'owner set',
+    fields: { fallback: { placeholder: 'kind:ref', parse: parseTarget } },
+  },
   readOwnerProfile: { words: 'owner show' },
   confirmOwnerMailbox: { words: 'owner confirm' },
   removeOwnerProfile: { words: 'owner remove' },
