@@ -19,6 +19,16 @@ export const networkOf = (address: string): string => {
 export const tooMany = (verdict: Verdict, { perMinute }: Pick<Limiter, 'perMinute'>): Refusal =>
   refuse('rate_limited', `At most ${perMinute} a minute.`, { retryAfterS: verdict.retryAfterS });
 
+/** Counts a link to a mailbox that anybody can have typed against its network; the refusal beyond the limit. */
+export const refuseLink = (limit: Pick<Limiter, 'take'>, address: string): Refusal | undefined => {
+  const { allowed, retryAfterS } = limit.take(networkOf(address));
+  return allowed
+    ? undefined
+    : refuse('rate_limited', 'Too many links were asked for from this network today.', {
+        retryAfterS,
+      });
+};
+
 /**
  * Counts a refused credential against its network, and answers 429 instead of `refusal` beyond the limit.
  * Only refusals are counted, so a caller with a valid credential cannot be locked out by another client of the same network.

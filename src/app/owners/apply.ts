@@ -2,18 +2,17 @@ import { application } from '#src/domain/owners/application.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { networkOf } from '../limits/address-limit.ts';
+import { refuseLink } from '../limits/address-limit.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { DESK } from '../pipeline/audit.ts';
-import { done, refuse, refuseField } from '../pipeline/outcome.ts';
+import { done, refuseField } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
 import { isOwnerTaken } from './is-taken.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';
 
 const ID_CHARS = 22;
-const TOO_MANY = 'Too many links were asked for from this network today.';
 
 export const TAKEN = refuseField('/owner_id', 'taken', 'belongs to somebody else');
 
@@ -24,8 +23,8 @@ export const TAKEN = refuseField('/owner_id', 'taken', 'belongs to somebody else
 export const applicationReceiver =
   (limit: Pick<Limiter, 'take'>): BuyerHandler<'applyForAccess'> =>
   async (deps, { address, ...entered }, buyerCall) => {
-    const { allowed, retryAfterS } = limit.take(networkOf(address));
-    if (!allowed) return refuse('rate_limited', TOO_MANY, { retryAfterS });
+    const refusal = refuseLink(limit, address);
+    if (refusal) return refusal;
     if (await isOwnerTaken(deps, entered.owner_id)) return TAKEN;
     const call = { ...buyerCall, ownerId: DESK, actor: 'applicant' };
     const id = `apl_${nameOf('application', deps.ids.base62(ID_CHARS))}`;

@@ -6,7 +6,7 @@ import { attribute } from '../events/attribution.ts';
 import { traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { networkOf } from '../limits/address-limit.ts';
+import { refuseLink } from '../limits/address-limit.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { DESK } from '../pipeline/audit.ts';
@@ -46,7 +46,6 @@ const NO_LINK = refuse(
   'resource_not_found',
   'This link is over, or not complete. A link works for an hour: ask for another one.',
 );
-const TOO_MANY = 'Too many links were asked for from this network today.';
 
 export const privacyPath = (token: string): string => `/privacy/${token}`;
 
@@ -64,8 +63,8 @@ export const linkRequester =
       return refuse('validation_failed', 'The address is not valid.', {
         errors: [{ pointer: '/mailbox', code: 'invalid', detail: 'must be a mail address' }],
       });
-    const { allowed, retryAfterS } = limit.take(networkOf(input.address));
-    if (!allowed) return refuse('rate_limited', TOO_MANY, { retryAfterS });
+    const refusal = refuseLink(limit, input.address);
+    if (refusal) return refusal;
     const to = entered.data;
     const token = deps.ids.base62(TOKEN_CHARS);
     const until = call.at + LINK_MS;
