@@ -6,6 +6,7 @@ import { recheck } from './lifecycle.ts';
 import { LoopState } from './loop-state.ts';
 import { runLoop } from './loop.ts';
 import type { EngineOptions } from './options.ts';
+import { checkDaily } from './operator/check-daily.ts';
 import { type FillProgress, listStatuses, type ReadModelStatus } from './operator/status.ts';
 import {
   completeUpTo,
@@ -79,6 +80,7 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
     return true;
   });
   const { head, built } = await openSpaces(state);
+  checkDaily(options);
   const done = runLoop(state);
   const passed: Engine['passed'] = (position, waitMs) => state.waiters.wait(position, waitMs);
   const rowsPassed: Engine['passed'] = (position, waitMs) =>

@@ -1,5 +1,10 @@
 import type { Position } from '#src/ports/event-log.ts';
-import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
+import {
+  ALL_PARTITIONS,
+  PARTITIONS,
+  type ProjectionStore,
+  type Space,
+} from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { Life } from './life.ts';
 
@@ -31,7 +36,7 @@ export type FoldTarget = {
   readonly until?: readonly Position[];
 };
 
-const ALL: ReadonlySet<number> = new Set(Array.from({ length: PARTITIONS }, (_, i) => i));
+const ALL: ReadonlySet<number> = new Set(ALL_PARTITIONS);
 const zeros = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
 type Opening = { projection: Projection; space: Space; own?: ReadonlySet<number> | undefined };

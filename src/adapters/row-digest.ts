@@ -5,19 +5,29 @@
  * JavaScript and Lua can add them.
  */
 import { hash } from 'node:crypto';
-import type { ListEntry, Row } from '#src/ports/read-model.ts';
+import type { ListEntry, RowKey } from '#src/ports/read-model.ts';
 
-const HASH_DIGITS = 12;
+/** Hexadecimal digits of a hash. */
+export const HASH_DIGITS = 12;
 const MODULUS = 16 ** HASH_DIGITS;
 
+/** A record of a store is not what was written. */
+export class RowDamaged extends Error {
+  override readonly name = 'RowDamaged';
+}
+
+/** The list of all rows that have a sort key. It follows from the rows, so a digest does not include it. */
+export const ALL_ROWS = '';
+
+/** Returns a hash as HASH_DIGITS digits. */
+export const hashText = (text: string): string => hash('sha256', text, 'hex').slice(0, HASH_DIGITS);
+
 /** Returns an integer from 0 to 2^48 - 1. */
-export const hashOf = (text: string): number =>
-  Number.parseInt(hash('sha256', text, 'hex').slice(0, HASH_DIGITS), 16);
+export const hashOf = (text: string): number => Number.parseInt(hashText(text), 16);
 
-type RowParts = { scope: string; key: string; sort: number | null; row: Row };
-
-export const rowText = ({ scope, key, sort, row }: RowParts): string =>
-  JSON.stringify([scope, key, sort, row]);
+/** The text that is hashed: the JSON of scope, key, sort key and row. `json` is that of the row. */
+export const rowText = ({ scope, key }: RowKey, sort: number | null, json: string): string =>
+  `[${JSON.stringify(scope)},${JSON.stringify(key)},${sort},${json}]`;
 
 export const entryHash = (scope: string, key: string, [list, sort]: ListEntry): number =>
   hashOf(JSON.stringify([scope, list, sort, key]));
@@ -34,8 +44,39 @@ export const addHash = (digest: RowDigest, added: number): void => {
 export const removeHash = (digest: RowDigest, removed: number): void =>
   addHash(digest, MODULUS - removed);
 
+export const hexOf = (sum: number): string => sum.toString(16).padStart(HASH_DIGITS, '0');
+
 /** Returns what the port calls a digest. */
 export const digestText = ({ rows, sum }: RowDigest): { rows: number; digest: string } => ({
   rows,
-  digest: sum.toString(16).padStart(HASH_DIGITS, '0'),
+  digest: hexOf(sum),
 });
+
+/** Collects each record of a partition, and compares them with the digest that was written with its checkpoint. */
+export class PartitionCheck {
+  readonly #found = noRows();
+  /** The entries of the list of all rows, as the rows imply them and as the list has them. */
+  readonly #implied = noRows();
+  readonly #listed = noRows();
+
+  /** Adds a row whose hash fits. */
+  addRow({ scope, key }: RowKey, sort: number | null, rowHash: number): void {
+    this.#found.rows += 1;
+    addHash(this.#found, rowHash);
+    if (sort !== null) addHash(this.#implied, entryHash(scope, key, [ALL_ROWS, sort]));
+  }
+
+  addEntry({ scope, key }: RowKey, entry: ListEntry): void {
+    addHash(entry[0] === ALL_ROWS ? this.#listed : this.#found, entryHash(scope, key, entry));
+  }
+
+  /** Throws RowDamaged if records are missing, superfluous or changed. */
+  requireDigest({ rows, sum }: RowDigest): void {
+    if (this.#implied.sum !== this.#listed.sum)
+      throw new RowDamaged('the list of all rows does not fit');
+    const found = this.#found;
+    if (found.rows !== rows)
+      throw new RowDamaged(`it has ${found.rows} rows, and not the ${rows} that were written`);
+    if (found.sum !== sum) throw new RowDamaged('rows or lists are not those that were written');
+  }
+}

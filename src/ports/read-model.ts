@@ -7,6 +7,9 @@ import type { Position } from './event-log.ts';
 /** Number of partitions that scopes hash to. It can never change: stores contain checkpoints by it. */
 export const PARTITIONS = 64;
 
+/** The number of each partition. */
+export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, n) => n);
+
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Membership } from '#src/adapters/redis/membership.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { ALL_PARTITIONS } from '#src/ports/read-model.ts';
 import type { Assignment } from './log-lines.ts';
 
 const RENEW_MS = 1_000;
@@ -27,8 +27,7 @@ export const memberSetOf = (
 /** Returns every n-th partition, by the place of `name` among the n members. */
 const assignPartitions = (names: readonly string[], name: string): number[] => {
   const place = names.indexOf(name);
-  const all = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-  return place < 0 ? [] : all.filter((partition) => partition % names.length === place);
+  return place < 0 ? [] : ALL_PARTITIONS.filter((partition) => partition % names.length === place);
 };
 
 export type AssignedEngineOptions = {

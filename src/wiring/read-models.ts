@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { checkDaily } from '#projections/engine/operator/check-daily.ts';
 import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
 import { localReadModels, type LocalReadModels } from '#projections/engine/readers/local.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import { PROJECTIONS } from '#projections/index.ts';
+import type { Projection } from '#projections/projection.ts';
+import { ROW_FORMAT } from '#src/adapters/redis/keys.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
@@ -61,7 +62,13 @@ const isLocal = (name: string): boolean => LOCAL.has(name);
 /** A wait up to this long is for the caller's own write; a longer one is for a consistency token. */
 const OWN_WRITE_MS_MAX = 150;
 
-export const REMOTE_PROJECTIONS = PROJECTIONS.filter(({ name }) => !isLocal(name));
+/**
+ * Their versions include the format of the rows in Redis, so that the rows of another format are in spaces of their own, as
+ * those of another version.
+ */
+export const REMOTE_PROJECTIONS = PROJECTIONS.filter(({ name }) => !isLocal(name)).map(
+  (projection): Projection => ({ ...projection, version: ROW_FORMAT + projection.version }),
+);
 const LOCAL_PROJECTIONS = PROJECTIONS.filter(({ name }) => isLocal(name));
 
 /** Opens the configured stores. Throws StartupError within five seconds if one cannot be used. */
@@ -89,6 +96,9 @@ const firstOfEachType = (report: (event: FoldEvent) => void): ((event: FoldEvent
   };
 };
 
+const discardLogger = (logger: Logger) => (reason: string) =>
+  logger.warn({ reason }, 'read models are rebuilt');
+
 const openLocalStore = (
   { eventLogUrl, readModelUrl, dataDirectory }: Config,
   { log, logger, parts }: ReadModelOptions,
@@ -100,7 +110,7 @@ const openLocalStore = (
     : sqliteStore({
         file: join(dataDirectory, name),
         log: log.id,
-        onDiscarded: (reason) => logger.warn({ reason }, 'read models are rebuilt'),
+        onDiscarded: discardLogger(logger),
         onFault: throttledLog(logger, 'the file of the read models cannot be written'),
       });
   parts.defer(() => store.close());
@@ -112,7 +122,6 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const store = openLocalStore(config, options, 'views.db');
   const run = { log, signal, ...engineCallbacks(logger) };
   const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
-  checkDaily(store, PROJECTIONS, signal);
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
   const stackOf = () => ({ store, engine });
@@ -143,7 +152,13 @@ export const openRemoteStore = async (
   const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
   if (risk !== undefined) logger.warn({ risk }, 'Redis is used without TLS');
   const onFault = throttledLog(logger, 'Redis does not answer; remote read models are unavailable');
-  const redis = await redisStore({ url, log: log.id, projections: REMOTE_PROJECTIONS, onFault });
+  const redis = await redisStore({
+    url,
+    log: log.id,
+    projections: REMOTE_PROJECTIONS,
+    onDiscarded: discardLogger(logger),
+    onFault,
+  });
   const store = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;
   parts.defer(() => store.close());
   closeAfterGrace(signal, store);
@@ -166,7 +181,6 @@ const openLocalAndRemote = async (
     store: localStore,
     projections: LOCAL_PROJECTIONS,
   });
-  checkDaily(localStore, LOCAL_PROJECTIONS, signal);
   const remote = await runProjections({
     log,
     signal,

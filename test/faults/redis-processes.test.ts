@@ -1,7 +1,7 @@
 /** Several processes over one Redis: its checkpoints alone keep every answer right. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/operator/rebuild.ts';
-import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
+import { partitionOf, ALL_PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { awaitPassed, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
@@ -13,7 +13,6 @@ import {
 } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
-const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
 describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () => {
   let redis: TestRedis;
@@ -82,8 +81,8 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
   });
 
   test('with different partitions fill the same space again after a flush', async () => {
-    const here = ALL.filter((partition) => partition <= partitionOf('anna'));
-    const there = ALL.filter((partition) => partition > partitionOf('anna'));
+    const here = ALL_PARTITIONS.filter((partition) => partition <= partitionOf('anna'));
+    const there = ALL_PARTITIONS.filter((partition) => partition > partitionOf('anna'));
     expect(OWNERS.some((owner) => there.includes(partitionOf(owner)))).toBe(true);
     const one = await world.start({ partitions: here, recheckMs: 50 });
     await world.start({ partitions: there, recheckMs: 50 });
@@ -121,7 +120,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
         return store.load(space, keys, at);
       },
     });
-    const projector = await world.start({ partitions: ALL, recheckMs: 50 });
+    const projector = await world.start({ partitions: ALL_PARTITIONS, recheckMs: 50 });
     const api = await world.start({ partitions: [], recheckMs: 50, wrap: counted });
     for (const owner of OWNERS) await awaitPassed(projector.engine, await world.add(owner));
     const { store, engine } = api;

@@ -142,6 +142,48 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     },
   );
 
+  /** Changes the count in the stored row of an owner. */
+  const damage = async (owner: string): Promise<void> => {
+    const [rows = ''] = await redis.control.keys(`*{${partitionOf(owner)}}*:rows`);
+    const field = `${owner}\0tally`;
+    const value = (await redis.control.hget(rows, field)) ?? '';
+    await redis.control.hset(rows, field, value.replace('"count":1', '"count":3'));
+  };
+  const reported = (owner: string): RegExp =>
+    new RegExp(`^tally@1\\.1, partition ${partitionOf(owner)}: .*hash`);
+
+  test('are filled again after a damaged row was read, which is never answered', async () => {
+    for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
+    await damage('anna');
+    expect((await world.ask(one, 'anna')).kind).toBe('rebuilding');
+    const answers = await world.readUntil(one, 'anna', 1);
+    expect(answers.filter((answer) => answer !== 'rebuilding')).toEqual([]);
+    expect(one.discarded).toEqual([expect.stringMatching(reported('anna'))]);
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('are filled again after a damaged row was loaded for an event', async () => {
+    for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
+    await one.stop();
+    await damage('anna');
+    one = await world.start();
+    await awaitPassed(one.engine, await world.add('anna'));
+    expect(await world.readUntil(one, 'anna', 2)).not.toContain('wrong');
+    expect(one.discarded).toEqual([expect.stringMatching(reported('anna'))]);
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('are filled again by the projector after verify found a damaged row', async () => {
+    const api = await world.start({ partitions: [] });
+    for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
+    await damage('anna');
+    await expect(world.mismatches(api)).rejects.toThrow('is being filled');
+    expect(api.discarded).toEqual([expect.stringMatching(reported('anna'))]);
+    const answers = await world.readUntil(api, 'anna', 1);
+    expect(answers.filter((answer) => answer !== 'rebuilding')).toEqual([]);
+    expect(await world.mismatches(api)).toEqual([]);
+  });
+
   test('are never wrong while Redis evicts rows, and are complete once it does not', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 200);

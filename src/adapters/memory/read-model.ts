@@ -226,7 +226,7 @@ const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } 
     for (const [own, value] of rows ?? [[key, row] as const]) {
       digest.rows += 1;
       const sort = sorts.get(own) ?? null;
-      addHash(digest, hashOf(rowText({ scope: name, key: own, sort, row: value })));
+      addHash(digest, hashOf(rowText({ scope: name, key: own }, sort, JSON.stringify(value))));
     }
     for (const [list, entries] of lists ?? [])
       for (const [at, sort] of entries.sorts.entries())

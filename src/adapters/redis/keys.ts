@@ -6,7 +6,9 @@
  * Cluster, too. A space has an id that is drawn when it is created and never reused, so that nothing
  * which survived a flush, a drop or a restore is taken for part of it.
  */
-import type { ListEntry, ListQuery, Row } from '#src/ports/read-model.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type { ListEntry, ListQuery, Row, RowKey } from '#src/ports/read-model.ts';
+import { ALL_ROWS, HASH_DIGITS, hashText, RowDamaged, rowText } from '../row-digest.ts';
 
 export type PartitionKeys = readonly [head: string, rows: string, order: string, before: string];
 
@@ -23,8 +25,8 @@ export type Keys = {
   /** What one client has used of one limit. */
   limit(digest: string): string;
   /**
-   * The head has the checkpoint of the partition and its number of rows. `before` exists while a process reads a
-   * snapshot of the partition.
+   * The head has the checkpoint of the partition, its numbers of rows and of members of the order, and the sum of its
+   * digest. `before` exists while a process reads a snapshot of the partition.
    */
   partition(id: string, partition: number): PartitionKeys;
 };
@@ -46,6 +48,9 @@ export const keysOf = (log: string): Keys => {
 /** Hexadecimal digits of a sort position: enough for all safe integers, which then sort as text. */
 export const SORT_DIGITS = 14;
 
+/** Added to the version of a read model. Rows of format 0 had no hash. */
+export const ROW_FORMAT = 1_000;
+
 /** NUL occurs in no scope and no key, and sorts before all other characters. */
 const SEPARATOR = '\0';
 
@@ -62,19 +67,51 @@ const sortText = (sort: number): string => {
   return sort.toString(16).padStart(SORT_DIGITS, '0');
 };
 
-/** Encodes a row: its sort position, if it has one, then its JSON, which begins with a bracket. */
-export const encodeRow = (row: Row, sort: number | null): string =>
-  (sort === null ? '' : sortText(sort)) + JSON.stringify(row);
+const HEX = /^[\da-f]+$/;
 
-const hasSort = (value: string): boolean => !value.startsWith('{') && !value.startsWith('[');
+/** Parses a sum or a sort position. Throws RowDamaged. */
+export const parseHex = (text: string): number => {
+  if (!HEX.test(text)) throw new RowDamaged('a number is not hexadecimal');
+  return Number.parseInt(text, 16);
+};
 
-export const decodeSort = (value: string): number | null =>
-  hasSort(value) ? Number.parseInt(value.slice(0, SORT_DIGITS), 16) : null;
+/** Encodes a checkpoint with a hash of it and of the key that has it, which names the space and the partition. */
+export const encodeCheckpoint = (head: string, checkpoint: Position): string =>
+  checkpoint === 0 ? '0' : `${checkpoint} ${hashText(`${head} ${checkpoint}`)}`;
 
-export const rowJson = (value: string): string =>
-  hasSort(value) ? value.slice(SORT_DIGITS) : value;
+/** Throws RowDamaged if the text is not the one that was written into this key. */
+export const decodeCheckpoint = (head: string, text: string): Position => {
+  const checkpoint = Number.parseInt(text, 10);
+  if (encodeCheckpoint(head, checkpoint) !== text)
+    throw new RowDamaged('the hash of a checkpoint does not fit');
+  return checkpoint;
+};
 
-export const decodeRow = (value: string): Row => JSON.parse(rowJson(value)) as Row;
+/** Encodes a row: its hash, its sort position, if it has one, then its JSON, which begins with a bracket. */
+export const encodeRow = (key: RowKey, sort: number | null, row: Row): string => {
+  const json = JSON.stringify(row);
+  return hashText(rowText(key, sort, json)) + (sort === null ? '' : sortText(sort)) + json;
+};
+
+const jsonAt = (value: string): number =>
+  HASH_DIGITS + (['{', '['].includes(value.charAt(HASH_DIGITS)) ? 0 : SORT_DIGITS);
+
+/** Returns the JSON of a row, which may be damaged. */
+export const rowJson = (value: string): string => value.slice(jsonAt(value));
+
+export type DecodedRow = { hash: string; sort: number | null; json: string };
+
+/** Throws RowDamaged if the value is not the one that was written for this row. */
+export const decodeRow = (key: RowKey, value: string): DecodedRow => {
+  const at = jsonAt(value);
+  const sort = at === HASH_DIGITS ? null : parseHex(value.slice(HASH_DIGITS, at));
+  const [hash, json] = [value.slice(0, HASH_DIGITS), value.slice(at)];
+  if (hashText(rowText(key, sort, json)) !== hash)
+    throw new RowDamaged('the hash of a row does not fit');
+  return { hash, sort, json };
+};
+
+export const parseRow = ({ json }: DecodedRow): Row => JSON.parse(json) as Row;
 
 /** Precedes the name of a list; it sorts after SEPARATOR and before all other characters. */
 const LIST_SEPARATOR = '\u0001';
@@ -87,13 +124,11 @@ const orderName = (scope: string, list: string | undefined): string =>
 export const memberOf = (scope: string, key: string, [list, sort]: ListEntry): string =>
   `${orderName(scope, list)}${SEPARATOR}${sortText(sort)}${SEPARATOR}${key}`;
 
-/** Parses a member of a list; undefined for a member that every row with a sort position has. */
-export const splitMember = (
-  member: string,
-): [scope: string, list: string, sort: number, key: string] | undefined => {
+/** Parses a member of the order. Throws RowDamaged. */
+export const splitMember = (member: string): RowKey & { entry: ListEntry } => {
   const [name = '', sort = '', key = ''] = member.split(SEPARATOR);
-  const [scope = '', list] = name.split(LIST_SEPARATOR);
-  return list === undefined ? undefined : [scope, list, Number.parseInt(sort, 16), key];
+  const [scope = '', list = ALL_ROWS] = name.split(LIST_SEPARATOR);
+  return { scope, key, entry: [list, parseHex(sort)] };
 };
 
 /** The name of a list in the order, and the limits of ZRANGEBYLEX for the rows of a query. */
@@ -115,8 +150,8 @@ export const orderRange = ({
   ];
 };
 
-/** Decodes a member of the order without its scope: the sort position and the key. */
+/** Decodes a member of the order without its scope: the sort position and the key. Throws RowDamaged. */
 export const decodeMember = (member: string): { sort: number; key: string } => ({
-  sort: Number.parseInt(member.slice(0, SORT_DIGITS), 16),
+  sort: parseHex(member.slice(0, SORT_DIGITS)),
   key: member.slice(SORT_DIGITS + 1),
 });

@@ -1,31 +1,42 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
-import type { PartitionBatch, Row, RowJson, RowKey, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import type {
+  ListEntry,
+  PartitionBatch,
+  Row,
+  RowJson,
+  RowKey,
+  Space,
+} from '#src/ports/read-model.ts';
+import { ALL_PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import {
+  decodeCheckpoint,
   decodeRow,
-  decodeSort,
+  encodeCheckpoint,
   encodeRow,
   fieldOf,
   type Keys,
   memberOf,
+  parseHex,
+  parseRow,
   rowJson,
   splitField,
-  splitMember,
 } from './keys.ts';
-import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '../row-digest.ts';
-import { AT, type Client, COMMIT, LOAD, together } from './scripts.ts';
-import { type PartitionSnapshot, readSnapshot } from './snapshot.ts';
+import { digestText, entryHash, hexOf, noRows, RowDamaged, type RowDigest } from '../row-digest.ts';
+import { type Client, COMMIT, HEAD, LOAD, together } from './scripts.ts';
+import { checkSnapshot, noSnapshot, type PartitionSnapshot, readSnapshot } from './snapshot.ts';
 import type { Spaces } from './spaces.ts';
 import { WarmRows } from './warm-rows.ts';
-
-const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
 /** Rows that are encoded without a turn for the requests of this process. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Fields to load of one partition, and the index of each in the result. */
-type Load = { fields: string[]; indexes: number[] };
+/** Rows to load of one partition, and the index of each in the result. */
+type Load = { keys: RowKey[]; indexes: number[] };
+
+type PartitionHead = RowDigest & { checkpoint: Position };
+
+const NO_HEAD: PartitionHead = { checkpoint: 0, ...noRows() };
 
 /** The part of the store that projectors use. Reads the table of spaces again to detect a loss. */
 export class ProjectorStore {
@@ -43,14 +54,13 @@ export class ProjectorStore {
 
   async checkpoints(space: Space): Promise<Position[]> {
     const id = await this.#currentId(space);
-    if (id === undefined) return ALL.map((): Position => 0);
-    const checkpoint = async (partition: number): Promise<Position> => {
-      const reply = await AT.run(this.#writes, this.#keys.partition(id, partition));
-      const position = Number(reply ?? 0);
-      this.#warm.setCheckpoint(`${id}/${partition}`, position);
-      return position;
+    if (id === undefined) return ALL_PARTITIONS.map((): Position => 0);
+    const checkpointOf = async (partition: number): Promise<Position> => {
+      const { checkpoint } = await this.#head(space, id, partition);
+      this.#warm.setCheckpoint(`${id}/${partition}`, checkpoint);
+      return checkpoint;
     };
-    return Promise.all(together(this.#writes, () => ALL.map(checkpoint)));
+    return Promise.all(together(this.#writes, () => ALL_PARTITIONS.map(checkpointOf)));
   }
 
   async load(
@@ -69,18 +79,24 @@ export class ProjectorStore {
       if (at === undefined || this.#warm.checkpoint(name) === at[partition])
         rows[index] = this.#warm.take(name, field);
       if (rows[index]) continue;
-      const load = loads.get(partition) ?? { fields: [], indexes: [] };
+      const load = loads.get(partition) ?? { keys: [], indexes: [] };
       loads.set(partition, load);
-      load.fields.push(field);
+      load.keys.push({ scope, key });
       load.indexes.push(index);
     }
-    const isLoaded = [...loads].map(async ([partition, { fields, indexes }]) => {
-      const args = [at?.[partition] ?? '', ...fields];
-      const values = await LOAD.run(this.#writes, this.#keys.partition(id, partition), args);
+    const isLoaded = [...loads].map(async ([partition, { keys, indexes }]) => {
+      const names = this.#keys.partition(id, partition);
+      const checkpoint = at && encodeCheckpoint(names[0], at[partition] ?? 0);
+      const args = [checkpoint ?? '', ...keys.map(({ scope, key }) => fieldOf(scope, key))];
+      const values = await LOAD.run(this.#writes, names, args);
       if (!Array.isArray(values)) return false;
-      for (const [i, value] of values.entries())
-        if (typeof value === 'string') rows[indexes[i] ?? 0] = decodeRow(value);
-      return true;
+      return this.#guarded(space, partition, () => {
+        for (const [i, key] of keys.entries()) {
+          const value: unknown = values[i];
+          if (typeof value === 'string') rows[indexes[i] ?? 0] = parseRow(decodeRow(key, value));
+        }
+        return true;
+      });
     });
     return (await Promise.all(isLoaded)).every(Boolean) ? rows : undefined;
   }
@@ -107,8 +123,15 @@ export class ProjectorStore {
   }
 
   async digest(space: Space, partition: number) {
-    const { checkpoint, rows, members } = await this.#snapshot(space, partition);
-    return { checkpoint, ...digestOf(rows, members) };
+    const id = await this.#currentId(space);
+    const head = id === undefined ? NO_HEAD : await this.#head(space, id, partition);
+    return { checkpoint: head.checkpoint, ...digestText(head) };
+  }
+
+  async check(space: Space, partition: number): Promise<void> {
+    const check = async () => checkSnapshot(await this.#snapshot(space, partition));
+    if (!(await this.#guarded(space, partition, check)))
+      throw new ReadModelRebuilding(`partition ${partition} of ${space} is being filled`);
   }
 
   async partitionRows(space: Space, partition: number) {
@@ -120,14 +143,38 @@ export class ProjectorStore {
     const id = await this.#currentId(space);
     if (id === undefined) return 0;
     const count = (partition: number) => this.#writes.hlen(this.#keys.partition(id, partition)[1]);
-    return (await Promise.all(ALL.map(count))).reduce((sum, rows) => sum + rows, 0);
+    return (await Promise.all(ALL_PARTITIONS.map(count))).reduce((sum, rows) => sum + rows, 0);
   }
 
   async #snapshot(space: Space, partition: number): Promise<PartitionSnapshot> {
     const id = await this.#currentId(space);
     return id === undefined
-      ? { checkpoint: 0, rows: new Map(), members: new Set() }
+      ? noSnapshot()
       : readSnapshot(this.#writes, this.#keys.partition(id, partition));
+  }
+
+  /** Reads checkpoint and digest of a partition; 0 and empty if it is lost. */
+  async #head(space: Space, id: string, partition: number): Promise<PartitionHead> {
+    const keys = this.#keys.partition(id, partition);
+    const reply = await HEAD.run(this.#writes, keys);
+    if (!Array.isArray(reply)) return NO_HEAD;
+    const decode = () => decodeHead(keys[0], reply as [string, number, string]);
+    return (await this.#guarded(space, partition, decode)) ?? NO_HEAD;
+  }
+
+  /** Returns undefined, and removes the partition, if `work` finds a damaged record of it. */
+  async #guarded<T>(
+    space: Space,
+    partition: number,
+    work: () => T | Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof RowDamaged)) throw error;
+      await this.#spaces.lose(space, partition, error.message);
+      return undefined;
+    }
   }
 
   async #currentId(space: Space): Promise<string | undefined> {
@@ -139,16 +186,22 @@ export class ProjectorStore {
     const { partition, from, to, writes } = batch;
     const name = `${id}/${partition}`;
     const fields = writes.map(({ scope, key }) => fieldOf(scope, key));
-    const values = writes.flatMap(({ row, sort }, i) => [
+    const values = writes.flatMap(({ scope, key, row, sort }, i) => [
       fields[i] ?? '',
-      row === null ? '' : encodeRow(row, sort),
+      row === null ? '' : encodeRow({ scope, key }, sort, row),
     ]);
-    const entries = writes.flatMap(({ scope, key, removed = [], added = [] }) => [
-      ...removed.flatMap((entry) => ['ZREM', memberOf(scope, key, entry)]),
-      ...added.flatMap((entry) => ['ZADD', memberOf(scope, key, entry)]),
+    const change = (command: string, { scope, key }: RowKey, entry: ListEntry) => [
+      command,
+      memberOf(scope, key, entry),
+      hexOf(entryHash(scope, key, entry)),
+    ];
+    const entries = writes.flatMap(({ removed = [], added = [], ...row }) => [
+      ...removed.flatMap((entry) => change('ZREM', row, entry)),
+      ...added.flatMap((entry) => change('ZADD', row, entry)),
     ]);
     const keys = this.#keys.partition(id, partition);
-    const args = [from, to, writes.length, ...values, ...entries];
+    const [before, after] = [from, to].map((position) => encodeCheckpoint(keys[0], position));
+    const args = [before ?? '', after ?? '', writes.length, ...values, ...entries];
     // Rows handed out for this batch can belong to another checkpoint.
     const isMixed = (this.#warm.checkpoint(name) ?? from) !== from;
     if (isMixed || (await COMMIT.run(this.#writes, keys, args)) !== 1) {
@@ -180,21 +233,8 @@ const rowOf = ([field, value]: [string, string]): RowJson => {
   return { scope, key, json: rowJson(value) };
 };
 
-const digestOf = (
-  rows: ReadonlyMap<string, string>,
-  members: ReadonlySet<string>,
-): { rows: number; digest: string } => {
-  const digest = noRows();
-  for (const [field, value] of rows) {
-    const [scope, key] = splitField(field);
-    digest.rows += 1;
-    const [sort, row] = [decodeSort(value), decodeRow(value)];
-    addHash(digest, hashOf(rowText({ scope, key, sort, row })));
-  }
-  for (const member of members) {
-    const [scope, list, sort, key] = splitMember(member) ?? [];
-    if (scope !== undefined && list !== undefined && sort !== undefined)
-      addHash(digest, entryHash(scope, key ?? '', [list, sort]));
-  }
-  return digestText(digest);
+/** Throws RowDamaged. */
+const decodeHead = (key: string, [at, rows, sum]: [string, number, string]): PartitionHead => {
+  if (at === '') throw new RowDamaged('rows or entries of lists are missing');
+  return { checkpoint: decodeCheckpoint(key, at), rows, sum: parseHex(sum) };
 };

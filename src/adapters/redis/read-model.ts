@@ -12,6 +12,8 @@ export type RedisStoreOptions = {
   log: string;
   /** The projection versions of this process, each of which has a live space. Default: version 1. */
   projections?: readonly Versioned[];
+  /** Called with the reason when rows are damaged and removed; the engine fills their partition again. */
+  onDiscarded?(reason: string): void;
   /** Called once for each outage, in which nothing is lost. */
   onFault?(error: unknown): void;
   /** How long a request waits for an answer, in milliseconds. */
@@ -34,11 +36,11 @@ const COMMIT_ROWS_MAX = 500;
  */
 export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStore> => {
   const { url, log, onFault = () => {}, readMs = READ_MS } = options;
-  const { warmRowsMax = WARM_ROWS_MAX, projections } = options;
+  const { warmRowsMax = WARM_ROWS_MAX, projections, onDiscarded } = options;
   const connections = await connect(url, onFault);
   const { writes } = connections;
   const keys = keysOf(log);
-  const spaces = new Spaces(writes, keys, projections);
+  const spaces = new Spaces(writes, keys, { projections, onDiscarded });
   const requests = new RequestStore({ connections, keys, spaces, waitMs: readMs });
   const projector = new ProjectorStore(writes, keys, { spaces, warmRowsMax });
   // What an unfinished drop left is harmless: the next start tries again.
@@ -53,6 +55,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
     load: (space, rowKeys, at) => projector.load(space, rowKeys, at),
     commit: (space, batches) => projector.commit(space, batches),
     digest: (space, partition) => projector.digest(space, partition),
+    check: (space, partition) => projector.check(space, partition),
     partitionRows: (space, partition) => projector.partitionRows(space, partition),
     count: (space) => projector.count(space),
     async spaces(name) {

@@ -1,9 +1,25 @@
-import type { ListedRow, ListQuery, RemotePage, RemoteRead, Row } from '#src/ports/read-model.ts';
+import type {
+  ListedRow,
+  ListQuery,
+  RemotePage,
+  RemoteRead,
+  Row,
+  Space,
+} from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { LruCache } from '../lru-cache.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { bytesOf, type Connections } from './connect.ts';
-import { decodeMember, decodeRow, fieldOf, type Keys, orderRange } from './keys.ts';
+import { RowDamaged } from '../row-digest.ts';
+import {
+  decodeCheckpoint,
+  decodeMember,
+  decodeRow,
+  fieldOf,
+  type Keys,
+  orderRange,
+  parseRow,
+} from './keys.ts';
 import { FIND, PAGE, PAGE_BYTES, type Script } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 
@@ -14,7 +30,8 @@ const CACHE_CHARS_MAX = 33_554_432;
 const ANSWER_CHARS_MIN = CACHE_CHARS_MAX / 1_024;
 
 type Reply = readonly (string | null)[];
-type CachedAnswer = { id: string; checkpoint: number; value: unknown };
+/** `at`: the checkpoint as Redis has it. */
+type CachedAnswer = { id: string; at: string; checkpoint: number; value: unknown };
 
 type RequestStoreOptions = {
   connections: Connections;
@@ -59,7 +76,8 @@ export class RequestStore {
   }
 
   find(name: string, scope: string, key: string): Promise<RemoteRead<Row | undefined>> {
-    const decode = ([value]: Reply) => (typeof value === 'string' ? decodeRow(value) : undefined);
+    const decode = ([value]: Reply) =>
+      typeof value === 'string' ? parseRow(decodeRow({ scope, key }, value)) : undefined;
     const args = [fieldOf(scope, key)];
     return this.#query({ name, scope, script: FIND, args, decode, none: undefined });
   }
@@ -67,7 +85,8 @@ export class RequestStore {
   page(name: string, query: ListQuery): Promise<RemoteRead<RemotePage>> {
     const { scope, limit, isAscending } = query;
     const args = [scope, ...orderRange(query), limit, isAscending ? 'oldest' : ''];
-    return this.#query({ name, scope, script: PAGE, args, decode: decodePage, none: NO_ROWS });
+    const decode = (reply: Reply) => decodePage(query, reply);
+    return this.#query({ name, scope, script: PAGE, args, decode, none: NO_ROWS });
   }
 
   refresh(): Promise<void> {
@@ -106,22 +125,35 @@ export class RequestStore {
     const last = this.#answers.get(cacheKey);
     const cached = last?.id === id ? last : undefined;
     const partition = partitionOf(scope);
-    const args = [...query.args, cached?.checkpoint ?? ''];
+    const args = [...query.args, cached?.at ?? ''];
+    const names = keys.partition(id, partition);
     const breaker = this.#partitionBreakers[partition] ?? this.#tableBreaker;
-    const reply = await breaker.call(() =>
-      script.run(connections.reads, keys.partition(id, partition), args),
-    );
+    const reply = await breaker.call(() => script.run(connections.reads, names, args));
     if (cached && typeof reply === 'string')
       return { space, checkpoint: cached.checkpoint, value: cached.value as Value };
     if (!Array.isArray(reply)) return { space, checkpoint: undefined, value: query.none };
     const [at, ...values] = reply as [string, ...Reply];
-    const value = query.decode(values);
-    const checkpoint = Number(at);
+    const { checkpoint, value } = this.#guarded(space, partition, () => ({
+      checkpoint: decodeCheckpoint(names[0], at),
+      value: query.decode(values),
+    }));
     const chars = values.reduce((sum, text) => sum + (text?.length ?? 0), 0);
     // The parts of a long listing are read once, and would replace all others.
     if (chars < PAGE_BYTES)
-      this.#answers.set(cacheKey, { id, checkpoint, value }, Math.max(chars, ANSWER_CHARS_MIN));
+      this.#answers.set(cacheKey, { id, at, checkpoint, value }, Math.max(chars, ANSWER_CHARS_MIN));
     return { space, checkpoint, value };
+  }
+
+  /** Throws RowDamaged, and has the partition removed, if `decode` does. */
+  #guarded<T>(space: Space, partition: number, decode: () => T): T {
+    try {
+      return decode();
+    } catch (error) {
+      // The request does not wait for it; if it fails, the next reader repeats it.
+      if (error instanceof RowDamaged)
+        this.#options.spaces.lose(space, partition, error.message).catch(() => {});
+      throw error;
+    }
   }
 }
 
@@ -133,9 +165,14 @@ const unavailableOnError = async <T>(what: string, read: () => Promise<T>): Prom
   }
 };
 
-const decodePage = ([cut, ...reply]: Reply): RemotePage => {
+const decodePage = ({ scope, list }: ListQuery, [cut, ...reply]: Reply): RemotePage => {
   const rows: ListedRow[] = [];
-  for (let i = 0; i < reply.length; i += 2)
-    rows.push({ row: decodeRow(reply[i + 1] ?? ''), ...decodeMember(reply[i] ?? '') });
+  for (let i = 0; i < reply.length; i += 2) {
+    const { sort, key } = decodeMember(reply[i] ?? '');
+    const row = decodeRow({ scope, key }, reply[i + 1] ?? '');
+    if (list === undefined && row.sort !== sort)
+      throw new RowDamaged('a list does not fit its rows');
+    rows.push({ row: parseRow(row), sort, key });
+  }
   return { rows, isCut: cut === 'cut' };
 };

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { Cluster, type Redis } from 'ioredis';
+import { HASH_DIGITS, hexOf } from '../row-digest.ts';
 import { SORT_DIGITS } from './keys.ts';
 
 export type Client = Redis | Cluster;
@@ -50,14 +51,19 @@ export const together = <T>(client: Client, send: () => T): T => {
 // Redis can lose a key (a wrong eviction policy, a shard that was emptied): a partition whose size
 // differs from its head counts as lost.
 export const READ_HEAD = `
-  local head = redis.call('HMGET', KEYS[1], 'at', 'rows', 'placed', 'dropped')
+  local head = redis.call('HMGET', KEYS[1], 'at', 'rows', 'placed', 'dropped', 'sum')
   local rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
   local at = head[1]
   if rows ~= tonumber(head[2]) or placed ~= tonumber(head[3]) then at = false end
 `;
 
-/** Returns the checkpoint; nil when the partition is lost. */
-export const AT = script(' flags=no-writes', `${READ_HEAD} return at`);
+/** Returns the checkpoint, or an empty string if the partition is lost, number of rows, and sum; nil without a head. */
+export const HEAD = script(
+  ' flags=no-writes',
+  `${READ_HEAD}
+  if not head[1] then return false end
+  return {at or '', rows, head[5] or ''}`,
+);
 
 // Returns only the checkpoint when the caller has the rows of that checkpoint.
 const UNCHANGED = `
@@ -92,7 +98,7 @@ export const PAGE = script(
     members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
   end
   for i, member in ipairs(members) do
-    local row = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, key))
+    local row = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, key)) or ''
     result[#result + 1] = string.sub(member, sort)
     result[#result + 1] = row
     bytes = bytes + #row
@@ -124,8 +130,8 @@ export const LOAD = script(
 );
 
 /**
- * ARGV: from, to, the number of rows, field and value in turn for each row, then command and member in turn for each
- * entry of a list that changes. An empty value deletes. Returns 1; 0, without effect, when the checkpoint is not
+ * ARGV: from, to, the number of rows, field and value in turn for each row, then command, member and hash in turn for
+ * each entry of a list that changes. An empty value deletes. Returns 1; 0, without effect, when the checkpoint is not
  * \`from\`. Nothing after the first write can fail.
  */
 export const COMMIT = script(
@@ -134,12 +140,10 @@ export const COMMIT = script(
   if head[4] or (at or '0') ~= ARGV[1] then return 0 end
   if not at then
     redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4])
-    rows, placed = 0, 0
   end
+  local sum = at and tonumber(head[5], 16) or 0
+  local function add(hash, sign) sum = (sum + sign * (tonumber(hash, 16) or 0)) % ${16 ** HASH_DIGITS} end
   local isRead = redis.call('EXISTS', KEYS[4]) == 1
-  local function keepRow(field)
-    if isRead then redis.call('HSETNX', KEYS[4], 'r' .. field, redis.call('HGET', KEYS[2], field) or '') end
-  end
   local function change(command, member)
     if isRead then
       local had = redis.call('ZSCORE', KEYS[3], member) and '1' or ''
@@ -148,32 +152,34 @@ export const COMMIT = script(
     if command == 'ZADD' then return redis.call('ZADD', KEYS[3], 0, member) end
     return -redis.call('ZREM', KEYS[3], member)
   end
+  local function hashIn(value) return string.sub(value, 1, ${HASH_DIGITS}) end
   local entries = 4 + 2 * ARGV[3]
   for i = 4, entries - 1, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
     local cut = string.find(field, '\\0', 1, true)
     local function member(stored)
-      local place = string.sub(stored, 1, ${SORT_DIGITS})
+      local place = string.sub(stored, ${HASH_DIGITS + 1}, ${HASH_DIGITS + SORT_DIGITS})
       return string.sub(field, 1, cut) .. place .. '\\0' .. string.sub(field, cut + 1)
     end
-    keepRow(field)
+    local stored = redis.call('HGET', KEYS[2], field)
+    if isRead then redis.call('HSETNX', KEYS[4], 'r' .. field, stored or '') end
+    if stored then add(hashIn(stored), -1) end
     if value == '' then
-      local stored = redis.call('HGET', KEYS[2], field)
       if stored then
-        rows = rows - redis.call('HDEL', KEYS[2], field)
-        placed = placed + change('ZREM', member(stored))
+        redis.call('HDEL', KEYS[2], field)
+        change('ZREM', member(stored))
       end
-    elseif redis.call('HSET', KEYS[2], field, value) == 1 then
-      rows = rows + 1
-      local first = string.byte(value, 1)
-      if first ~= 123 and first ~= 91 then
-        placed = placed + change('ZADD', member(value))
-      end
+    else
+      redis.call('HSET', KEYS[2], field, value)
+      add(hashIn(value), 1)
+      local first = string.byte(value, ${HASH_DIGITS + 1})
+      if not stored and first ~= 123 and first ~= 91 then change('ZADD', member(value)) end
     end
   end
-  for i = entries, #ARGV, 2 do placed = placed + change(ARGV[i], ARGV[i + 1]) end
-  if isRead then redis.call('HSET', KEYS[4], 'at', ARGV[2]) end
-  redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed)
+  for i = entries, #ARGV, 3 do add(ARGV[i + 2], change(ARGV[i], ARGV[i + 1])) end
+  sum = string.format('%0${HASH_DIGITS}x', sum)
+  rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
+  redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed, 'sum', sum)
   return 1`,
 );
 
@@ -181,8 +187,16 @@ export const COMMIT = script(
 export const BEGIN = script(
   '',
   `if redis.call('EXISTS', KEYS[1]) == 0 then
-    redis.call('HSET', KEYS[1], 'at', 0, 'rows', 0, 'placed', 0)
+    redis.call('HSET', KEYS[1], 'at', 0, 'rows', 0, 'placed', 0, 'sum', '${hexOf(0)}')
   end
+  return 1`,
+);
+
+/** Removes a partition of which a record is damaged. Returns 1; 0 if another process did. */
+export const LOSE = script(
+  ' flags=allow-oom',
+  `if redis.call('HEXISTS', KEYS[1], 'at') == 0 then return 0 end
+  redis.call('UNLINK', unpack(KEYS))
   return 1`,
 );
 

@@ -5,7 +5,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PartitionKeys } from './keys.ts';
+import { noRows, PartitionCheck, RowDamaged, type RowDigest } from '../row-digest.ts';
+import {
+  decodeCheckpoint,
+  decodeRow,
+  type PartitionKeys,
+  parseHex,
+  splitField,
+  splitMember,
+} from './keys.ts';
 import { type Client, READ_HEAD, script } from './scripts.ts';
 
 /** A snapshot whose reader died ends after this time. */
@@ -13,32 +21,34 @@ const LEASE_MS = 10_000;
 /** Rows or members of one command: Redis is busy for a fraction of a millisecond. */
 const AT_ONCE = 100;
 const BUSY_MS = 20;
-/** Each restart means that a process of another version committed, or that the partition was lost meanwhile. */
+/** The score of every member. */
+const SCORE = '0';
+/** Each restart means that the partition was lost meanwhile, or the reader paused for LEASE_MS. */
 const RESTARTS_MAX = 10;
 
-/** ARGV: token, milliseconds. Returns the checkpoint; nil when the partition is lost, and 'busy' while another reads. */
+/**
+ * ARGV: token, milliseconds. Returns checkpoint, number of rows and sum; nil when the partition is lost, and 'busy'
+ * while another reads.
+ */
 const BEGIN = script(
   '',
   `${READ_HEAD}
   if not at then return false end
   if redis.call('EXISTS', KEYS[4]) == 1 then return 'busy' end
-  redis.call('HSET', KEYS[4], 'token', ARGV[1], 'at', at)
+  redis.call('HSET', KEYS[4], 'token', ARGV[1])
   redis.call('PEXPIRE', KEYS[4], ARGV[2])
-  return at`,
+  return {at, rows, head[5]}`,
 );
 
-/** Whether the snapshot exists, and no process has committed that stores no earlier values. */
-const IS_WHOLE = `${READ_HEAD}
-  local snapshot = redis.call('HMGET', KEYS[4], 'token', 'at')
-  local isOwn = snapshot[1] == ARGV[1]
-  local isWhole = isOwn and snapshot[2] == at
+const IS_OWN = `${READ_HEAD}
+  local isOwn = redis.call('HGET', KEYS[4], 'token') == ARGV[1]
 `;
 
 /** ARGV: token, milliseconds, HSCAN or ZSCAN, its key's index, cursor, count. Returns the cursor, and pairs. */
 const PART = script(
   '',
-  `${IS_WHOLE}
-  if not isWhole then return false end
+  `${IS_OWN}
+  if not isOwn or not at then return false end
   redis.call('PEXPIRE', KEYS[4], ARGV[2])
   return redis.call(ARGV[3], KEYS[tonumber(ARGV[4])], ARGV[5], 'COUNT', ARGV[6])`,
 );
@@ -46,20 +56,32 @@ const PART = script(
 /** ARGV: token. Ends the snapshot; returns 1 if it was whole until now. */
 const END = script(
   '',
-  `${IS_WHOLE}
+  `${IS_OWN}
   if isOwn then redis.call('UNLINK', KEYS[4]) end
-  return isWhole and 1 or 0`,
+  return isOwn and at and 1 or 0`,
 );
 
 export type PartitionSnapshot = {
   checkpoint: number;
+  /** What was written with the checkpoint. */
+  digest: RowDigest;
   /** The stored value of each field. */
   rows: Map<string, string>;
-  /** The members of the order. */
-  members: Set<string>;
+  /** The score of each member of the order. */
+  members: Map<string, string>;
 };
 
-/** Reads the partition; empty at checkpoint 0 if it is lost. Waits for another reader of the partition. */
+export const noSnapshot = (): PartitionSnapshot => ({
+  checkpoint: 0,
+  digest: noRows(),
+  rows: new Map(),
+  members: new Map(),
+});
+
+/**
+ * Reads the partition; empty at checkpoint 0 if it is lost. Waits for another reader of the partition. Throws RowDamaged if
+ * its head is damaged.
+ */
 export const readSnapshot = async (
   client: Client,
   keys: PartitionKeys,
@@ -71,13 +93,15 @@ export const readSnapshot = async (
       await delay(BUSY_MS);
       continue;
     }
-    const empty = { checkpoint: Number(begun ?? 0), rows: new Map(), members: new Set<string>() };
-    if (begun === null) return empty;
+    if (!Array.isArray(begun)) return noSnapshot();
+    const [at, rows, sum] = begun as [string, number, string];
+    const digest = { rows, sum: parseHex(sum) };
+    const empty = { ...noSnapshot(), checkpoint: decodeCheckpoint(keys[0], at), digest };
     const snapshot = await readParts(client, { keys, token, snapshot: empty });
     if ((await END.run(client, keys, [token])) === 1 && snapshot) return snapshot;
     restarts += 1;
   }
-  throw new Error('a partition changes by processes of an older version: stop them, and try again');
+  throw new Error('a partition was lost again and again while it was read: try again');
 };
 
 type Reading = { keys: PartitionKeys; token: string; snapshot: PartitionSnapshot };
@@ -91,7 +115,7 @@ const readParts = async (
   const earlier = new Map<string, string>();
   const scans: [command: string, index: number, take: (name: string, value: string) => void][] = [
     ['HSCAN', 2, (field, value) => rows.set(field, value)],
-    ['ZSCAN', 3, (member) => members.add(member)],
+    ['ZSCAN', 3, (member, score) => members.set(member, score)],
     // Last: what is added while this is read is not needed, and not wrong either.
     ['HSCAN', 4, (name, value) => earlier.set(name, value)],
   ];
@@ -116,6 +140,23 @@ const restore = ({ rows, members }: PartitionSnapshot, name: string, value: stri
     else rows.set(key, value);
   } else if (name.startsWith('m')) {
     if (value === '') members.delete(key);
-    else members.add(key);
+    else members.set(key, SCORE);
   }
+};
+
+/** Throws RowDamaged if a record is not what was written. */
+export const checkSnapshot = ({ digest, rows, members }: PartitionSnapshot): true => {
+  const check = new PartitionCheck();
+  for (const [field, value] of rows) {
+    const [scope, key] = splitField(field);
+    const { hash, sort } = decodeRow({ scope, key }, value);
+    check.addRow({ scope, key }, sort, Number.parseInt(hash, 16));
+  }
+  for (const [member, score] of members) {
+    if (score !== SCORE) throw new RowDamaged('an entry of a list is in a wrong place');
+    const { entry, ...row } = splitMember(member);
+    check.addEntry(row, entry);
+  }
+  check.requireDigest(digest);
+  return true;
 };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
+import { ALL_PARTITIONS, PARTITIONS, type Space } from '#src/ports/read-model.ts';
 import type { Keys } from './keys.ts';
-import { ADD_SPACE, BEGIN, CLEAR, type Client, REMOVE_SPACE } from './scripts.ts';
+import { ADD_SPACE, BEGIN, CLEAR, type Client, LOSE, REMOVE_SPACE } from './scripts.ts';
 
 export type Versioned = { name: string; version: number };
 
@@ -15,17 +15,24 @@ const nameOf = (space: Space): string => space.slice(0, space.indexOf('@'));
 /** `live:leads@3` of `leads@3.1`. */
 const pointerOf = (space: Space): string => `live:${space.slice(0, space.lastIndexOf('.'))}`;
 
+export type SpacesOptions = {
+  projections?: readonly Versioned[] | undefined;
+  onDiscarded?: ((reason: string) => void) | undefined;
+};
+
 /** The table of spaces, small enough to be read whole, as this process read it last. */
 export class Spaces {
   readonly #writes: Client;
   readonly #keys: Keys;
+  readonly #onDiscarded: SpacesOptions['onDiscarded'];
   /** The pointer of each projection's version in this process. */
   readonly #pointers: ReadonlyMap<string, string>;
   #table: Record<string, string> = {};
 
-  constructor(writes: Client, keys: Keys, projections: readonly Versioned[] = []) {
+  constructor(writes: Client, keys: Keys, { projections = [], onDiscarded }: SpacesOptions) {
     this.#writes = writes;
     this.#keys = keys;
+    this.#onDiscarded = onDiscarded;
     this.#pointers = new Map(
       projections.map(({ name, version }) => [name, `live:${name}@${version}`]),
     );
@@ -65,7 +72,7 @@ export class Spaces {
   /** Makes the space live for processes of its version; other versions are not affected. */
   async goLive(name: string, space: Space): Promise<void> {
     const id = await this.add(space);
-    const partitions = Array.from({ length: PARTITIONS }, (_, partition) =>
+    const partitions = ALL_PARTITIONS.map((partition) =>
       BEGIN.run(this.#writes, this.#keys.partition(id, partition)),
     );
     await Promise.all(partitions);
@@ -85,6 +92,16 @@ export class Spaces {
     delete this.#table[`id:${space}`];
     for (const pointer of pointers) if (this.#table[pointer] === space) delete this.#table[pointer];
     if (typeof id === 'string') await this.#clear(id);
+  }
+
+  /** Removes the rows of a partition and reports it, unless another process did, so that it is filled again. */
+  async lose(space: Space, partition: number, reason: string): Promise<void> {
+    const id = this.idOf(space);
+    if (
+      id !== undefined &&
+      (await LOSE.run(this.#writes, this.#keys.partition(id, partition))) === 1
+    )
+      this.#onDiscarded?.(`${space}, partition ${partition}: ${reason}`);
   }
 
   /** Completes drops that a process began and did not finish. */

@@ -120,7 +120,8 @@ describe('A file of the read models with a flipped bit', () => {
     flipRow(file, bytes);
     const reasons: string[] = [];
     const store = sqliteStore({ file, onDiscarded: (reason) => reasons.push(reason) });
-    await checkLive(store, [tally()]);
+    const { signal } = new AbortController();
+    await checkLive({ store, projections: [tally()], signal });
     expect(reasons).toEqual([expect.stringMatching(/^tally@1\.1, partition \d+: .*hash/)]);
     expect(new Set(answersOf(store, right))).toEqual(new Set(['right', 'rebuilding']));
     await store.close();

@@ -19,6 +19,8 @@ export type Process = {
   engine: Engine;
   readers: ReadModels;
   faults: unknown[];
+  /** The damage that the process reported. */
+  discarded: string[];
   stop(): Promise<void>;
 };
 
@@ -45,8 +47,10 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
     const faults: unknown[] = [];
     const onFault = (error: unknown): void => void faults.push(error);
     const run = { log, projections, onFault, ...rest };
+    const discarded: string[] = [];
+    const onDiscarded = (reason: string): void => void discarded.push(reason);
     const store = wrap(
-      await redisStore({ url, log: log.id, projections: run.projections, onFault }),
+      await redisStore({ url, log: log.id, projections: run.projections, onFault, onDiscarded }),
     );
     const set = memberSetOf(run.projections);
     const membership =
@@ -72,7 +76,7 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
       await membership?.close();
       await store.close();
     };
-    const process = { store, engine, readers, faults, stop };
+    const process = { store, engine, readers, faults, discarded, stop };
     processes.push(process);
     return process;
   };

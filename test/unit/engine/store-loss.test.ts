@@ -8,7 +8,7 @@ import { advanceCheckpoints, openTarget } from '#projections/engine/target.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';
-import { partitionOf, PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
+import { partitionOf, ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
 import {
   append,
   appendMany,
@@ -24,9 +24,8 @@ import {
 } from '../../support/world/remote-store-world.ts';
 import { HANG_MS } from '../../support/hang.ts';
 
-const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
-const EVEN = ALL.filter((n) => n % 2 === 0);
-const ODD = ALL.filter((n) => n % 2 === 1);
+const EVEN = ALL_PARTITIONS.filter((n) => n % 2 === 0);
+const ODD = ALL_PARTITIONS.filter((n) => n % 2 === 1);
 const OWNERS = ['anna', 'boris', 'carla'];
 const SPACE = 'tally@1.1';
 
@@ -82,7 +81,7 @@ describe('After a loss of the store', () => {
     expect(await isHealed(one)).toBe(true);
     await one.stop();
     const { position } = await world.log.head();
-    expect(await world.held().checkpoints(SPACE)).toEqual(ALL.map(() => position));
+    expect(await world.held().checkpoints(SPACE)).toEqual(ALL_PARTITIONS.map(() => position));
   });
 
   test('a batch has no effect on rows that another process replaced after they were loaded', async () => {
@@ -163,17 +162,17 @@ describe('A partition without events', () => {
     ];
     await advanceCheckpoints(store, theirs, 5);
     await advanceCheckpoints(store, ours, 9);
-    expect(await store.checkpoints(SPACE)).toEqual(ALL.map(() => 9));
-    expect(ours.checkpoints).toEqual(ALL.map(() => 9));
+    expect(await store.checkpoints(SPACE)).toEqual(ALL_PARTITIONS.map(() => 9));
+    expect(ours.checkpoints).toEqual(ALL_PARTITIONS.map(() => 9));
     await advanceCheckpoints(store, theirs, 7);
-    expect(theirs.checkpoints).toEqual(ALL.map(() => 9));
+    expect(theirs.checkpoints).toEqual(ALL_PARTITIONS.map(() => 9));
   });
 
   test('keeps its confirmed checkpoint if the store lost it', async () => {
     const target = await openTarget(memoryStore(), { projection: tally(), space: SPACE });
-    target.checkpoints = ALL.map(() => 5);
+    target.checkpoints = ALL_PARTITIONS.map(() => 5);
     await advanceCheckpoints(memoryStore(), target, 9);
-    expect(target.checkpoints).toEqual(ALL.map(() => 5));
+    expect(target.checkpoints).toEqual(ALL_PARTITIONS.map(() => 5));
   });
 });
 

@@ -1,8 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { addHash, entryHash, removeHash, type RowDigest } from '#src/adapters/row-digest.ts';
+import {
+  addHash,
+  ALL_ROWS,
+  entryHash,
+  removeHash,
+  type RowDigest,
+} from '#src/adapters/row-digest.ts';
 import { type ListQuery, partitionOf } from '#src/ports/read-model.ts';
 import { type Cell, changedEntries } from './read-model-buffer.ts';
-import { ALL_ROWS, partOf } from './row-records.ts';
+import { partOf } from './row-records.ts';
 
 /** Prepares every statement on lists once. */
 export const prepareLists = (db: DatabaseSync) => {

@@ -43,7 +43,8 @@ export const prepareStatements = (db: DatabaseSync) => {
       if (!record) return { position: 0, ...noRows() };
       return recordHash(part, record) === record.hash ? record : undefined;
     },
-    check: (id: number, partition: number): RowDigest => check(partOf(id, partition)),
+    check: (id: number, partition: number, written: RowDigest): void =>
+      check(partOf(id, partition), written),
     rowsOf: (id: number, partition: number) => allRows(partOf(id, partition)),
     addSpace: (space: Space): number => Number(addSpace.run(space).lastInsertRowid),
     allSpaces() {

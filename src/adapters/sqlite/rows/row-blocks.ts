@@ -4,7 +4,7 @@
  * left unused.
  */
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { RowDamaged } from './row-records.ts';
+import { RowDamaged } from '#src/adapters/row-digest.ts';
 
 /** Fewer rows are not worth a block. */
 export const ROWS_PER_BLOCK_MIN = 16;

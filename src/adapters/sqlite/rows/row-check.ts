@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { addHash, entryHash, hashOf, noRows, type RowDigest } from '#src/adapters/row-digest.ts';
+import { hashOf, PartitionCheck, RowDamaged, type RowDigest } from '#src/adapters/row-digest.ts';
 import type { ListEntry, RowJson } from '#src/ports/read-model.ts';
-import { ALL_ROWS, BLOCK_IDS, rowPlace, RowDamaged, type RowRecord } from './row-records.ts';
+import { BLOCK_IDS, rowPlace, type RowRecord } from './row-records.ts';
 import { decodeBlock } from './row-blocks.ts';
 
 /** The text of a row; undefined if its block does not have it. */
@@ -38,16 +38,14 @@ const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) =>
   };
 
 /**
- * Prepares the check of a partition: reads each of its records and returns the digest of its rows and lists. Throws
- * RowDamaged if one of them is not what was written.
+ * Prepares the check of a partition: reads each of its records. Throws RowDamaged if one of them is not what was written, or
+ * if they do not have the digest that was.
  */
-export const prepareCheck = (db: DatabaseSync): ((part: number) => RowDigest) => {
+export const prepareCheck = (db: DatabaseSync) => {
   const rowsOf = prepareReading(db, placeIn);
   const entries = db.prepare('SELECT scope, list, sort, key FROM entries WHERE part = ?');
-  return (part) => {
-    const digest = noRows();
-    /** The places in the list of all rows, as the rows have them and as the list has them. */
-    const [wanted, listed] = [noRows(), noRows()];
+  return (part: number, written: RowDigest): void => {
+    const check = new PartitionCheck();
     for (const row of rowsOf(part)) {
       if (!row) continue;
       const { place, hash, text } = row;
@@ -55,14 +53,11 @@ export const prepareCheck = (db: DatabaseSync): ((part: number) => RowDigest) =>
       if (hashOf(text) !== hash) throw new RowDamaged('the hash of a row does not fit');
       const [scope, key, sort] = JSON.parse(text) as [string, string, number | null];
       if (rowPlace(scope, key) !== place) throw new RowDamaged('a row is in a wrong place');
-      digest.rows += 1;
-      addHash(digest, hash);
-      if (sort !== null) addHash(wanted, entryHash(scope, key, [ALL_ROWS, sort]));
+      check.addRow({ scope, key }, sort, hash);
     }
-    for (const { scope, list, sort, key } of entries.iterate(part) as Iterable<Entry>)
-      addHash(list === ALL_ROWS ? listed : digest, entryHash(scope, key, [list, sort]));
-    if (wanted.sum !== listed.sum) throw new RowDamaged('the list of all rows does not fit');
-    return digest;
+    for (const { list, sort, ...row } of entries.iterate(part) as Iterable<Entry>)
+      check.addEntry(row, [list, sort]);
+    check.requireDigest(written);
   };
 };
 

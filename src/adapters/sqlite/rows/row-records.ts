@@ -5,16 +5,8 @@ import { PARTITIONS } from '#src/ports/read-model.ts';
 /** `text` has the row, or the block with this number has it. */
 export type RowRecord = { hash: number; block: number | null; text: string | null };
 
-/** A record of the file is not what was written. */
-export class RowDamaged extends Error {
-  override readonly name = 'RowDamaged';
-}
-
 /** A partition can have this many blocks. */
 export const BLOCK_IDS = 2 ** 24;
-
-/** The list of all rows that have a sort key; `entries` has it as one of the lists. */
-export const ALL_ROWS = '';
 
 /** Returns the number of a partition in the file. */
 export const partOf = (id: number, partition: number): number => id * PARTITIONS + partition;

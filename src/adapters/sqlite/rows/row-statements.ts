@@ -1,11 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { GenerationCache } from '#src/adapters/generation-cache.ts';
-import { addHash, hashOf, removeHash, type RowDigest, rowText } from '#src/adapters/row-digest.ts';
+import {
+  addHash,
+  hashOf,
+  removeHash,
+  RowDamaged,
+  type RowDigest,
+  rowText,
+} from '#src/adapters/row-digest.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { prepareLists } from './list-statements.ts';
 import type { Cell, CellPlace, StoredRow } from './read-model-buffer.ts';
 import { blocksOf, decodeBlock, encodeBlock, lineOf, ROWS_PER_BLOCK_MIN } from './row-blocks.ts';
-import { BLOCK_IDS, partOf, RowDamaged, rowPlace, type RowRecord } from './row-records.ts';
+import { BLOCK_IDS, partOf, rowPlace, type RowRecord } from './row-records.ts';
 
 /** Blocks in memory: some 10 MiB. */
 const BLOCKS_MAX = 256;
@@ -66,7 +73,7 @@ export class RowStatements {
         if (stored) this.#remove.run(part, place);
         continue;
       }
-      const text = rowText({ scope, key, sort, row });
+      const text = rowText(cell, sort, JSON.stringify(row));
       const hash = hashOf(text);
       addHash(digest, hash);
       cell.written = { hash, sort };

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { noRows } from '#src/adapters/row-digest.ts';
+import { noRows, RowDamaged } from '#src/adapters/row-digest.ts';
 import { ReadModelRebuilding, type Space } from '#src/ports/read-model.ts';
 import { GuardedRows } from './guarded-rows.ts';
 import { RowBuffer } from './read-model-buffer.ts';
 import { type GuardedFile, openGuarded } from './read-model-guard.ts';
 import { SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
-import { RowDamaged } from './row-records.ts';
 
 export type SqliteStoreOptions = {
   file: string;
