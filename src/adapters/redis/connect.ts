@@ -6,6 +6,10 @@ import { ready, requireRights, RIGHTS } from './ready.ts';
 import { type Client, mastersOf } from './scripts.ts';
 import { connectionOptions, urlWithoutSecrets } from './url-options.ts';
 
+// The client derives a class from String, after which optimized code looks up every method of a string. V8 undoes this when
+// it enumerates a String.
+for (const _ in Object('')) break;
+
 export type Connections = {
   /** For requests. */
   reads: Client;
