@@ -37,10 +37,7 @@ const records = ownerRecords({
 
 export const leads: Projection<LeadRow> = {
   ...records,
-  place(event) {
-    const place = records.place(event);
-    return place && event.type === 'LeadSubmitted' ? { ...place, others: [LATEST_TIMES] } : place;
-  },
+  others: ({ type }) => (type === 'LeadSubmitted' ? [LATEST_TIMES] : []),
   evolve(before, event, others) {
     const row: LeadRow | null = records.evolve(before, event, others);
     if (!row || event.type !== 'LeadSubmitted') return row;

@@ -56,11 +56,13 @@ class FoldedScope implements ScopeRows {
 
 /** Folds events in log order into rows in memory, as the engine folds them into a store. */
 export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => {
-  const byType = new Map<string, Projection[]>();
-  for (const projection of projections)
-    for (const type of projection.handles)
-      byType.set(type, [...(byType.get(type) ?? []), projection]);
   const byName = new Map(projections.map(({ name }) => [name, new Map<string, FoldedScope>()]));
+  const byType = new Map<string, { projection: Projection; scopes: Map<string, FoldedScope> }[]>();
+  for (const projection of projections) {
+    const scopes = byName.get(projection.name) ?? new Map<string, FoldedScope>();
+    for (const type of projection.handles)
+      byType.set(type, [...(byType.get(type) ?? []), { projection, scopes }]);
+  }
 
   const placeIn = (projection: Projection, event: FoldEvent) => {
     try {
@@ -68,12 +70,6 @@ export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => 
     } catch (error) {
       throw parkedAt(event, error);
     }
-  };
-  const scopeOf = (projection: Projection, name: string): FoldedScope => {
-    const scopes = byName.get(projection.name) ?? new Map<string, FoldedScope>();
-    const scope = scopes.get(name) ?? new FoldedScope(projection);
-    scopes.set(name, scope);
-    return scope;
   };
   return {
     rows: {
@@ -83,19 +79,23 @@ export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => 
         (byName.get(name)?.get(query.scope)?.list(query) ?? []) as ListedRow<R>[],
     },
     add(event) {
-      for (const projection of byType.get(event.type) ?? []) {
+      for (const { projection, scopes } of byType.get(event.type) ?? []) {
         const place = placeIn(projection, event);
         if (!place) continue;
-        const scope = scopeOf(projection, place.scope);
+        let scope = scopes.get(place.scope);
+        if (!scope) scopes.set(place.scope, (scope = new FoldedScope(projection)));
         try {
-          scope.set(place.key, projection.evolve(scope.get(place.key), event, scope));
+          const before = scope.get(place.key);
+          const row = projection.evolve(before, event, scope);
+          // A cached list contains the row itself.
+          if (row !== before) scope.set(place.key, row);
         } catch (error) {
           throw parkedAt(event, error);
         }
       }
     },
     placesOf(event) {
-      return (byType.get(event.type) ?? []).flatMap((projection): RowPlace[] => {
+      return (byType.get(event.type) ?? []).flatMap(({ projection }): RowPlace[] => {
         const place = placeIn(projection, event);
         return place ? [{ readModel: projection.name, scope: place.scope, key: place.key }] : [];
       });

@@ -68,10 +68,13 @@ export const performance: Projection<PerformanceRow> = {
   version: 6,
   handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
-    if (!changesNumbers(event)) return undefined;
+    return changesNumbers(event) ? { scope: event.owner, key: 'tail' } : undefined;
+  },
+  others(event) {
     const set = setKeyOf(event);
-    const visitors = event.type === 'VisitRecorded' ? visitorKeys(event) : [];
-    return { scope: event.owner, key: 'tail', others: [set, ...visitors] };
+    if (event.type !== 'VisitRecorded') return [set];
+    const first = firstVisitorsKey(event);
+    return [set, first, visitorKey(first, event.data as Visit)];
   },
   evolve(row, event, others) {
     const next = (row as PerformanceTail | undefined) ?? {
@@ -82,10 +85,11 @@ export const performance: Projection<PerformanceRow> = {
       facts: [],
     };
     if (mayEndBlock(next)) others.load(chunksBefore(next));
-    const set = idOfSet(next, event, others);
-    const { position } = event;
-    for (const fact of numbersOf(event, (visit) => clickOf(event, visit, others)))
-      addFact(next, { ...fact, position, set }, others);
+    const place = { set: idOfSet(next, event, others), position: event.position };
+    for (const fact of numbersOf(event, (visit) => clickOf(event, visit, others))) {
+      addFact(next, fact, place);
+      if (next.facts.length >= FACTS_PER_CHUNK * VALUES_PER_FACT) cutChunk(next, others);
+    }
     return next;
   },
   sort(row) {
@@ -98,14 +102,16 @@ export const performance: Projection<PerformanceRow> = {
 
 const addFact = (
   tail: PerformanceTail,
-  { position, set, at, metric, detail }: NumberChange & { position: number; set: number },
-  others: ScopeRows,
+  { at, metric, detail }: NumberChange,
+  { position, set }: { position: number; set: number },
 ): void => {
   const quarter = Math.floor(at / QUARTER_MS);
   tail.facts.push(position - tail.position, quarter - tail.quarter, set, metric, detail);
   tail.position = position;
   tail.quarter = quarter;
-  if (tail.facts.length < FACTS_PER_CHUNK * VALUES_PER_FACT) return;
+};
+
+const cutChunk = (tail: PerformanceTail, others: ScopeRows): void => {
   addChunk(tail, others);
   tail.chunks += 1;
   tail.position = 0;
@@ -174,26 +180,31 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
 };
 
 /** The last of the metrics of clicks that counts a visit; those before count it, too. */
-const clickOf = (event: FoldEvent, { visitor, signals = [] }: Visit, others: ScopeRows): number => {
-  if (signals.length > 0) return METRIC.clicks_raw;
-  return addVisitor(event, visitor, others) ? METRIC.clicks_unique : METRIC.clicks_valid;
+const clickOf = (event: FoldEvent, visit: Visit, others: ScopeRows): number => {
+  if (visit.signals && visit.signals.length > 0) return METRIC.clicks_raw;
+  return addVisitor(event, visit, others) ? METRIC.clicks_unique : METRIC.clicks_valid;
 };
 
-const visitorKeys = ({ at, data }: FoldEvent): [first: string, own: string] => {
-  const { link_id, visitor } = data as Visit;
-  const first = `visitors/${Math.floor(at / DAY_MS)}/${link_id}`;
-  return [first, `${first}/${visitor}`];
-};
+const firstVisitorsKey = ({ at, data }: FoldEvent): string =>
+  `visitors/${Math.floor(at / DAY_MS)}/${(data as Visit).link_id}`;
+
+const visitorKey = (first: string, { visitor }: Visit): string => `${first}/${visitor}`;
 
 /** Adds the visitor to those of the link and day; false if it is there already. */
-const addVisitor = (event: FoldEvent, visitor: string, others: ScopeRows): boolean => {
-  const [firstKey, ownKey] = visitorKeys(event);
+const addVisitor = (event: FoldEvent, visit: Visit, others: ScopeRows): boolean => {
+  const { visitor } = visit;
+  const firstKey = firstVisitorsKey(event);
   const first = others.get(firstKey) as FirstVisitors | undefined;
   if (!first) others.set(firstKey, { visitors: [visitor] });
   else if (first.visitors.includes(visitor)) return false;
-  else if (first.visitors.length < VISITORS_IN_ROW)
-    others.set(firstKey, { visitors: [...first.visitors, visitor] });
-  else if (others.get(ownKey)) return false;
-  else others.set(ownKey, {});
+  else if (first.visitors.length < VISITORS_IN_ROW) {
+    // `push` and a spread reserve room for 17 more.
+    first.visitors = first.visitors.concat(visitor);
+    others.set(firstKey, first);
+  } else {
+    const ownKey = visitorKey(firstKey, visit);
+    if (others.get(ownKey)) return false;
+    others.set(ownKey, {});
+  }
   return true;
 };

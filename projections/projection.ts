@@ -2,19 +2,19 @@ import type { EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
 
-/** The place of the row that an event changes, and of other rows of its scope that the change reads. */
-export type EventPlace = { scope: string; key: string; others?: readonly string[] };
+/** The place of the row that an event changes. */
+export type EventPlace = { scope: string; key: string };
 
 /** The other rows of the scope of an event. Rows may be modified in place only if they are set afterwards. */
 export type ScopeRows = {
-  /** Reads one of the other rows that `place` or `load` named, or that was set before. */
+  /** Reads one of the other rows that `others` or `load` named, or that was set before. */
   get(key: string): Row | undefined;
   /**
    * Names further rows that a rare change reads. Where they are not loaded, the event is folded again once they are: call
    * it before the first write.
    */
   load(keys: readonly string[]): void;
-  /** Writes a row of any key; null removes it. A row that `place` did not name is replaced without being read. */
+  /** Writes a row of any key; null removes it. A row that `others` did not name is replaced without being read. */
   set(key: string, row: Row | null): void;
 };
 
@@ -33,6 +33,8 @@ export type Projection<R extends Row = Row> = {
   readonly begins?: readonly EventType[];
   /** The scope and key of the event's row; undefined skips the event. The scope decides the partition. */
   place(event: FoldEvent): EventPlace | undefined;
+  /** The keys of other rows of the scope that the change reads, of an event with a place. A fold in memory does not ask. */
+  others?(event: FoldEvent): readonly string[];
   /**
    * Folds the event into the row; null removes the row. May mutate `row`, but must not throw after its first write
    * to it.
@@ -42,7 +44,7 @@ export type Projection<R extends Row = Row> = {
   sort?(row: R): number | null;
   /**
    * The other lists of the scope that have the row, by which readers filter. The store writes what differs from the
-   * lists of the row before, so an event must name every row that it sets in `place`.
+   * lists of the row before, so an event must name every row that it sets in `place` or `others`.
    */
   lists?(row: R): readonly ListEntry[];
 };

@@ -86,8 +86,10 @@ const placeEvents = (
   for (const event of events) {
     placed += 1;
     let place: EventPlace | undefined;
+    let others: readonly string[] | undefined;
     try {
       place = projection.place(event);
+      if (place) others = projection.others?.(event);
     } catch (error) {
       // The scope is unknown; rows of the event's owner are the most likely ones.
       park(target, event, { partition: partitionOf(event.owner), error });
@@ -112,7 +114,7 @@ const placeEvents = (
       if (begins.includes(event.type)) touched.lists = NO_LISTS;
       else work.stored.push(touched);
     }
-    if (place.others !== undefined) touchOthers(work, first ?? touched, place.others);
+    if (others !== undefined) touchOthers(work, first ?? touched, others);
     work.events.push(event);
     work.rows.push(touched);
     if ((counts[partition] ?? 0) >= rowsMax) break;

@@ -67,37 +67,32 @@ export const numbersOf = (
 ): NumberChange[] => {
   const { type, data, at } = typedEvent<CountedType>(event);
   const metric = COUNTED_TYPES[type];
-  const one = (
-    detail: NumberChange['detail'],
-    more: Partial<NumberChange> = {},
-  ): NumberChange[] => [{ at, metric, detail, ...more }];
+  const one = (detail: NumberChange['detail'], of: number = metric, when = at): NumberChange[] => [
+    { at: when, metric: of, detail },
+  ];
   switch (type) {
     case 'VisitRecorded':
-      return one(data.country ?? '', { metric: clickOf(data) });
+      return one(data.country ?? '', clickOf(data));
     case 'VisitsSummed':
       return one(data.visits);
     case 'RfqSubmittedByBuyer':
-      return data.confirmation
-        ? one(0, { metric: METRIC.rfqs_unconfirmed })
-        : one(moneyOf(data.totals));
+      return data.confirmation ? one(0, METRIC.rfqs_unconfirmed) : one(moneyOf(data.totals));
     case 'RfqConfirmedByBuyer':
     case 'RfqConfirmedByStaff':
       return [
         // It is not unconfirmed any more, so the number of the day on which it was sent changes.
-        ...one(-1, { metric: METRIC.rfqs_unconfirmed, at: data.submitted_at }),
+        ...one(-1, METRIC.rfqs_unconfirmed, data.submitted_at),
         ...one(moneyOf(data.totals)),
-        ...(type === 'RfqConfirmedByStaff'
-          ? one(0, { metric: METRIC.rfqs_confirmed_by_staff })
-          : []),
+        ...(type === 'RfqConfirmedByStaff' ? one(0, METRIC.rfqs_confirmed_by_staff) : []),
       ];
     case 'RfqWon':
       return one(moneyOf(data.values));
     case 'LeadWon':
       return one(data.value ? moneyOf([data.value]) : 0);
     case 'RfqOutcomeCorrected':
-      return one(differenceOf(data.from, data.to), { at: data.outcome_at });
+      return one(differenceOf(data.from, data.to), metric, data.outcome_at);
     case 'LeadOutcomeCorrected':
-      return one(differenceOf(wonOf(data.from), wonOf(data.to)), { at: data.outcome_at });
+      return one(differenceOf(wonOf(data.from), wonOf(data.to)), metric, data.outcome_at);
     default:
       return one(0);
   }

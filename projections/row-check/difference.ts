@@ -61,7 +61,7 @@ export const lastEventOf = async (
       const place = handled.has(event.type) ? projection.place(event) : undefined;
       if (place?.scope !== scope) continue;
       ofScope = event;
-      if (place.key === key || place.others?.includes(key)) ofRow = event;
+      if (place.key === key || projection.others?.(event).includes(key)) ofRow = event;
     }
   const last = ofRow ?? ofScope;
   return last

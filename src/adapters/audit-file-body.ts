@@ -54,14 +54,15 @@ export class ChainReader {
   readonly #chain = new Chain();
 
   /**
-   * Returns the text of the line from `start` to `end` without its hash; undefined if this hash is not right. The line has no
-   * line break. Changes its bytes.
+   * Returns the text of the line from `start` to `end`; undefined if its hash is not right. The line has no line break.
+   * Changes its bytes.
    */
   next(bytes: Buffer, start: number, end: number): string | undefined {
     if (end - start < REST_AT) return undefined;
-    const opening = bytes.toString('latin1', start, start + REST_AT);
-    const isRight = opening === `${CHAIN_OPENING}${this.#chain.next(bytes, start, end)}",`;
-    return isRight ? bytes.toString('utf8', start + REST_AT - '{'.length, end) : undefined;
+    const text = bytes.toString('utf8', start, end);
+    return text.startsWith(`${CHAIN_OPENING}${this.#chain.next(bytes, start, end)}",`)
+      ? text
+      : undefined;
   }
 }
 

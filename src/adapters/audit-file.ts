@@ -142,7 +142,8 @@ export const openAuditFile = async (
       last = position;
       index.positions.push(last);
       index.offsets.push(offset);
-      for (const [sealed, plain] of Object.entries(event.opened ?? {})) opened.set(sealed, plain);
+      if (event.opened)
+        for (const [sealed, plain] of Object.entries(event.opened)) opened.set(sealed, plain);
       onEvent?.({ position, stream, owner, revision, type, data, at: meta.at }, about);
     }
     onRead?.(index.positions.length, about.events);

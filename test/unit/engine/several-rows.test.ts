@@ -24,7 +24,8 @@ const blocks: Projection<Tail | Block | Seen> = {
   name: 'blocks',
   version: 1,
   handles: ['RequestBound'],
-  place: (event) => ({ scope: event.owner, key: 'tail', others: [`seen/${fingerprintOf(event)}`] }),
+  place: (event) => ({ scope: event.owner, key: 'tail' }),
+  others: (event) => [`seen/${fingerprintOf(event)}`],
   evolve(row, event, others) {
     const { count, blocks: cut } = (row as Tail | undefined) ?? { count: 0, blocks: 0 };
     const isPair = count + 1 === BLOCK && cut % 2 === 1;
