@@ -47,8 +47,17 @@ export const id = (prefix: string) =>
     .string()
     .regex(new RegExp(`^${prefix}_[0-9a-z]{24}$`), { error: `must be an id like ${prefix}_…` });
 
+const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+/** Whether a time has a year of four digits in UTC, as RFC 3339 needs; its offset can move it out of them. */
+export const hasYear = (text: string): boolean => {
+  const at = Date.parse(text);
+  return at >= FIRST_MS && at <= LAST_MS;
+};
+
 export const time = z.iso
-  .datetime({ offset: true })
+  .datetime({ offset: true, abort: true })
+  .refine(hasYear, { error: 'must be in the years 0000 to 9999 in UTC' })
   .describe('RFC 3339, for example 2026-11-21T09:30:00Z');
 export const date = z.iso.date().describe('A day, for example 2026-11-21');
 export const currency = z

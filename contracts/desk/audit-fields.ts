@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asOf, line, time } from '../fields.ts';
+import { asOf, hasYear, line, time } from '../fields.ts';
 import type { DeskRole } from '../scopes.ts';
 import { EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
@@ -16,7 +16,7 @@ const MOMENT = /^(?:\d{1,16}|\d{4}-\d\d-\d\d(?:T[\d:.]{5,18}(?:Z|[+-]\d\d:\d\d))
 export const moment = z
   .string()
   .max(40)
-  .refine((text) => MOMENT.test(text) && (/^\d+$/.test(text) || !Number.isNaN(Date.parse(text))), {
+  .refine((text) => MOMENT.test(text) && (/^\d+$/.test(text) || hasYear(text)), {
     error: 'must be a log position, a time like 2026-11-01T09:30:00Z, or a day like 2026-11-01',
   })
   .describe(

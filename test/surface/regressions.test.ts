@@ -51,6 +51,22 @@ describe('A refusal', () => {
     expect((await ends('2027-02-18T10:00:00Z')).status).toBe(201);
   });
 
+  // 9999-12-31T23:59:59-23:59 is in the year 10000, which RFC 3339 cannot write.
+  it('of a time in a year without four digits in UTC states the range', async () => {
+    const detail = 'must be in the years 0000 to 9999 in UTC';
+    const consent = { basis: 'consent', obtained_at: '0000-01-01T00:00:00+00:01' };
+    const lead = { external_id: freshKey(), company, ...person('year@buyer.example'), consent };
+    expect(detailOf(await post(acme, '/leads', lead))).toEqual([`/consent/obtained_at ${detail}`]);
+    const since = encodeURIComponent('9999-12-31T23:59:59-23:59');
+    const read = (url: string, key: string) => app.send({ method: 'GET', url, key });
+    const leads = await read(`${V1}/leads?updated_since=${since}`, acme);
+    expect(detailOf(leads)).toEqual([`/updated_since ${detail}`]);
+    for (const name of ['state?owner_id=acme&at', 'diff?owner_id=acme&from']) {
+      const answer = await read(`/api/desk/v1/audit/${name}=${since}`, app.deskToken);
+      expect(answer.status, `${name} ${answer.text}`).toBe(400);
+    }
+  });
+
   it('of two idempotency keys in one request describes a single key', async () => {
     const twice = await post(acme, '/leads', { external_id: 'two', company }, 'one, one');
     expect(twice).toMatchObject({ status: 400, body: { code: 'idempotency_key_invalid' } });
