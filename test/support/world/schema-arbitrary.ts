@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { type Path, placesOf, type Schema, withValue } from './schema-values.ts';
 
-const STRANGE = [
+/** Texts that are rarely expected. */
+export const STRANGE = [
   '',
   ' ',
   'null',
