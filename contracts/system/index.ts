@@ -63,7 +63,7 @@ const dispatchMail = defineSystemOperation({
   ],
 });
 
-/** Queues the digest for staff of the outreach that waits for approval, once for each day. */
+/** Queues the digest for staff of the outreach and the access that wait for approval, once for each day. */
 const queueDigest = defineSystemOperation({
   kind: 'command',
   input: z.strictObject({ day: z.iso.date() }),

@@ -1,11 +1,12 @@
 import { isTestSpace } from '#contracts/spaces.ts';
+import type { AgentState } from '#src/domain/access.ts';
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
-import { listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
+import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { nameOf } from '../events/hash.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
-import type { MailFacts } from './mail-kinds.ts';
+import type { MailFacts, Waiting } from './mail-kinds.ts';
 import { mailStream } from './queue-mail.ts';
 import { mailToStaff } from './staff-notices.ts';
 
@@ -38,20 +39,35 @@ const waiting = async (
   { readModels }: DigestDeps,
   at: number,
 ): Promise<MailFacts['approvals_digest'] | undefined> => {
-  const rows = await readModels.list<OpenRow<OutboundState>>('open-outbound', {
+  const limit = COUNTED_MAX + 1;
+  const open = await readModels.list<OpenRow<OutboundState>>('open-outbound', {
     scope: OPEN_RECORDS,
     list: listBy({ status: PENDING }),
-    limit: COUNTED_MAX + 1,
+    limit,
   });
-  const open = rows
+  const asked = await readModels.list<OpenRow<AgentState>>('access-requests', {
+    scope: ALL_ACCESS_REQUESTS,
+    list: listBy({ state: 'pending' }),
+    limit,
+  });
+  const outreach = open
     .map(({ row }) => row)
-    .filter(({ owner, state }) => !isTestSpace(owner) && statusAt(state, at) === PENDING);
-  return open.length === 0
-    ? undefined
-    : {
-        requests: Math.min(open.length, COUNTED_MAX),
-        has_more: rows.length > COUNTED_MAX,
-        owners: new Set(open.map(({ owner }) => owner)).size,
-        oldest_at: Math.min(...open.map(({ state }) => state.created_at)),
-      };
+    .filter(({ owner, state }) => !isTestSpace(owner) && statusAt(state, at) === PENDING)
+    .map(({ owner, state }) => ({ owner, since: state.created_at }));
+  const access = asked.map(({ row: { owner, state } }) => ({
+    owner,
+    since: state.last_request.requested_at,
+  }));
+  if (outreach.length + access.length === 0) return undefined;
+  return { ...counted(outreach, open.length), access: counted(access, asked.length) };
 };
+
+const counted = (
+  requests: readonly { owner: string; since: number }[],
+  found: number,
+): Waiting => ({
+  requests: Math.min(requests.length, COUNTED_MAX),
+  has_more: found > COUNTED_MAX,
+  owners: new Set(requests.map(({ owner }) => owner)).size,
+  oldest_at: Math.min(...requests.map(({ since }) => since), Number.MAX_SAFE_INTEGER),
+});

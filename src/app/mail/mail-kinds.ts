@@ -3,6 +3,9 @@ import { DAY_MS, HOUR_MS } from '../shared/time.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];
 
+/** Requests that wait for a person. `oldest_at` is in epoch milliseconds. */
+export type Waiting = { requests: number; has_more: boolean; owners: number; oldest_at: number };
+
 /** What the text of a message of each kind is made of. */
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
@@ -19,8 +22,8 @@ export type MailFacts = {
   /** To the owner. Has nothing about the buyer. */
   rfq_confirmed: { handoff_id: string; lines: number; totals: Totals };
   rfq_won: { handoff_id: string; values: Totals };
-  /** To staff: outreach that waits for approval. `oldest_at` is in epoch milliseconds. */
-  approvals_digest: { requests: number; has_more: boolean; owners: number; oldest_at: number };
+  /** To staff: outreach and access that wait for approval. Earlier digests have no access. */
+  approvals_digest: Waiting & { access?: Waiting };
   /** To staff: an agent submitted as many known contacts as it may on one day. */
   contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
   /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */

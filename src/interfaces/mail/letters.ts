@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { MailTexts } from '#src/app/mail/dispatch-mail.ts';
-import type { MailFacts, MailKind } from '#src/app/mail/mail-kinds.ts';
+import type { MailFacts, MailKind, Waiting } from '#src/app/mail/mail-kinds.ts';
 import { HOUSE_LOCALE, writerFor } from '../portal/layout/money.ts';
 
 type Facts<Kind extends MailKind> = MailFacts[Kind];
@@ -91,6 +91,22 @@ const OF_OWNERS: Pick<Letters, OfOwner> = {
   }),
 };
 
+const NO_REQUESTS: Waiting = { requests: 0, has_more: false, owners: 0, oldest_at: 0 };
+
+const numberOf = ({ requests, has_more }: Pick<Waiting, 'requests' | 'has_more'>): string =>
+  `${has_more ? 'More than ' : ''}${writerFor(HOUSE_LOCALE).count(requests)}`;
+
+const waitingFor = (what: string, command: string, waiting: Waiting): string[] => {
+  const { requests, owners, oldest_at } = waiting;
+  if (requests === 0) return [];
+  const writer = writerFor(HOUSE_LOCALE);
+  return [
+    `${what}: ${numberOf(waiting)} of ${writer.count(owners)} ${owners === 1 ? 'promoter' : 'promoters'}. The oldest ` +
+      `waits since ${writer.moment(oldest_at)}.`,
+    `List with: ${command}`,
+  ];
+};
+
 const LETTERS: Letters = {
   ...OF_BUYERS,
   ...OF_OWNERS,
@@ -111,15 +127,14 @@ const LETTERS: Letters = {
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}: ${origin}${path}`,
     ],
   }),
-  approvals_digest: ({ requests, has_more, owners, oldest_at }) => {
-    const writer = writerFor(HOUSE_LOCALE);
-    const number = `${has_more ? 'More than ' : ''}${writer.count(requests)}`;
+  approvals_digest: ({ access = NO_REQUESTS, ...outreach }) => {
+    const more = outreach.has_more || access.has_more;
+    const number = numberOf({ requests: outreach.requests + access.requests, has_more: more });
     return {
-      subject: `${number} ${requests === 1 ? 'request waits' : 'requests wait'} for approval`,
+      subject: `${number === '1' ? '1 request waits' : `${number} requests wait`} for approval`,
       paragraphs: [
-        `Outreach of ${writer.count(owners)} ${owners === 1 ? 'promoter' : 'promoters'} waits for a person; the oldest ` +
-          `request was proposed on ${writer.moment(oldest_at)}.`,
-        'List the requests with: tributary approvals list',
+        ...waitingFor('Outreach', 'tributary approvals list', outreach),
+        ...waitingFor('Access for agents', 'tributary access requests --state pending', access),
       ],
     };
   },

@@ -1,4 +1,4 @@
-/** The daily digest of outreach that waits for approval. */
+/** The daily digest of outreach and access that wait for approval. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
@@ -65,6 +65,27 @@ describe('The digest of approvals', () => {
     await propose();
     w.app.clock.advance(90 * 86_400_000);
     expect(await digest()).toBe(false);
+  });
+
+  it('counts requests for access, until they are decided', async () => {
+    const asked = await w.app.desk('POST', '/agents', {
+      owner_id: 'acme',
+      name: 'Letter agent',
+      purpose: 'Our monthly letter',
+      scopes: ['links:write'],
+    });
+    expect(asked.status, asked.text).toBe(201);
+    expect(await digest()).toBe(true);
+    expect(w.live.sent).toMatchObject([
+      { to: STAFF_MAIL, subject: '1 request waits for approval' },
+    ]);
+    expect(w.live.sent[0]?.text).toContain('Access for agents: 1 of 1 promoter.');
+    expect(w.live.sent[0]?.text).toContain('tributary access requests --state pending');
+    expect(w.live.sent[0]?.text).not.toContain('Outreach');
+    const { id } = asked.body as { id: string };
+    const denied = await w.app.desk('POST', `/agents/${id}/deny`, { reason: 'Unknown' });
+    expect(denied.status, denied.text).toBe(200);
+    expect(await digest('2026-11-21')).toBe(false);
   });
 
   it('is queued by one of two processes', async () => {
