@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SqliteStoreOptions } from '#src/adapters/sqlite/rows/write-behind.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { type LocalStore, partitionOf } from '#src/ports/read-model.ts';
@@ -93,6 +93,37 @@ describe('The file of the read models', () => {
     await copy.close();
     return reached;
   };
+
+  test.each([
+    ['a row', 1],
+    ['a block of rows', 100],
+  ])('adds %s without reading the file for each', async (_what, count) => {
+    using get = vi.spyOn(StatementSync.prototype, 'get');
+    const rowsRead = () => {
+      const statements = get.mock.contexts as StatementSync[];
+      return statements.filter(({ sourceSQL }) => sourceSQL.includes('FROM rows')).length;
+    };
+    const store = open();
+    await commit(store, 0, count);
+    await store.flush();
+    expect(rowsRead()).toBe(0);
+    await store.close();
+    get.mockClear();
+
+    // At least one of these exists, and the next store has read neither.
+    const next = open();
+    const writes = [
+      { scope: 'anna', key: 'k0', row: { n: 'changed' }, sort: 5 },
+      { scope: 'anna', key: 'k1', row: null, sort: null },
+    ];
+    await next.commit(SPACE, [{ partition: PARTITION, from: count, to: count + 1, writes }]);
+    await next.flush();
+    expect(rowsRead()).toBe(2);
+    await next.check?.(SPACE, PARTITION);
+    expect(await next.count(SPACE)).toBe(Math.max(1, count - 1));
+    expect(discarded).toEqual([]);
+    await next.close();
+  });
 
   test('gives the rows of a partition as of one checkpoint while they are written, added and removed', async () => {
     const store = open({ cacheRowsMax: 0 });

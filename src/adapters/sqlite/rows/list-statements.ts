@@ -7,7 +7,7 @@ import {
   type RowDigest,
 } from '#src/adapters/row-digest.ts';
 import { type ListQuery, partitionOf } from '#src/ports/read-model.ts';
-import { type Cell, changedEntries } from './read-model-buffer.ts';
+import type { Cell } from './read-model-buffer.ts';
 import { partOf } from './row-records.ts';
 
 /** Prepares every statement on lists once. */
@@ -49,7 +49,7 @@ export const prepareLists = (db: DatabaseSync) => {
         if (before !== null) remove.run(part, scope, ALL_ROWS, before, key);
         if (after !== null) add.run(part, scope, ALL_ROWS, after, key);
       }
-      for (const { entry, isAdded } of changedEntries(cell)) {
+      for (const { entry, isAdded } of cell.entries?.values() ?? []) {
         const { changes } = isAdded
           ? add.run(part, scope, ...entry, key)
           : remove.run(part, scope, ...entry, key);

@@ -13,6 +13,8 @@ export type CellPlace = { id: number; partition: number; scope: string; key: str
 /** The hash and the sort key that the file has of a row. */
 export type StoredRow = { hash: number; sort: number | null };
 
+type EntryChange = { entry: ListEntry; isAdded: boolean };
+
 /** A row in its place; `row` null: it does not exist. */
 export type Cell = CellPlace & {
   row: Row | null;
@@ -21,20 +23,16 @@ export type Cell = CellPlace & {
   stored?: StoredRow | null | undefined;
   /** What the file has of it once the current transaction is committed. */
   written?: StoredRow | null;
-  /** The entries that the file still has to add (true) and to remove (false), by their JSON. */
-  entries?: Map<string, boolean> | undefined;
+  /** The entries that the file still has to add or to remove, by their JSON. */
+  entries?: Map<string, EntryChange> | undefined;
 };
 
 const addEntries = (cell: Cell, { added = [], removed = [] }: EntryChanges): void => {
   if (added.length === 0 && removed.length === 0) return;
   const entries = (cell.entries ??= new Map());
-  for (const entry of removed) entries.set(JSON.stringify(entry), false);
-  for (const entry of added) entries.set(JSON.stringify(entry), true);
+  for (const entry of removed) entries.set(JSON.stringify(entry), { entry, isAdded: false });
+  for (const entry of added) entries.set(JSON.stringify(entry), { entry, isAdded: true });
 };
-
-/** The entries of a row that the file has to add or to remove. */
-export const changedEntries = ({ entries }: Cell): { entry: ListEntry; isAdded: boolean }[] =>
-  Array.from(entries ?? [], ([json, isAdded]) => ({ entry: JSON.parse(json), isAdded }));
 
 type EntryChanges = Pick<RowWrite, 'added' | 'removed'>;
 

@@ -15,7 +15,7 @@ import { digestText, noRows } from '#src/adapters/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { sqliteCodeOf } from '../failure.ts';
 import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
-import { type Cell, changedEntries } from './read-model-buffer.ts';
+import type { Cell } from './read-model-buffer.ts';
 import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
 
 /**
@@ -224,7 +224,7 @@ const listUnflushed = (
 /** The place of a changed row in a list; null if it has none now, undefined if it did not change. */
 const changedPlace = (cell: Cell, list: string | undefined): number | null | undefined => {
   if (list === undefined) return cell.row === null ? null : cell.sort;
-  const changes = changedEntries(cell).filter(({ entry }) => entry[0] === list);
+  const changes = [...(cell.entries?.values() ?? [])].filter(({ entry }) => entry[0] === list);
   if (changes.length === 0) return undefined;
   return changes.find(({ isAdded }) => isAdded)?.entry[1] ?? null;
 };

@@ -17,13 +17,18 @@ import { BLOCK_IDS, partOf, rowPlace, type RowRecord } from './row-records.ts';
 /** Blocks in memory: some 10 MiB. */
 const BLOCKS_MAX = 256;
 
-type RowToPack = { place: string; hash: number; text: string };
+/** A changed row that exists. */
+type ChangedRow = { cell: Cell; place: string; hash: number; text: string };
+
+/** The partition that is written, and its digest. */
+type Target = { part: number; digest: RowDigest };
 
 /** Reads and writes the rows of the file. */
 export class RowStatements {
   readonly lists: ReturnType<typeof prepareLists>;
   readonly #get: StatementSync;
-  readonly #put: StatementSync;
+  readonly #add: StatementSync;
+  readonly #replace: StatementSync;
   readonly #remove: StatementSync;
   readonly #getBlock: StatementSync;
   readonly #addBlock: StatementSync;
@@ -33,8 +38,9 @@ export class RowStatements {
   constructor(db: DatabaseSync) {
     this.lists = prepareLists(db);
     this.#get = db.prepare('SELECT hash, block, text FROM rows WHERE part = ? AND place = ?');
-    this.#put = db.prepare(`
-      INSERT INTO rows (part, place, hash, block, text) VALUES (?, ?, ?, ?, ?)
+    const insert = 'INSERT INTO rows (part, place, hash, block, text) VALUES (?, ?, ?, ?, ?)';
+    this.#add = db.prepare(`${insert} ON CONFLICT DO NOTHING`);
+    this.#replace = db.prepare(`${insert}
       ON CONFLICT DO UPDATE SET hash = excluded.hash, block = excluded.block, text = excluded.text`);
     this.#remove = db.prepare('DELETE FROM rows WHERE part = ? AND place = ?');
     this.#getBlock = db.prepare('SELECT data FROM blocks WHERE id = ?');
@@ -43,10 +49,11 @@ export class RowStatements {
   }
 
   /** Throws RowDamaged if a record is not what was written. */
-  read({ id, partition, scope, key }: CellPlace): (StoredRow & { row: Row }) | undefined {
-    const record = this.#get.get(partOf(id, partition), rowPlace(scope, key)) as
-      | RowRecord
-      | undefined;
+  read(
+    { id, partition, scope, key }: CellPlace,
+    place = rowPlace(scope, key),
+  ): (StoredRow & { row: Row }) | undefined {
+    const record = this.#get.get(partOf(id, partition), place) as RowRecord | undefined;
     if (!record) return undefined;
     const { hash, block } = record;
     const text = block === null ? record.text : lineOf(this.#blockAt(block), scope, key);
@@ -59,28 +66,22 @@ export class RowStatements {
 
   /** Writes changed rows of a partition, and adds them to its digest. */
   write(part: number, cells: readonly Cell[], digest: RowDigest): void {
-    const packed: RowToPack[] | undefined = cells.length < ROWS_PER_BLOCK_MIN ? undefined : [];
+    const target = { part, digest };
+    const rows: ChangedRow[] = [];
     for (const cell of cells) {
       const { scope, key, sort, row } = cell;
       const place = rowPlace(scope, key);
-      const stored = cell.stored === undefined ? (this.read(cell) ?? null) : cell.stored;
-      cell.stored = stored;
-      cell.written = null;
-      if (stored) removeHash(digest, stored.hash);
-      digest.rows += (row === null ? 0 : 1) - (stored ? 1 : 0);
-      this.lists.writeEntries(part, cell, digest);
       if (row === null) {
-        if (stored) this.#remove.run(part, place);
-        continue;
+        this.#findStored(cell, place);
+        if (cell.stored) this.#remove.run(part, place);
+        this.#count(target, cell, null);
+      } else {
+        const text = rowText(cell, sort, JSON.stringify(row));
+        rows.push({ cell, place, hash: hashOf(text), text });
       }
-      const text = rowText(cell, sort, JSON.stringify(row));
-      const hash = hashOf(text);
-      addHash(digest, hash);
-      cell.written = { hash, sort };
-      if (packed) packed.push({ place, hash, text });
-      else this.#put.run(part, place, hash, null, text);
     }
-    if (packed) this.#pack(part, packed);
+    if (cells.length >= ROWS_PER_BLOCK_MIN) this.#pack(target, rows);
+    else for (const row of rows) this.#put(target, row, null);
   }
 
   /** Must be called when blocks are removed, whose numbers are used again. */
@@ -88,16 +89,41 @@ export class RowStatements {
     this.#blocks.clear();
   }
 
-  #pack(part: number, rows: RowToPack[]): void {
-    const first = part * BLOCK_IDS;
+  #pack(target: Target, rows: ChangedRow[]): void {
+    const first = target.part * BLOCK_IDS;
     const last = this.#lastBlock.get(first, first + BLOCK_IDS - 1)?.['id'];
     let id = typeof last === 'number' ? last + 1 : first;
     // Rows of one scope are alike.
     for (const block of blocksOf(rows.sort((a, b) => (a.text < b.text ? -1 : 1)))) {
       this.#addBlock.run(id, encodeBlock(block));
-      for (const { place, hash } of block) this.#put.run(part, place, hash, id, null);
+      for (const row of block) this.#put(target, row, id);
       id += 1;
     }
+  }
+
+  /** Writes a row by itself, or the number of the block that has it. */
+  #put(target: Target, { cell, place, hash, text }: ChangedRow, block: number | null): void {
+    const record = [target.part, place, hash, block, block === null ? text : null] as const;
+    // A row that was never read is nearly always new: adding it shows that, so it is not read first.
+    if (cell.stored === undefined && this.#add.run(...record).changes > 0) cell.stored = null;
+    else {
+      this.#findStored(cell, place);
+      this.#replace.run(...record);
+    }
+    this.#count(target, cell, { hash, sort: cell.sort });
+  }
+
+  #findStored(cell: Cell, place: string): void {
+    if (cell.stored === undefined) cell.stored = this.read(cell, place) ?? null;
+  }
+
+  /** Changes the digest and the lists by what is written of a row. */
+  #count({ part, digest }: Target, cell: Cell, written: StoredRow | null): void {
+    if (cell.stored) removeHash(digest, cell.stored.hash);
+    if (written) addHash(digest, written.hash);
+    digest.rows += (written ? 1 : 0) - (cell.stored ? 1 : 0);
+    this.lists.writeEntries(part, cell, digest);
+    cell.written = written;
   }
 
   #blockAt(id: number): string {
