@@ -229,6 +229,17 @@ describe('streams.db', () => {
     expect(await creation(await opens(directory, 40))).toEqual(refused);
   });
 
+  test('hashes the name of a new stream once, although it is looked up before', async () => {
+    const hashed: string[] = [];
+    const hash = (name: string) => hashed.push(name);
+    const log = sqliteEventLog({ directory: fresh(), hash });
+    for (let read = 0; read < 2; read += 1) expect(await log.readStream('own0-lead_0')).toEqual([]);
+    await fill(log, 1);
+    expect(await log.readStream('own0-lead_0')).toHaveLength(2);
+    expect(hashed).toEqual(['own0-lead_0']);
+    await log.close();
+  });
+
   test('distinguishes names with the same hash, in memory and in the file', async () => {
     const hash = (name: string) => name.length % 2;
     const directory = await filled(10, { hash });

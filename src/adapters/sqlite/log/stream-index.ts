@@ -5,6 +5,7 @@
 import { hash as digest } from 'node:crypto';
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 import { messageOfError, sqliteCodeOf, sqliteFailureOf } from '../failure.ts';
+import { GenerationCache } from '#src/adapters/generation-cache.ts';
 import type { LogReader } from './log-reader.ts';
 import { type StreamEntry, StreamFile } from './stream-file.ts';
 
@@ -18,6 +19,7 @@ const TAIL_MAX = 32_768;
 const CHUNK = 1_024;
 // A start reads the log from `through` on, which must advance even if few streams are created.
 const UNINDEXED_MAX = 262_144;
+const MISSING_MAX = 4_096;
 const REBUILD_PAGE = 1_000;
 const REBUILD_BULK = 262_144;
 
@@ -56,6 +58,8 @@ export class StreamIndex {
   readonly #file: StreamFile;
   /** Streams that the file does not have yet. */
   readonly #tail = new Map<string, StreamEntry>();
+  /** Hashes of names without a stream: most names that are looked up in vain are created next. */
+  readonly #missing = new GenerationCache<string, number>(MISSING_MAX);
   #flushAt: number;
   #isFlushing = false;
   #isClosed = false;
@@ -75,6 +79,7 @@ export class StreamIndex {
   find(name: string): number | undefined {
     const recent = this.#tail.get(name);
     if (recent) return recent.streamId;
+    if (this.#missing.get(name) !== undefined) return undefined;
     const hash = this.#hash(name);
     for (const streamId of this.#findInFile(hash)) {
       const stored = this.#reader.streamAt(streamId);
@@ -84,13 +89,16 @@ export class StreamIndex {
         throw damagedIndex(`it refers to position ${streamId}, where its stream does not begin`);
       }
     }
+    this.#missing.set(name, hash);
     return undefined;
   }
 
   /** Adds streams after the commit that created them, when the head has moved past them. */
   add(created: readonly (readonly [name: string, streamId: number])[]): void {
-    for (const [name, streamId] of created)
-      this.#tail.set(name, { hash: this.#hash(name), streamId });
+    for (const [name, streamId] of created) {
+      this.#tail.set(name, { hash: this.#missing.get(name) ?? this.#hash(name), streamId });
+      this.#missing.delete(name);
+    }
     if (this.#isFlushing || this.#isClosed) return;
     const unindexed = this.#head.position - this.#file.through;
     const isFar = unindexed >= UNINDEXED_MAX && this.#flushAt === this.#tailMax;
