@@ -28,7 +28,9 @@ export const refuseManyKnown = async (
   { log }: Pick<Deps, 'log'>,
   call: AgentCall,
 ): Promise<Refusal | undefined> =>
-  (await log.readStream(dayStream(call))).length >= MAX ? refuseUntilTomorrow(call) : undefined;
+  (await log.readStream(dayStream(call), MAX - 1, 1)).length > 0
+    ? refuseUntilTomorrow(call)
+    : undefined;
 
 /** Counts a contact that is known already; the last one that is allowed alerts staff. */
 export const countKnown = async (

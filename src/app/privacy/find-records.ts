@@ -4,7 +4,7 @@ import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/row
 import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
 import { handoffOf } from '../records/streams.ts';
-import { deriveAllMailboxKeys } from './mailbox-keys.ts';
+import { deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
@@ -26,7 +26,8 @@ export const findRecords = async (
 ): Promise<FoundRecord[]> => {
   /** A record is in several generations if its contact was sent again after a rotation. */
   const found = new Map<string, FoundRecord>();
-  for (const { address, mailbox: scope } of deriveAllMailboxKeys(deps.secrets, email)) {
+  for (const generation of generationsOf(deps.secrets)) {
+    const { address, mailbox: scope } = deriveMailboxKeys(deps.secrets, email, generation);
     const query = { scope, limit: PAGE_ROWS };
     for await (const page of listing<MailboxRow>(deps.readModels, 'mailboxes', query)) {
       const allowed = page.flatMap(({ row }) => (isAllowed(row.owner) ? row : []));

@@ -9,7 +9,7 @@ import { SUPPRESSION } from '#src/ports/rows.ts';
 import { stateOf } from '../events/fold.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { deriveAllMailboxKeys, deriveMailboxKeys } from './mailbox-keys.ts';
+import { deriveMailboxKey, deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 
 const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
 
@@ -18,7 +18,8 @@ const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailbox
  * only after a rotation.
  */
 export const findMailbox = async (deps: Pick<Deps, 'log' | 'secrets'>, email: string) => {
-  for (const keys of deriveAllMailboxKeys(deps.secrets, email).slice(1)) {
+  for (const generation of generationsOf(deps.secrets).slice(1)) {
+    const keys = deriveMailboxKeys(deps.secrets, email, generation);
     const stream = mailboxStream(keys.mailbox);
     if ((await deps.log.readStream(stream, 0, 1)).length > 0) return { keys, stream };
   }
@@ -35,8 +36,8 @@ const readerFrom =
     read: (mailboxKey: string) => Promise<Suppression | undefined>,
   ): SuppressionReader =>
   async (ownerId, email) => {
-    for (const { mailbox } of deriveAllMailboxKeys(secrets, email)) {
-      const suppression = await read(mailbox);
+    for (const generation of generationsOf(secrets)) {
+      const suppression = await read(deriveMailboxKey(secrets, email, generation));
       if (suppression) return suppressedSince(suppression, liveOwnerOf(ownerId));
     }
     return undefined;

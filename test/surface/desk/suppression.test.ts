@@ -1,5 +1,5 @@
 /** A person who refuses contact is masked everywhere, and no agent can ask who it is. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pino } from 'pino';
 import { openService } from '#src/main.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -215,10 +215,13 @@ describe('A new lead with a contact whose person refuses contact', () => {
       const { body } = await world.submitLead(key, email);
       expect(body).toMatchObject({ state: 'rejected' });
     }
+    const { log } = app.service.deps;
+    using reads = vi.spyOn(log, 'readStream');
     const stopped = await world.submitLead(key, 'unknown@shop.example');
+    const count = reads.mock.calls.findIndex(([stream]) => stream.startsWith('gamma-known_'));
+    expect(await reads.mock.results[count]?.value).toHaveLength(1);
     expect(stopped.body).toMatchObject({ status: 429, code: 'rate_limited' });
     expect(Number(stopped.headers['retry-after'])).toBeGreaterThan(0);
-    const { log } = app.service.deps;
     const events = await log.readBack({ upTo: (await log.head()).position, limit: 500 });
     const mails = events.filter(({ data }) => 'kind' in data && data.kind === 'contacts_stopped');
     expect(mails).toHaveLength(1);
