@@ -37,10 +37,12 @@ export const credentialCheckingLog = (
   { log, following, confirmation }: Parts,
   current: () => CredentialState,
 ): EventLog => {
-  const confirm = async (): Promise<void> => {
+  const confirm = async (): Promise<CredentialState['streams']> => {
     await confirmation?.awaited();
-    const refusal = confirmation?.isRecent() === false ? UNCONFIRMED : current().refusal;
+    if (confirmation?.isRecent() === false) throw new Refused(UNCONFIRMED);
+    const { refusal, streams } = current();
     if (refusal) throw new Refused(refusal);
+    return streams;
   };
   const follow = async (): Promise<void> => {
     const { position } = await log.head();
@@ -48,12 +50,11 @@ export const credentialCheckingLog = (
   };
   return replaceAppends(log, async (appends) => {
     for (;;) {
-      await confirm();
-      const { streams: unchanged } = current();
+      const unchanged = await confirm();
       const conditioned = (expected: Expected): ConditionalRevision => ({
         revision: expectedRevision(expected),
         unchanged,
-        confirm,
+        confirm: async () => void (await confirm()),
       });
       try {
         return await log.appendAll(

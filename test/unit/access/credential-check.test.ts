@@ -13,6 +13,17 @@ const KEY = 'anna-key_1';
 const following = (passed: () => Promise<boolean>) => ({ passed }) as unknown as ReadModelFollower;
 const append = (log: EventLog) => log.append('anna-lead_1', NO_STREAM, [bound('a')]);
 
+it('An append to an embedded log looks the credential up once', async () => {
+  const log = memoryEventLog();
+  let lookups = 0;
+  const current = () => {
+    lookups += 1;
+    return ALLOWED;
+  };
+  await append(credentialCheckingLog({ log, following: following(async () => true) }, current));
+  expect(lookups).toBe(1);
+});
+
 it('An append of a revoked credential is refused and not sent', async () => {
   const log = memoryEventLog();
   const checked = credentialCheckingLog(
