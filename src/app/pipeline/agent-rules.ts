@@ -148,5 +148,7 @@ export const agentRules = (
   };
 };
 
-const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): Scope | undefined =>
-  [needed ?? []].flat().find((name) => scopes.has(name));
+const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): Scope | undefined => {
+  const alternatives = typeof needed === 'string' ? [needed] : (needed ?? []);
+  return alternatives.find((name) => scopes.has(name));
+};
