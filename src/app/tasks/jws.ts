@@ -16,10 +16,10 @@ type Signer = Pick<Secrets, 'signing'>;
 const headerOf = ({ kid }: SigningKey, { typ, ...params }: { typ: string; jku?: string }): string =>
   base64url(JSON.stringify({ alg: 'EdDSA', typ, kid, ...params }));
 
-/** Makes the header and the signature of a JWS (EdDSA) of a payload; `params` are further members of the header. */
+/** Makes the header and the signature of a JWS (EdDSA) of an encoded payload; `params` are further members of the header. */
 const sign = (key: SigningKey, payload: string, params: { typ: string; jku?: string }) => {
   const header = headerOf(key, params);
-  const signature = key.sign(Buffer.from(`${header}.${base64url(payload)}`));
+  const signature = key.sign(Buffer.from(`${header}.${payload}`));
   return { protected: header, signature };
 };
 
@@ -29,7 +29,7 @@ export const signDocument = (
   document: object,
   jku: string,
 ): { protected: string; signature: string } =>
-  sign(signer.signing, canonicalJson(document), { typ: 'JOSE', jku });
+  sign(signer.signing, base64url(canonicalJson(document)), { typ: 'JOSE', jku });
 
 /**
  * Makes a compact JWS of the bytes of a body with the payload left out (RFC 7515, appendix F). Its header names the
@@ -42,7 +42,7 @@ export const signBody = (
   { at, ...claims }: { jku: string; aud: string; jti: string; at: number },
 ): string => {
   const params = { typ: NOTIFICATION_TYPE, ...claims, iat: Math.floor(at / 1_000) };
-  const { protected: header, signature } = sign(signer.signing, body, params);
+  const { protected: header, signature } = sign(signer.signing, base64url(body), params);
   return `${header}..${signature}`;
 };
 
@@ -51,9 +51,9 @@ export const signAttribution = (
   { attribution }: Pick<Secrets, 'attribution'>,
   claims: AttributionClaims,
 ): string => {
-  const payload = JSON.stringify(claims);
+  const payload = base64url(JSON.stringify(claims));
   const { protected: header, signature } = sign(attribution, payload, { typ: ATTRIBUTION_TYPE });
-  return `${header}.${base64url(payload)}.${signature}`;
+  return `${header}.${payload}.${signature}`;
 };
 
 /**
