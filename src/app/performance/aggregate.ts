@@ -208,12 +208,12 @@ const addClicks = (counts: number[]): void => {
 /** A filter that leaves few facts reads only those. */
 const FEW = 16;
 
-const narrow = (selection: FactSelection, { ofSet }: Groups): FactSelection => {
+const narrow = async (selection: FactSelection, { ofSet }: Groups): Promise<FactSelection> => {
   const { chains, length } = selection;
   const sets: number[] = [];
   for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
   if (sets.length === ofSet.length) return selection;
-  const all = chains?.indexesOf(sets, length / FEW);
+  const all = await chains?.indexesOf(sets, length / FEW);
   if (!all) return selection;
   // Others may have added facts since the question began.
   const indexes = all.filter((index) => index < length);
@@ -238,7 +238,7 @@ export const aggregate = async (
 ): Promise<Report> => {
   const times = timesOf(query, bucketOfDay, selection.isByDay);
   const groups = groupsOf(selection.facts.dims, query);
-  const narrowed = narrow(selection, groups);
+  const narrowed = await narrow(selection, groups);
   const countries = named ?? (await countriesOf(narrowed, times, { groups, query }));
   const place = query.groupBy.indexOf('country');
   const report = new Report({ times, groups, countries, place }, narrowed.length);

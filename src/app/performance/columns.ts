@@ -1,7 +1,10 @@
 import type { PerformanceFacts, PerformanceSets } from '#src/ports/performance-rows.ts';
+import { eventLoopTurns } from '../shared/turns.ts';
 
 const CAPACITY_FIRST = 1_024;
 const RESERVE = 1.25;
+/** Facts between two looks at the clock: less than a millisecond. */
+export const SLICE = 16_384;
 /** No index. */
 export const NONE = -1;
 
@@ -59,27 +62,24 @@ export class Columns {
   }
 }
 
-/** The facts of each set, as a chain from the newest one back. */
+/** The facts of each set, as a chain from the newest one back. Only questions about few sets need it. */
 export class FactChains {
+  readonly #facts: Columns;
   /** The fact before of the same set, NONE for the first one; and the last fact and the number of facts of each set. */
-  #previous = new Int32Array(CAPACITY_FIRST);
+  #previous = new Int32Array(0);
   readonly #ofSet: { last: number; count: number }[] = [];
+  #length = 0;
 
-  /** Makes room for facts with an index below `capacity`. */
-  reserve(capacity: number): void {
-    if (this.#previous.length < capacity) this.#previous = grown(this.#previous, capacity);
+  constructor(facts: Columns) {
+    this.#facts = facts;
   }
 
-  /** Adds the next fact, for which there is room. */
-  add(index: number, set: number): void {
-    const own = (this.#ofSet[set] ??= { last: NONE, count: 0 });
-    this.#previous[index] = own.last;
-    own.last = index;
-    own.count += 1;
-  }
-
-  /** The indexes of all facts of some sets; undefined if they are more than `max`. Costs by their number. */
-  indexesOf(sets: readonly number[], max: number): Int32Array | undefined {
+  /**
+   * The indexes of all facts of some sets; undefined if they are more than `max`. Costs by their number, and by the number of
+   * facts since the last call.
+   */
+  async indexesOf(sets: readonly number[], max: number): Promise<Int32Array | undefined> {
+    await this.#update();
     let count = 0;
     for (const set of sets) count += this.#ofSet[set]?.count ?? 0;
     if (count > max) return undefined;
@@ -91,6 +91,23 @@ export class FactChains {
         index = this.#previous[index] ?? NONE;
       }
     return indexes;
+  }
+
+  async #update(): Promise<void> {
+    while (this.#length < this.#facts.length) {
+      const pause = eventLoopTurns.pause();
+      if (pause) await pause;
+      const { sets, length, capacity } = this.#facts;
+      if (this.#previous.length < length) this.#previous = grown(this.#previous, capacity);
+      const to = Math.min(this.#length + SLICE, length);
+      for (let index = this.#length; index < to; index += 1) {
+        const own = (this.#ofSet[sets[index] ?? 0] ??= { last: NONE, count: 0 });
+        this.#previous[index] = own.last;
+        own.last = index;
+        own.count += 1;
+      }
+      this.#length = to;
+    }
   }
 }
 

@@ -39,7 +39,7 @@ const BYTES_PER_SET = 600;
  */
 export class OwnerFacts extends Columns {
   positions = new Float64Array(this.capacity);
-  readonly chains = new FactChains();
+  readonly chains = new FactChains(this);
   /** Names of countries; the first one is empty. */
   readonly countryNames: string[] = [''];
   readonly rollUps = new RollUps(this);
@@ -74,42 +74,39 @@ export class OwnerFacts extends Columns {
         country: typeof detail === 'string' ? this.#countryId(detail) : 0,
       });
       this.positions[index] = position;
-      this.chains.add(index, facts[at + 2] as number);
       if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
     }
   }
 
   /**
-   * Adds those facts of a block that come after the ones that are here. `first` is the number of its first fact. Copies whole
-   * columns, because loops over arrays of several types are slow.
+   * Writes those facts of a block that come after the ones that are here to their place, for which there is room; they are
+   * there once `length` includes them. `first` is the number of its first fact. Copies whole columns, because loops over arrays
+   * of several types are slow.
    */
-  addBlock(block: PerformanceBlock, first: number): void {
-    const start = this.length;
+  writeBlock(block: PerformanceBlock, first: number): void {
+    const start = Math.max(first, this.length);
     const column = (packed: string) => unpackNumbers(packed).subarray(start - first);
     const sets = column(block.sets);
     const end = start + sets.length;
-    this.reserve(sets.length);
     this.sets.set(sets, start);
     this.metrics.set(column(block.metrics), start);
     this.positions.set(column(block.positions), start);
     this.times.set(column(block.quarters), start);
     this.countries.set(column(block.countries), start);
     const countryIds = Uint16Array.from(block.names, (name) => this.#countryId(name));
-    const { positions, times, countries, chains } = this;
+    const { positions, times, countries } = this;
+    const { position, quarter } = block;
     for (let index = start; index < end; index += 1) {
-      positions[index] = (positions[index] ?? 0) + block.position;
-      times[index] = (times[index] ?? 0) + block.quarter;
+      positions[index] = (positions[index] ?? 0) + position;
+      times[index] = (times[index] ?? 0) + quarter;
       countries[index] = countryIds[countries[index] ?? 0] ?? 0;
-      chains.add(index, this.sets[index] ?? 0);
     }
     for (const [at, detail] of block.details)
       if (first + at >= start) this.details.set(first + at, detail);
-    this.length = end;
   }
 
   override reserve(count: number): void {
     super.reserve(count);
-    this.chains.reserve(this.capacity);
     if (this.positions.length < this.capacity)
       this.positions = grown(this.positions, this.capacity);
   }
@@ -123,6 +120,8 @@ export class OwnerFacts extends Columns {
     return id;
   }
 }
+
+type ChunkRow = PerformanceChunk | PerformanceBlock;
 
 /** The facts of the owners that were asked for last; each question reads only those that are new. */
 export class FactsCache {
@@ -195,38 +194,44 @@ const readNewFacts = async (
   // The read model was built anew and has not reached what was read before.
   if (total < facts.length) return readNewFacts(readModels, ownerId, undefined);
   facts.reserve(total - facts.length);
-  for (const row of await readChunks(readModels, ownerId, { facts, to: tail.chunks })) {
-    const isBlock = 'last' in row;
-    const end = FACTS_PER_CHUNK * ((isBlock ? row.last : row.chunk) + 1);
-    const first = end - (isBlock ? FACTS_PER_BLOCK : FACTS_PER_CHUNK);
-    // Chunks became a block while they were read.
-    if (first > facts.length) return readNewFacts(readModels, ownerId, facts);
-    if (isBlock) facts.addBlock(row, first);
-    else facts.add(row.facts, first);
-    const pause = eventLoopTurns.pause();
-    if (pause) await pause;
-  }
-  const first = tail.chunks * FACTS_PER_CHUNK;
-  if (first > facts.length) return readNewFacts(readModels, ownerId, facts);
-  facts.add(tail.facts, first);
+  const isWhole = await readChunks(readModels, ownerId, { facts, to: tail.chunks });
+  if (!isWhole) return readNewFacts(readModels, ownerId, facts);
+  facts.add(tail.facts, tail.chunks * FACTS_PER_CHUNK);
   return facts;
 };
 
-/** Reads the chunks and blocks with facts that are not here yet, in ascending order; `to` exclusive. */
+/**
+ * Adds the facts of the chunks and blocks, below number `to`, that are not here yet, newest first, so that no block is kept
+ * once it was read. Returns false if chunks became a block meanwhile.
+ */
 const readChunks = async (
   readModels: ReadModels,
   ownerId: string,
   { facts, to }: { facts: OwnerFacts; to: number },
-): Promise<(PerformanceChunk | PerformanceBlock)[]> => {
+): Promise<boolean> => {
   const from = Math.floor(facts.length / FACTS_PER_CHUNK);
-  if (from >= to) return [];
-  const chunks: (PerformanceChunk | PerformanceBlock)[] = [];
   const query = { scope: ownerId, before: to, downTo: from, limit: PAGE_CHUNKS };
-  for await (const page of listing<PerformanceChunk | PerformanceBlock>(
-    readModels,
-    'performance',
-    query,
-  ))
-    for (const { row } of page) chunks.push(row);
-  return chunks.reverse();
+  const chunks: PerformanceChunk[] = [];
+  let first = to * FACTS_PER_CHUNK;
+  let blocksEnd = 0;
+  const pages = from < to ? listing<ChunkRow>(readModels, 'performance', query) : [];
+  for await (const page of pages)
+    for (const { row, sort } of page) {
+      const end = FACTS_PER_CHUNK * (sort + 1);
+      if (end !== first) return false;
+      if ('last' in row) {
+        first -= FACTS_PER_BLOCK;
+        blocksEnd = Math.max(blocksEnd, end);
+        facts.writeBlock(row, first);
+      } else {
+        first -= FACTS_PER_CHUNK;
+        chunks.push(row);
+      }
+      const pause = eventLoopTurns.pause();
+      if (pause) await pause;
+    }
+  if (first > facts.length) return false;
+  facts.length = Math.max(facts.length, blocksEnd);
+  for (const { chunk, facts: added } of chunks.reverse()) facts.add(added, FACTS_PER_CHUNK * chunk);
+  return true;
 };

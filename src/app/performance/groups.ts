@@ -2,13 +2,11 @@ import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/record
 import { eventLoopTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
-import { type Dims, type FactSelection, NONE } from './columns.ts';
+import { type Dims, type FactSelection, NONE, SLICE } from './columns.ts';
 import { isMatch, valueOf } from './dimensions.ts';
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const QUARTERS = 96;
-/** Facts between two looks at the clock: less than a millisecond. */
-const SLICE = 16_384;
 
 /** The index of the bucket of each time of the period, by its number since `first`; and when each bucket starts. */
 export type Times = { first: number; buckets: Int32Array; starts: number[] };

@@ -8,7 +8,8 @@ import { RowDamaged } from '#src/adapters/row-digest.ts';
 
 /** Fewer rows are not worth a block. */
 export const ROWS_PER_BLOCK_MIN = 16;
-const CHARS_PER_BLOCK = 32_768;
+/** A row of this size is not, either. */
+export const CHARS_PER_BLOCK = 32_768;
 /** More than any row has, so that damage cannot ask for unbounded memory. */
 const BYTES_MAX = 268_435_456;
 

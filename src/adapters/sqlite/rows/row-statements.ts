@@ -11,7 +11,14 @@ import {
 import type { Row } from '#src/ports/read-model.ts';
 import { prepareLists } from './list-statements.ts';
 import type { Cell, CellPlace, StoredRow } from './read-model-buffer.ts';
-import { blocksOf, decodeBlock, encodeBlock, lineOf, ROWS_PER_BLOCK_MIN } from './row-blocks.ts';
+import {
+  blocksOf,
+  CHARS_PER_BLOCK,
+  decodeBlock,
+  encodeBlock,
+  lineOf,
+  ROWS_PER_BLOCK_MIN,
+} from './row-blocks.ts';
 import { BLOCK_IDS, partOf, rowPlace, type RowRecord } from './row-records.ts';
 
 /** Blocks in memory: some 10 MiB. */
@@ -67,7 +74,8 @@ export class RowStatements {
   /** Writes changed rows of a partition, and adds them to its digest. */
   write(part: number, cells: readonly Cell[], digest: RowDigest): void {
     const target = { part, digest };
-    const rows: ChangedRow[] = [];
+    const hasBlocks = cells.length >= ROWS_PER_BLOCK_MIN;
+    const packed: ChangedRow[] = [];
     for (const cell of cells) {
       const { scope, key, sort, row } = cell;
       const place = rowPlace(scope, key);
@@ -77,11 +85,12 @@ export class RowStatements {
         this.#count(target, cell, null);
       } else {
         const text = rowText(cell, sort, JSON.stringify(row));
-        rows.push({ cell, place, hash: hashOf(text), text });
+        const changed = { cell, place, hash: hashOf(text), text };
+        if (hasBlocks && text.length < CHARS_PER_BLOCK) packed.push(changed);
+        else this.#put(target, changed, null);
       }
     }
-    if (cells.length >= ROWS_PER_BLOCK_MIN) this.#pack(target, rows);
-    else for (const row of rows) this.#put(target, row, null);
+    if (packed.length > 0) this.#pack(target, packed);
   }
 
   /** Must be called when blocks are removed, whose numbers are used again. */
