@@ -3,13 +3,8 @@
  * that key for storage. Keys are KeyObjects: from raw bytes, Node creates one for each use, which
  * costs more than the use.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
+import { randomView } from './random-pool.ts';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -18,7 +13,7 @@ const PREFIX = 's1';
 
 /** AES-256-GCM with `bound` as associated data: decryption succeeds for the same `bound` only. */
 const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
-  const iv = randomBytes(IV_BYTES);
+  const iv = randomView(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
@@ -33,7 +28,12 @@ const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
   return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
 };
 
-export const freshKey = (): KeyObject => createSecretKey(randomBytes(KEY_BYTES));
+export const freshKey = (): KeyObject => {
+  const bytes = randomView(KEY_BYTES);
+  const key = createSecretKey(bytes);
+  bytes.fill(0);
+  return key;
+};
 
 /** Encrypts a subject's key for storage. */
 export const wrapKey = (wrapping: KeyObject, subject: string, key: KeyObject): Buffer =>
