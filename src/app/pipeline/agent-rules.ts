@@ -118,6 +118,7 @@ export const agentRules = (
         return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
       return authenticator.agent(credential);
     },
+    confirm: ({ keyId }) => authenticator.agentOfKey(keyId),
     authorize: (operation, { scopes }) => refuseScope(operation, scopes),
     budgetFor: agentBudget,
     charge(caller, budget) {

@@ -58,6 +58,8 @@ export const areEqual = (a: string, b: string): boolean =>
 /** Finds the caller of a credential. Never throws: a state that is not known now is a 503. */
 export type Authenticator = {
   agent(credential: string): Identified<AgentCaller>;
+  /** Finds the caller of a key whose secret was verified before: the secret of a key never changes. */
+  agentOfKey(keyId: string): Identified<AgentCaller>;
   desk(credential: string): Identified<DeskCaller>;
 };
 
@@ -122,6 +124,10 @@ class LiveAuthenticator implements Authenticator {
     return this.#whileKnown(() => this.#agent(credential));
   }
 
+  agentOfKey(keyId: string): Identified<AgentCaller> {
+    return this.#whileKnown(() => this.#agentOf(this.#parts.credentials.key(keyId)));
+  }
+
   desk(credential: string): Identified<DeskCaller> {
     return this.#whileKnown(() => this.#desk(credential));
   }
@@ -135,8 +141,14 @@ class LiveAuthenticator implements Authenticator {
     const key = credentials.key(keyId);
     if (!key || key.environment !== environment) return INVALID;
     if (!this.#isVerified('api-key', credential, { digest, stored: key.hash })) return INVALID;
-    const of = { kind: 'agent' as const, ownerId: spaceOf(key), agentId: key.agent_id, keyId };
-    const agent = credentials.agent(key.agent_id);
+    return this.#agentOf(key);
+  }
+
+  #agentOf(key: KeyRow | undefined): Identified<AgentCaller> {
+    if (!key) return INVALID;
+    const { agent_id: agentId, key_id: keyId } = key;
+    const of = { kind: 'agent' as const, ownerId: spaceOf(key), agentId, keyId };
+    const agent = this.#parts.credentials.agent(agentId);
     const ended = refuseEnded(key, agent);
     if (ended?.code === 'credential_revoked') return { ...ended, of };
     const hasExpired = this.#hasPassed(key.expires_at);

@@ -153,7 +153,9 @@ export class Pipeline<
    * in the same turn as `perform`, which then does not repeat it.
    */
   confirm(admission: Admission<C>): Refusal | undefined {
-    const identified = this.#parts.rules.identify(admission.arrival);
+    const { rules } = this.#parts;
+    const { arrival, caller } = admission;
+    const identified = rules.confirm ? rules.confirm(caller) : rules.identify(arrival);
     if (!identified.ok) {
       const { of: _of, ...refusal } = identified;
       return refusal;

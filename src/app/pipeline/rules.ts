@@ -29,8 +29,10 @@ export type Trail = {
 
 /** The parts of the pipeline that depend on the kind of actor. */
 export type ActorRules<C extends Caller, Op extends Declared, D> = {
-  /** Finds out who presents the credential; called at admission, and again before each operation. */
+  /** Finds out who presents the credential; called at admission. */
   identify(arrival: Arrival): Identified<C>;
+  /** Looks an admitted caller up again, before each operation; without it, its credential is identified again. */
+  confirm?(caller: C): Identified<C>;
   /** Refuses a caller without the scope or role that the operation needs. */
   authorize(operation: Op, caller: C): Refusal | undefined;
   budgetFor(operation: Op): Budget;
