@@ -117,6 +117,8 @@ const placeEvents = (
     if (others !== undefined) touchOthers(work, first ?? touched, others);
     work.events.push(event);
     work.rows.push(touched);
+    // Some rows grow with each event.
+    counts[partition] = (counts[partition] ?? 0) + 1;
     if ((counts[partition] ?? 0) >= rowsMax) break;
   }
   return { work, placed };

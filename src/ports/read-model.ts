@@ -84,7 +84,7 @@ export type ListQuery = {
 export type ProjectionStore = {
   /** Preferred batch size of a fill, because each batch costs a remote store round trips. */
   readonly fillEvents?: number;
-  /** Approximate number of rows of one partition after which a batch is cut, so that no commit delays readers. */
+  /** Approximate number of rows and events of one partition after which a batch is cut, so that no commit delays readers. */
   readonly commitRowsMax?: number;
   /** Returns the checkpoint of each partition; 0 for a partition without any fold. */
   checkpoints(space: Space): Promise<Position[]>;

@@ -78,31 +78,33 @@ export const FIND = script(
   return {at, redis.call('HGET', KEYS[2], ARGV[1])}`,
 );
 
-/** A script that returns this many bytes keeps Redis busy for a fraction of a millisecond. */
+/** A script that returns this many bytes or rows keeps Redis busy for about a millisecond. */
 export const PAGE_BYTES = 131_072;
+export const PAGE_ROWS = 500;
 
 /**
  * ARGV: scope, name of the list, max, min, limit, 'oldest' or an empty string, cached checkpoint. Returns the
- * checkpoint, whether the page ends at its limit of bytes, then for each row its member of the order without the
+ * checkpoint, whether the page ends at a limit of this script, then for each row its member of the order without the
  * name, and the row.
  */
 export const PAGE = script(
   ' flags=no-writes',
   `${READ_HEAD} ${UNCHANGED}
+  local most = math.min(ARGV[5], ${PAGE_ROWS})
   local result, bytes = {at, ''}, 0
   local sort, key = #ARGV[2] + 2, #ARGV[2] + ${SORT_DIGITS} + 3
   local members
   if ARGV[6] == 'oldest' then
-    members = redis.call('ZRANGEBYLEX', KEYS[3], ARGV[4], ARGV[3], 'LIMIT', 0, ARGV[5])
+    members = redis.call('ZRANGEBYLEX', KEYS[3], ARGV[4], ARGV[3], 'LIMIT', 0, most)
   else
-    members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
+    members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[3], ARGV[4], 'LIMIT', 0, most)
   end
   for i, member in ipairs(members) do
     local row = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, key)) or ''
     result[#result + 1] = string.sub(member, sort)
     result[#result + 1] = row
     bytes = bytes + #row
-    if bytes >= ${PAGE_BYTES} and i < #members then
+    if bytes >= ${PAGE_BYTES} and i < #members or i == ${PAGE_ROWS} then
       result[2] = 'cut'
       break
     end

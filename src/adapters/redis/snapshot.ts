@@ -14,11 +14,12 @@ import {
   splitField,
   splitMember,
 } from './keys.ts';
-import { type Client, READ_HEAD, script } from './scripts.ts';
+import { type Client, PAGE_BYTES, READ_HEAD, script } from './scripts.ts';
 
 /** A snapshot whose reader died ends after this time. */
 const LEASE_MS = 10_000;
-/** Rows or members of one command: Redis is busy for a fraction of a millisecond. */
+/** Rows or members of the first command, and of each: Redis is busy for less than a millisecond. */
+const AT_FIRST = 10;
 const AT_ONCE = 100;
 const BUSY_MS = 20;
 /** The score of every member. */
@@ -120,12 +121,14 @@ const readParts = async (
     ['HSCAN', 4, (name, value) => earlier.set(name, value)],
   ];
   for (const [command, index, take] of scans)
-    for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
-      const args = [token, LEASE_MS, command, index, cursor, AT_ONCE];
+    for (let cursor: string | undefined = '0', count = AT_FIRST; cursor !== undefined; ) {
+      const args = [token, LEASE_MS, command, index, cursor, count];
       const reply = (await PART.run(client, keys, args)) as [string, string[]] | null;
       if (!reply) return undefined;
       const [next, flat] = reply;
       for (let i = 0; i < flat.length; i += 2) take(flat[i] ?? '', flat[i + 1] ?? '');
+      const chars = flat.reduce((sum, text) => sum + text.length, 0);
+      count = Math.ceil(Math.min(AT_ONCE, (count * PAGE_BYTES) / (chars + 1)));
       cursor = next === '0' ? undefined : next;
     }
   for (const [name, value] of earlier) restore(snapshot, name, value);

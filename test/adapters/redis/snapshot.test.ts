@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
+import { PAGE_BYTES } from '#src/adapters/redis/scripts.ts';
 import { type PartitionBatch, partitionOf, type RemoteStore } from '#src/ports/read-model.ts';
 import { until } from '../../support/clients/cli.ts';
 import {
@@ -121,6 +122,22 @@ describe.skipIf(!hasRedis)(`A partition of ${ROWS} rows, ${ON_REDIS},`, () => {
     await store.check?.(SPACE, PARTITION);
     const stats = await redis.control.info('commandstats');
     expect(Number(/cmdstat_hscan:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(ROWS / 300);
+  });
+
+  it('is read in commands of fewer rows where the rows are large', async () => {
+    const text = 'x'.repeat(20_000);
+    const writes = Array.from({ length: 200 }, (_, n) => ({
+      scope: SCOPE,
+      key: `k${n}`,
+      row: { text },
+      sort: null,
+    }));
+    await store.commit('large@1.1', [{ partition: PARTITION, from: 0, to: 1, writes }]);
+    await redis.control.config('RESETSTAT');
+    await store.check?.('large@1.1', PARTITION);
+    const stats = await redis.control.info('commandstats');
+    const parts = Number(/cmdstat_hscan:calls=(\d+)/.exec(stats)?.[1]);
+    expect(parts).toBeGreaterThan((200 * text.length) / (4 * PAGE_BYTES));
   });
 
   it('is read by two readers, one after the other', async () => {

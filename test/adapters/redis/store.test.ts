@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { requireServer } from '#src/adapters/redis/connect.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { PAGE_BYTES } from '#src/adapters/redis/scripts.ts';
+import { PAGE_BYTES, PAGE_ROWS } from '#src/adapters/redis/scripts.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';
@@ -89,16 +89,18 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await ask()).value.rows.map(({ key }) => key)).toEqual(['z']);
   });
 
-  test('A page of 2,000 rows is cached, too', async () => {
+  test('A list of 1,200 rows is sent in parts of 500 rows, which are cached', async () => {
     const store = await open();
-    const keys = Array.from({ length: 2_000 }, (_, i) => `k${i}`);
+    const keys = Array.from({ length: 1_200 }, (_, i) => `k${i}`);
     await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
     await store.goLive('things', SPACE);
-    const ask = () => store.page('things', { scope: 'anna', limit: 5_000 });
-    const { value } = await ask();
-    expect(value.rows).toHaveLength(2_000);
+    const ask = () => remoteReadersOf(store).list('things', { scope: 'anna', limit: 5_000 });
     await redis.control.config('RESETSTAT');
-    expect((await ask()).value).toEqual(value);
+    const rows = await ask();
+    expect(rows.map(({ key }) => key)).toEqual(keys.toReversed());
+    expect((await calls()).get('zrevrangebylex')).toBe(Math.ceil(1_200 / PAGE_ROWS));
+    await redis.control.config('RESETSTAT');
+    expect(await ask()).toEqual(rows);
     expect((await calls()).has('zrevrangebylex')).toBe(false);
   });
 

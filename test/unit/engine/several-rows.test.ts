@@ -6,7 +6,7 @@ import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { append } from '../../support/world/engine.ts';
+import { append, appendMany, tally, type Tally } from '../../support/world/engine.ts';
 
 type Tail = { count: number; blocks: number };
 type Block = { block: number; of: number };
@@ -118,6 +118,28 @@ test('No commit has more rows of a partition than the store wants, and those of 
   const blocksMax = Math.ceil(commitRowsMax / BLOCK);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(commitRowsMax + ROWS_PER_EVENT + blocksMax);
   expect(sizes.length).toBeGreaterThan(200 / commitRowsMax);
+});
+
+test('No commit has more events in one row than the store wants rows and events', async () => {
+  const log = memoryEventLog();
+  const commitRowsMax = 10;
+  const last = await appendMany(log, ['anna'], 100);
+  const inner = memoryStore();
+  const counts: number[] = [0];
+  const store: ProjectionStore = {
+    ...inner,
+    commitRowsMax,
+    commit(space, batches) {
+      for (const { row } of batches.flatMap(({ writes }) => writes))
+        counts.push((row as Tally).count);
+      return inner.commit(space, batches);
+    },
+  };
+  const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
+  expect(await fill({ log, store, targets: [target], batchEvents: 1_000 })).toBe(last);
+  expect(counts.at(-1)).toBe(100);
+  for (const [i, count] of counts.entries())
+    expect(count - (counts[i - 1] ?? 0)).toBeLessThanOrEqual(commitRowsMax);
 });
 
 test.each(['throws', 'is stale', 'is stored without an answer'] as const)(
