@@ -61,13 +61,11 @@ export const touchOthers = (work: BatchWork, first: TouchedRow, keys: readonly s
 /** An event reads rows that its place did not name. */
 export class RowsMissing extends Error {
   override readonly name = 'RowsMissing';
-  readonly keys: readonly string[];
-
-  constructor(keys: readonly string[]) {
-    super('rows are not loaded yet');
-    this.keys = keys;
-  }
+  keys: readonly string[] = [];
 }
+
+/** The only one: to collect a stack trace for each takes longer than to fold the event. */
+const rowsMissing = new RowsMissing('rows are not loaded yet');
 
 /** The rows of one scope during a fold; one object serves all events of a batch. */
 export class OtherRows implements ScopeRows {
@@ -92,7 +90,9 @@ export class OtherRows implements ScopeRows {
   load(keys: readonly string[]): void {
     const first = this.#first;
     const missing = first ? keys.filter((key) => findRow(first, key) === undefined) : [];
-    if (missing.length > 0) throw new RowsMissing(missing);
+    if (missing.length === 0) return;
+    rowsMissing.keys = missing;
+    throw rowsMissing;
   }
 
   set(key: string, row: Row | null): void {
