@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import {
   type ListQuery,
   type LocalStore,
@@ -103,7 +103,7 @@ const readPartition = async (
     for (const row of store.file.use((sql) => sql.rowsOf(state.id, partition))) {
       if (row) rows.set(nameOf(row), row);
       if (performance.now() < end) continue;
-      await nextTurn();
+      await pause(TURN_MS);
       end = performance.now() + TURN_MS;
     }
     store.flushPartition(state, partition);
