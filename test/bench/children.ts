@@ -118,7 +118,7 @@ export type Load = {
 };
 
 const WARM_UP_ANSWERS = 20_000;
-const WARM_UP_MS_MAX = 5_000;
+const WARM_UP_MS_MAX = 20_000;
 
 /** Starts a load generator. Throws for a sample with an answer outside 2xx and 3xx. */
 export const startLoad = async (): Promise<Load> => {
