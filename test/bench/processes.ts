@@ -13,6 +13,7 @@ import { type Settings, withServers } from './rows/remote.ts';
 import { type Row, rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 import { callsFor } from './rows/write.ts';
+import { BARE_US } from './rows/write-cpu.ts';
 
 const CONNECTIONS = 64;
 const SAMPLE_MS = 1_500;
@@ -54,7 +55,12 @@ const loadOn = async (load: Load, servers: readonly Server[], calls: Call[]): Pr
   };
 };
 
-const rowsOf = (what: string, one: readonly Taken[], two: readonly Taken[]): Row[] => {
+/** The goal of createLink, in microseconds of CPU of an API process. */
+const LINK_US = 600;
+
+type Variants = Record<'one' | 'two' | 'bare', Taken[]>;
+
+const rowsOf = (what: string, { one, two, bare }: Variants): Row[] => {
   const share = (taken: readonly Taken[]): number => middleOf(taken, ({ coresBusy }) => coresBusy);
   return [
     rowOf(
@@ -62,6 +68,10 @@ const rowsOf = (what: string, one: readonly Taken[], two: readonly Taken[]): Row
       { of: 'ratio', atLeast: 1.5 },
     ),
     rowOf({ id: 'D', what: '  API CPU a request', ...compared(two, one, 'cpuUs') }),
+    rowOf(
+      { id: 'D', what: '  of one process, vs a bare POST', ...compared(one, bare, 'cpuUs') },
+      what.startsWith('createLink') ? { of: 'ratio', atMost: LINK_US / BARE_US } : undefined,
+    ),
     rowOf({
       id: 'D',
       what: '  all cores busy with all processes',
@@ -77,6 +87,7 @@ const measure = async (settings: Settings, note: Parameters<Bench>[0]['note']): 
   const projector = await start('projector', args());
   const first = await start<ReadDetails>('read', { ...args(), role: 'api' });
   const second = await start<{ url: string }>('api', args());
+  const bare = await start<{ url: string }>('barePost');
   const load = await startLoad();
   const { url, key } = first.details;
   const authorization = `Bearer ${key}`;
@@ -90,21 +101,22 @@ const measure = async (settings: Settings, note: Parameters<Bench>[0]['note']): 
     ],
     'createLink on EventStoreDB': callsFor(key),
   };
+  const bareCalls = callsFor(key).map((call) => ({ ...call, path: '/bare' }));
+  const warmUp = (server: Server, calls: Call[]) =>
+    load.warmUp({ server, order: { url: server.details.url, connections: 32, ms: 0, calls } });
+  await warmUp(bare, bareCalls);
   const rows: Row[] = [];
   for (const [what, calls] of Object.entries(kinds)) {
-    for (const server of [first, second])
-      await load.warmUp({
-        server,
-        order: { url: server.details.url, connections: 32, ms: 0, calls },
-      });
+    for (const server of [first, second]) await warmUp(server, calls);
     const taken = await interleaved({
       one: () => loadOn(load, [first], calls),
       two: () => loadOn(load, [first, second], calls),
+      bare: () => loadOn(load, [bare], bareCalls),
     });
     note('D', taken);
-    rows.push(...rowsOf(what, taken.one, taken.two));
+    rows.push(...rowsOf(what, taken));
   }
-  await Promise.all([load, first, second, projector].map((child) => child.stop()));
+  await Promise.all([load, bare, first, second, projector].map((child) => child.stop()));
   return rows;
 };
 
