@@ -59,15 +59,18 @@ const waiting = async (
     since: state.last_request.requested_at,
   }));
   if (outreach.length + access.length === 0) return undefined;
-  return { ...counted(outreach, open.length), access: counted(access, asked.length) };
+  return {
+    ...counted(outreach, { found: open.length, at }),
+    access: counted(access, { found: asked.length, at }),
+  };
 };
 
 const counted = (
   requests: readonly { owner: string; since: number }[],
-  found: number,
+  { found, at }: { found: number; at: number },
 ): Waiting => ({
   requests: Math.min(requests.length, COUNTED_MAX),
   has_more: found > COUNTED_MAX,
   owners: new Set(requests.map(({ owner }) => owner)).size,
-  oldest_at: Math.min(...requests.map(({ since }) => since), Number.MAX_SAFE_INTEGER),
+  oldest_at: Math.min(at, ...requests.map(({ since }) => since)),
 });
