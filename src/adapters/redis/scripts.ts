@@ -194,7 +194,7 @@ export const BEGIN = script(
   return 1`,
 );
 
-/** Removes a partition of which a record is damaged. Returns 1; 0 if another process did. */
+/** Removes a partition that has a damaged record. Returns 1; 0 if another process did. */
 export const LOSE = script(
   ' flags=allow-oom',
   `if redis.call('HEXISTS', KEYS[1], 'at') == 0 then return 0 end
