@@ -28,7 +28,7 @@ export const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string 
 
 const records = ownerRecords({
   name: 'leads',
-  version: 6,
+  version: 7,
   handles: LEAD_EVENTS,
   begins: ['LeadSubmitted'],
   keyOf: leadOfEvent,
@@ -67,9 +67,7 @@ const listsOfLead = (row: LeadRow): ListEntry[] => {
         [LEADS_BY_CREATION, row.created_at],
         [LEADS_BY_CLAIM_END, row.claim_expires_at],
       ];
-  return [
-    ...filters.map((values): ListEntry => [listBy(values), sort]),
-    ...times,
-    [LEADS_BY_CHANGE, row.updated_at],
-  ];
+  if (row.is_late || row.updated_at !== row.created_at)
+    times.push([LEADS_BY_CHANGE, row.updated_at]);
+  return [...filters.map((values): ListEntry => [listBy(values), sort]), ...times];
 };

@@ -40,7 +40,7 @@ export type Projection<R extends Row = Row> = {
    * to it.
    */
   evolve(row: R | undefined, event: FoldEvent, others: ScopeRows): R | null;
-  /** The sort key of a row in the list of its scope; null for a row that is read by key only. It never changes. */
+  /** The sort key of a row in the list of all rows of its scope; null for a row that is not in it. It never changes. */
   sort?(row: R): number | null;
   /**
    * The other lists of the scope that have the row, by which readers filter. The store writes what differs from the

@@ -13,7 +13,7 @@ const leadOfHints = (event: FoldEvent & Happened<Handled>): string | undefined =
 /** The leads of all owners by keyed hashes of their telephone and of the domains of their company. */
 export const leadHints: Projection<LeadHintRow> = {
   name: 'lead-hints',
-  version: 1,
+  version: 2,
   handles: ['LeadSubmitted', 'LeadAmended', 'SubjectErased'],
   begins: ['LeadSubmitted'],
   place(event) {
@@ -27,7 +27,6 @@ export const leadHints: Projection<LeadHintRow> = {
     const { owner, position } = stored;
     return { owner, lead_id: data.lead_id, sort: row?.sort ?? position, ...data.hint_keys };
   },
-  sort: (row) => row.sort,
   lists: ({ phone, domains, sort }) => [
     ...(phone === undefined ? [] : [[listBy({ phone }), sort] satisfies ListEntry]),
     ...domains.map((domain): ListEntry => [listBy({ domain }), sort]),

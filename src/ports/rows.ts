@@ -58,7 +58,7 @@ export const LEADS_BY_CREATION = 'created';
 export const LEADS_BY_CLAIM_END = 'claim_end';
 export const LATE_LEADS = 'late';
 export const LEAD_SKEW_MS = 60_000;
-/** All leads by their last change. */
+/** Leads by their last change, without those in LEADS_BY_CREATION that have not changed since. */
 export const LEADS_BY_CHANGE = 'updated';
 /** Requests that are not dispatched, by the time at which they expire. */
 export const OUTBOUND_BY_EXPIRY = 'expiry';

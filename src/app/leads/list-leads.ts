@@ -1,7 +1,7 @@
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import { LEADS_BY_CHANGE } from '#src/ports/rows.ts';
+import { LEADS_BY_CHANGE, LEADS_BY_CREATION } from '#src/ports/rows.ts';
 import { bindingOf, readCursor, writeCursor } from '../read-models/cursor.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
@@ -15,7 +15,7 @@ import { epoch, renderAsOf } from '../shared/time.ts';
 
 /** Rows that are read for one page: bounds the cost of several filters that few leads match. */
 const ROWS_READ_MAX = 10_000;
-/** Changed leads that are sorted by creation for one page; of more, some are probably among the newest leads. */
+/** Leads of each list that are sorted by creation for one page; of more, some are probably among the newest leads. */
 const CHANGED_MAX = 1_000;
 /** Pages of the newest leads that are read before those that changed. */
 const PAGES_BEFORE_CHANGED = 2;
@@ -81,21 +81,22 @@ const findLeads = async ({ readModels }: Deps, search: LeadSearch): Promise<Page
   return (await findChanged(readModels, search, epoch(updated_since))) ?? scan(ROWS_READ_MAX);
 };
 
-/** Reads the leads that changed since then; undefined if they are too many. */
+/** Reads the leads that were created or changed since then; undefined if they are too many. */
 const findChanged = async (
   readModels: ReadModels,
   { ownerId: scope, input: { limit }, isMatch, before = Infinity }: LeadSearch,
   since: number,
 ): Promise<Page | undefined> => {
-  const changed = await readModels.list<LeadState & { sort: number }>('leads', {
-    scope,
-    list: LEADS_BY_CHANGE,
-    downTo: since,
-    limit: CHANGED_MAX + 1,
-  });
-  if (changed.length > CHANGED_MAX) return undefined;
-  const matches = changed
-    .flatMap(({ row }) => (row.sort < before && isMatch(row) ? [row] : []))
+  const query = { scope, downTo: since, limit: CHANGED_MAX + 1 };
+  const lists = await Promise.all(
+    [LEADS_BY_CHANGE, LEADS_BY_CREATION].map((list) =>
+      readModels.list<LeadState & { sort: number }>('leads', { ...query, list }),
+    ),
+  );
+  if (lists.some(({ length }) => length > CHANGED_MAX)) return undefined;
+  const changed = new Map(lists.flat().map(({ row }) => [row.sort, row]));
+  const matches = [...changed.values()]
+    .filter((row) => row.sort < before && isMatch(row))
     .sort((a, b) => b.sort - a.sort);
   const rows = matches.slice(0, limit);
   return { rows, next: matches.length > limit ? (rows.at(-1)?.sort ?? null) : null };
