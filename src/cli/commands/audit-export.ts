@@ -1,7 +1,5 @@
 /** Writes an owner's events to a file that answers audits by itself. */
-import { createReadStream, createWriteStream } from 'node:fs';
-import { rename, rm, open } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
@@ -12,6 +10,24 @@ import { startProgress } from '../terminal/progress.ts';
 type Options = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
 type Page = DeskAnswer<'auditExport'>;
 
+const COPIED_BYTES = 1_048_576;
+
+/** Opens a file that only its owner can read. */
+const createFile = (path: string): Promise<FileHandle> => open(path, 'w', 0o600);
+
+/** Writes the head and the body, with one buffer: each further one is memory until V8 collects it. */
+const writeWhole = async (path: string, head: string, bodyPath: string): Promise<void> => {
+  await using body = await open(bodyPath);
+  await using file = await createFile(path);
+  await file.writeFile(head);
+  const bytes = Buffer.allocUnsafe(COPIED_BYTES);
+  for (;;) {
+    const { bytesRead } = await body.read(bytes);
+    if (bytesRead === 0) return;
+    await file.writeFile(bytes.subarray(0, bytesRead));
+  }
+};
+
 /** Writes the body first, because the head has its hash; the file gets its name when it is complete. */
 export const exportAudit = async (path: string, options: Options): Promise<void> => {
   const { owner, from, to, reason } = options;
@@ -21,13 +37,13 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
   const people: Page['people'] = {};
   try {
     const last = await withDesk(options, async (desk) => {
-      const out = await open(bodyPath, 'w', 0o600);
+      const out = await createFile(bodyPath);
       const bar = startProgress({ label: path, total: 0, unit: 'positions' });
       try {
         let request = { owner_id: owner, from, to, reason, after: undefined as number | undefined };
         for (;;) {
           const page: Page = await desk.call('auditExport', request);
-          await out.write(body.add(page.lines));
+          await out.writeFile(body.add(page.lines));
           Object.assign(people, page.people);
           bar.update(page.next_after ?? page.to.position, page.to.position);
           if (page.next_after === null) return page;
@@ -49,9 +65,7 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
       ...(reason !== undefined && { reason }),
       up_to: last.to.position,
     });
-    const file = createWriteStream(partial, { mode: 0o600 });
-    file.write(head);
-    await pipeline(createReadStream(bodyPath), file);
+    await writeWhole(partial, head, bodyPath);
     await rename(partial, path);
     const about = JSON.parse(head) as { sha256: string };
     printResult(
