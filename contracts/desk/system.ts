@@ -22,7 +22,7 @@ const event = z
   })
   .meta({ id: 'Event' });
 
-const EVENTS_MAX = 1_000;
+export const EVENTS_PAGE_MAX = 1_000;
 
 export const readEvents = deskQuery({
   roles: ['owner', 'staff', 'auditor', 'operator'],
@@ -36,11 +36,11 @@ export const readEvents = deskQuery({
     owner_id: ownerSpace.optional(),
     after: z.int().min(0).default(0),
     up_to: z.int().min(0).optional(),
-    limit: z.int().min(1).max(EVENTS_MAX).default(100),
+    limit: z.int().min(1).max(EVENTS_PAGE_MAX).default(100),
     last: z
       .int()
       .min(1)
-      .max(EVENTS_MAX)
+      .max(EVENTS_PAGE_MAX)
       .optional()
       .describe('Answer only this number of the newest matching events'),
   },

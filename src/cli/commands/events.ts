@@ -1,12 +1,11 @@
 /** Shows and follows events of the log. */
+import { EVENTS_PAGE_MAX } from '#contracts/desk/system.ts';
 import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
 import { formatTable, print, printNotice } from '../terminal/output.ts';
 import { type ShownEvent, toCells } from '../texts/event-text.ts';
-
-export const EVENTS_PAGE_MAX = 1_000;
 
 /** Which events: those of a stream or of an owner; without either, all. */
 type Selection = Pick<DeskRequest<'readEvents'>, 'owner_id' | 'stream'>;

@@ -2,6 +2,7 @@
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
+import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openSecrets } from '#src/wiring/secrets.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { deskInProcess } from '../desk/desk-in-process.ts';
@@ -51,7 +52,6 @@ export const adoptRemoteLog = async (
   const isEmpty = found === 'none';
   // Without its secret the halt would fail after everything else was done.
   if (!isEmpty) openSecrets(config);
-  const { adoptLog } = await import('#src/wiring/adopt-log.ts');
   const { places, files, readModels } = await adoptLog(config, { known, found });
   const url = redactUrl(config.eventLogUrl);
   const report = { known, found, url, places, files, read_models: readModels };

@@ -1,4 +1,6 @@
 import { isRemoteLog } from '#src/config.ts';
+import { openEventLog } from '#src/wiring/event-log.ts';
+import { commandLogger } from '#src/wiring/logger.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { hasLog, noDataError } from '../service/data-directory.ts';
 import { findServer } from '../service/server-file.ts';
@@ -27,8 +29,6 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
         'down. Stop it first, or verify a copy of the directory.',
     );
   if (!hasLog(config)) throw noDataError(config);
-  const { openEventLog } = await import('#src/wiring/event-log.ts');
-  const { commandLogger } = await import('#src/wiring/logger.ts');
   const logger = commandLogger(config.logLevel);
   // A copy without its secrets can be verified, too.
   const opened = await openEventLog(config, { logger, directory: 'inspect', checkedAtOpen: 0 });

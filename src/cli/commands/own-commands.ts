@@ -4,23 +4,10 @@
  */
 import { type Command, Option } from 'commander';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/desk/system.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
-import { checkAudit } from './audit-check.ts';
-import { exportAudit } from './audit-export.ts';
-import { openAudit } from './audit-open.ts';
-import { importCatalog } from './catalog-import.ts';
-import { resetDemo } from './demo-reset.ts';
-import { diagnose } from './doctor.ts';
-import { EVENTS_PAGE_MAX, showEvents, tailEvents } from './events.ts';
-import { adoptRemoteLog } from './log-adopt.ts';
-import { copyLogs } from './log-copy.ts';
-import { listMail, showMail } from './mail.ts';
-import { verifyEvents } from './log-verify.ts';
-import { rebuildProjections, verifyProjections } from './projections.ts';
-import type { ServeOptions } from './serve.ts';
-import { showStatus } from './status.ts';
 
 export type OwnCommand = {
   /** Words and arguments of the command. */
@@ -32,7 +19,8 @@ export type OwnCommand = {
   /** The command does not use a data directory. */
   hasNoData?: boolean;
   help?: string;
-  run(...input: never[]): unknown;
+  /** Loads the code of the command, most of which no other command needs. */
+  load(): Promise<(...input: never[]) => void | Promise<void>>;
 };
 
 const TAIL_EVENTS = 20;
@@ -68,23 +56,22 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'null; desk.token in the data directory has it), data, review_url (demo).\n\n' +
       'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s. A second SIGINT or ' +
       'a third SIGTERM ends it at once.',
-    // Loaded here, because no other command needs the whole service.
-    run: async (options: ServeOptions) => (await import('./serve.ts')).serve(options),
+    load: async () => (await import('./serve.ts')).serve,
   },
   {
     usage: 'status',
     about: 'Show the addresses and keys of the running service',
-    run: showStatus,
+    load: async () => (await import('./status.ts')).showStatus,
   },
   {
     usage: 'doctor',
     about: 'Check versions, settings, disk, permissions, lock and log',
-    run: diagnose,
+    load: async () => (await import('./doctor.ts')).diagnose,
   },
   {
     usage: 'demo-reset',
     about: 'Remove the data directory of a demo that no server runs on',
-    run: resetDemo,
+    load: async () => (await import('./demo-reset.ts')).resetDemo,
   },
   {
     usage: 'catalog import <file>',
@@ -94,7 +81,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     help:
       'Prints each bad line with its number and reason, and imports the good ones: the exit status is 0 ' +
       'unless every line is bad. An unchanged product appends nothing, so an import can be repeated.',
-    run: importCatalog,
+    load: async () => (await import('./catalog-import.ts')).importCatalog,
   },
   {
     usage: 'events tail',
@@ -111,7 +98,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       ).default(TAIL_EVENTS),
     ],
     help: 'With --json it prints one object a line.',
-    run: tailEvents,
+    load: async () => (await import('./events.ts')).tailEvents,
   },
   {
     usage: 'events show <stream-or-owner>',
@@ -119,17 +106,17 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     calls: 'readEvents',
     flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
     help: 'With --json it prints one object a line.',
-    run: showEvents,
+    load: async () => (await import('./events.ts')).showEvents,
   },
   {
     usage: 'mail list',
     about: 'List the messages in the data directory, which were not sent by SMTP',
-    run: listMail,
+    load: async () => (await import('./mail.ts')).listMail,
   },
   {
     usage: 'mail show <id>',
     about: 'Show one of these messages',
-    run: showMail,
+    load: async () => (await import('./mail.ts')).showMail,
   },
   {
     usage: 'audit check',
@@ -142,7 +129,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       numberFlag('--sample <n>', 'One of so many partitions', wholeNumber(1, 64)),
     ],
     help: 'Exit status 0: equal; 4: different. It can run while the service writes.',
-    run: checkAudit,
+    load: async () => (await import('./audit-check.ts')).checkAudit,
   },
   {
     usage: 'audit export <file>',
@@ -160,7 +147,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     help:
       'The same range gives the same bytes. Personal data stays encrypted without --reason. A file from the start ' +
       'answers everything; one with --from has the history only.',
-    run: exportAudit,
+    load: async () => (await import('./audit-export.ts')).exportAudit,
   },
   {
     usage: 'audit open <file>',
@@ -177,24 +164,24 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     help:
       'A file that was changed, cut or reordered is refused with the line, and exit status 4. The audit commands with ' +
       '--file answer the same without a server.',
-    run: openAudit,
+    load: async () => (await import('./audit-open.ts')).openAudit,
   },
   {
     usage: 'projections rebuild [name]',
     about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
     calls: 'rebuildProjection',
-    run: rebuildProjections,
+    load: async () => (await import('./projections.ts')).rebuildProjections,
   },
   {
     usage: 'projections verify [name]',
     about: 'Compare the live rows of a read model, or of all, with a fresh fold of the log',
     calls: 'verifyProjection',
-    run: verifyProjections,
+    load: async () => (await import('./projections.ts')).verifyProjections,
   },
   {
     usage: 'log verify',
     about: 'Read every event and every index, and check its checksum',
-    run: verifyEvents,
+    load: async () => (await import('./log-verify.ts')).verifyEvents,
   },
   {
     usage: 'log adopt <known> <found>',
@@ -203,7 +190,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'known is the log that the data directory or Redis belongs to; found is the log on the server, or none. A ' +
       'process that refuses to start because its log was replaced prints both. Run it for each data directory, with ' +
       'all processes stopped. It empties what was built from the known log, and halts outreach.',
-    run: adoptRemoteLog,
+    load: async () => (await import('./log-adopt.ts')).adoptRemoteLog,
   },
   {
     usage: 'log copy <from> <to>',
@@ -212,16 +199,16 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     help:
       'A log is sqlite:DIRECTORY (a data directory; the source may be in use) or esdb://HOST. ' +
       'The keys of personal data are copied, too; both logs need the same ROOT_KEY.',
-    run: copyLogs,
+    load: async () => (await import('./log-copy.ts')).copyLogs,
   },
 ];
 
 /** Adds flags, help and the action of an own command, whose arguments its usage has added. */
 export const defineOwnCommand = (command: Command, own: OwnCommand): void => {
-  const { about, flags = [], hasNoData, help, run } = own;
+  const { about, flags = [], hasNoData, help, load } = own;
   for (const flag of flags) command.addOption(flag);
   if (hasNoData) command.addOption(jsonOption());
   else addCommonOptions(command);
-  command.description(about).action(run as (...input: unknown[]) => Promise<void>);
+  command.description(about).action(async (...input) => (await load())(...(input as never[])));
   if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
 };
