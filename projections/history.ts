@@ -1,9 +1,13 @@
 import { EVENTS, type EventType } from '#contracts/events/index.ts';
-import { historyBlockOf, type HistoryRow } from '#src/ports/rows.ts';
+import {
+  EVENTS_PER_HISTORY_ROW,
+  type HistoryRow,
+  NEWEST_HISTORY,
+  VALUES_PER_HISTORY_ENTRY,
+} from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
-/** Below this length, a row copies its array per event, because V8 grows an array by half of its length. */
-const FEW_VALUES = 160;
+const ROW_VALUES = EVENTS_PER_HISTORY_ROW * VALUES_PER_HISTORY_ENTRY;
 
 // Events that belong to no owner: those of the catalog, and of streams that all owners share.
 const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
@@ -18,22 +22,24 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
   'MailboxBlocked',
 ]);
 
-/** The positions and types of an owner's events, in log order; their data is only in the log. */
+/**
+ * The positions and types of an owner's events, in log order; their data is only in the log. Rows have a fixed number of
+ * events, so that an event rewrites a small row however much came before, and a page reads few rows however rare the
+ * owner's events are in the log.
+ */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  version: 8,
+  version: 9,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !WITHOUT_OWNER.has(type)),
   place(event) {
-    return { scope: event.owner, key: String(historyBlockOf(event.position)) };
+    return { scope: event.owner, key: NEWEST_HISTORY };
   },
-  evolve(row, { position, revision, type, at, stream }) {
-    if (!row)
-      return { block: historyBlockOf(position), entries: [position, revision, type, at, stream] };
-    const { entries } = row;
-    if (entries.length < FEW_VALUES)
-      row.entries = entries.concat([position, revision, type, at, stream]);
-    else entries.push(position, revision, type, at, stream);
-    return row;
+  evolve(row, { position, revision, type, at, stream }, others) {
+    // A copy, because V8 reserves half of an array's length when it grows.
+    const entries = (row?.entries ?? []).concat(position, revision, type, at, stream);
+    if (entries.length < ROW_VALUES) return { entries };
+    others.set(String(position), { entries });
+    return null;
   },
-  sort: (row) => row.block,
+  sort: ({ entries }) => (entries.length < ROW_VALUES ? null : (entries[0] as number)),
 };

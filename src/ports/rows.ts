@@ -192,23 +192,21 @@ export type HistoryEntry = {
   stream: string;
 };
 
-/**
- * Positions in a block of history: each new event sends its whole block to a remote store again.
- * Where positions are bytes, a block rarely has more than one event.
- */
-export const BLOCK_POSITIONS = 256;
+/** The key of the row with an owner's newest events, of which there are fewer than in the other rows. */
+export const NEWEST_HISTORY = 'newest';
 
-export const historyBlockOf = (position: number): number => Math.floor(position / BLOCK_POSITIONS);
+/** Events in each other row of history: each new event sends the newest row to a remote store again. */
+export const EVENTS_PER_HISTORY_ROW = 16;
 
-/** A block of an owner's events in log order: five values for each, in the order of HistoryEntry. */
-export type HistoryRow = { block: number; entries: (number | string)[] };
+/** Events of an owner in log order: VALUES_PER_HISTORY_ENTRY values for each, in the order of HistoryEntry. */
+export type HistoryRow = { entries: (number | string)[] };
 
-const HISTORY_VALUES = 5;
+export const VALUES_PER_HISTORY_ENTRY = 5;
 
 export const historyEntries = ({ entries }: HistoryRow): HistoryEntry[] => {
   const history: HistoryEntry[] = [];
-  for (let i = 0; i < entries.length; i += HISTORY_VALUES) {
-    const [position, revision, type, at, stream] = entries.slice(i, i + HISTORY_VALUES);
+  for (let i = 0; i < entries.length; i += VALUES_PER_HISTORY_ENTRY) {
+    const [position, revision, type, at, stream] = entries.slice(i, i + VALUES_PER_HISTORY_ENTRY);
     history.push({ position, revision, type, at, stream } as HistoryEntry);
   }
   return history;

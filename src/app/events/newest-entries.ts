@@ -1,34 +1,27 @@
 import type { ReadModels } from '#src/ports/read-model.ts';
 import {
+  EVENTS_PER_HISTORY_ROW,
   type HistoryEntry,
-  historyBlockOf,
   historyEntries,
   type HistoryRow,
+  NEWEST_HISTORY,
 } from '#src/ports/rows.ts';
 
-const BLOCKS_FIRST = 8;
-
-/** Reads the newest `limit` entries of an owner's history before the position `below`, newest first. */
+/** Reads the newest `limit` entries of an owner's history before the position `below`, newest first. Reads twice. */
 export const newestEntries = async (
-  readModels: Pick<ReadModels, 'list'>,
+  readModels: Pick<ReadModels, 'get' | 'list'>,
   { owner, below, limit }: { owner: string; below: number; limit: number },
 ): Promise<HistoryEntry[]> => {
-  const entries: HistoryEntry[] = [];
-  let block = below === Infinity ? undefined : historyBlockOf(below - 1) + 1;
-  // A block has one to all of its entries from this owner, so the first read is small and the next ones grow.
-  for (let blocks = Math.min(BLOCKS_FIRST, limit); ; blocks = Math.min(4 * blocks, limit)) {
-    const rows = await readModels.list<HistoryRow>('history', {
-      scope: owner,
-      limit: blocks,
-      ...(block !== undefined && { before: block }),
-    });
-    for (const { row } of rows)
-      entries.push(
-        ...historyEntries(row)
-          .toReversed()
-          .filter(({ position }) => position < below),
-      );
-    block = rows.at(-1)?.sort;
-    if (rows.length < blocks || entries.length >= limit) return entries.slice(0, limit);
-  }
+  const newest = await readModels.get<HistoryRow>('history', owner, NEWEST_HISTORY);
+  const first = newest ? (newest.entries[0] as number) : Infinity;
+  // The newest row may become one of the others between the two reads; its entries must not come twice.
+  const rows = await readModels.list<HistoryRow>('history', {
+    scope: owner,
+    before: Math.min(below, first),
+    limit: Math.ceil(limit / EVENTS_PER_HISTORY_ROW) + 1,
+  });
+  return [...(newest ? [newest] : []), ...rows.map(({ row }) => row)]
+    .flatMap((row) => historyEntries(row).toReversed())
+    .filter(({ position }) => position < below)
+    .slice(0, limit);
 };

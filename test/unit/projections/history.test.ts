@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { EVENTS } from '#contracts/events/index.ts';
 import { history } from '#projections/history.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { BLOCK_POSITIONS, historyEntries } from '#src/ports/rows.ts';
-import { happened, inLog, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
-import { erased, leadSubmitted, linkCreated, linkDisabled } from '../../support/world/stories.ts';
+import { EVENTS_PER_HISTORY_ROW, historyEntries } from '#src/ports/rows.ts';
+import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
+import { leadSubmitted, linkCreated, linkDisabled } from '../../support/world/stories.ts';
 
-test('The history has the events of an owner in log order, in blocks of a fixed number of positions', () => {
+test('The history has the events of an owner in log order', () => {
   const given = [
     linkCreated('1'),
     happened('CodeClaimed', 'codes-code_1', { code: '1', link_id: 'lnk_1', owner_id: 'anna' }),
@@ -14,31 +14,34 @@ test('The history has the events of an owner in log order, in blocks of a fixed 
     linkDisabled('1', MIDNIGHT + 7),
   ];
   const rows = rowsAfter(history, given);
-  expect(Object.keys(rows)).toEqual(['anna/0']);
-  const block = rows['anna/0']?.row;
-  expect(block && historyEntries(block)).toEqual([
+  expect(Object.keys(rows)).toEqual(['anna/newest']);
+  const { row, sort } = rows['anna/newest'] ?? {};
+  expect(sort).toBeNull();
+  expect(row && historyEntries(row)).toEqual([
     { position: 1, revision: 0, type: 'LinkCreated', at: MIDNIGHT, stream: 'anna-link_1' },
     { position: 3, revision: 0, type: 'LeadSubmitted', at: MIDNIGHT, stream: 'anna-lead_1' },
     { position: 4, revision: 1, type: 'LinkDisabled', at: MIDNIGHT + 7, stream: 'anna-link_1' },
   ]);
 });
 
-test('The history keeps all events of a full block', () => {
-  const given = Array.from({ length: BLOCK_POSITIONS - 1 }, (_, i) => leadSubmitted(String(i)));
-  const block = rowsAfter(history, given)['anna/0']?.row;
-  expect(block && historyEntries(block).map(({ stream }) => stream)).toEqual(
-    given.map(({ stream }) => stream),
+test('A row of the history that has its number of events is listed by its first position', () => {
+  const given = Array.from({ length: 2 * EVENTS_PER_HISTORY_ROW + 1 }, (_, i) =>
+    leadSubmitted(String(i)),
   );
-});
-
-test('The history starts a new block at the first position after the previous one', () => {
-  const places = inLog([erased('lead_1'), erased('lead_1')], BLOCK_POSITIONS - 1).map(
-    history.place,
-  );
-  expect(places).toEqual([
-    { scope: 'anna', key: '0' },
-    { scope: 'anna', key: '1' },
+  const rows = rowsAfter(history, given);
+  const placed = Object.entries(rows).map(([place, { row, sort }]) => {
+    const positions = historyEntries(row).map(({ position }) => position);
+    return [place, sort, positions[0], positions.length];
+  });
+  expect(placed.toSorted()).toEqual([
+    ['anna/16', 1, 1, 16],
+    ['anna/32', 17, 17, 16],
+    ['anna/newest', null, 33, 1],
   ]);
+  const streams = Object.values(rows).flatMap(({ row }) => historyEntries(row));
+  expect(streams.map(({ stream }) => stream).toSorted()).toEqual(
+    given.map(({ stream }) => stream).toSorted(),
+  );
 });
 
 test('The projections have different names, and together fold each event type except the listed ones', () => {

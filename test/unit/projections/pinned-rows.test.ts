@@ -34,7 +34,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'mailboxes@2': '7534bb853a2b49c6',
   'unindexed-contacts@2': 'f711d1f3aafeaa92',
   'performance@6': 'b7408f78887e4afb',
-  'history@8': '3663dc36d0f61581',
+  'history@9': '9bf52eba8078064d',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
