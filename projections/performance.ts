@@ -11,6 +11,7 @@ import {
   type PerformanceSets,
   type PerformanceTail,
   SETS_PER_GROUP,
+  TAIL_KEY,
   TAIL_SORT,
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
@@ -68,7 +69,7 @@ export const performance: Projection<PerformanceRow> = {
   version: 6,
   handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
-    return changesNumbers(event) ? { scope: event.owner, key: 'tail' } : undefined;
+    return changesNumbers(event) ? { scope: event.owner, key: TAIL_KEY } : undefined;
   },
   others(event) {
     const set = setKeyOf(event);

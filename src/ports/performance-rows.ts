@@ -60,6 +60,9 @@ export type PerformanceTail = {
   facts: PerformanceFacts;
 };
 
+/** The key of an owner's tail. */
+export const TAIL_KEY = 'tail';
+
 /** Sort keys in the list of an owner: chunks by number, blocks by that of their last chunk, groups of sets from here on, and the tail as the newest. */
 export const FIRST_SET_SORT = 2 ** 51;
 export const TAIL_SORT = 2 ** 52;

@@ -11,6 +11,7 @@ import {
   type PerformanceSets,
   type PerformanceTail,
   SETS_PER_GROUP,
+  TAIL_KEY,
   TAIL_SORT,
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
@@ -167,47 +168,54 @@ export class FactsCache {
 }
 
 /**
- * The list has the tail first, then groups of sets, then chunks: what the tail refers to was stored before it. A group that
- * is here in part is read only if the tail has more sets.
+ * Reads the tail, and then what it refers to, which was stored before it. Its members are taken at once, because a local
+ * store changes the row itself with the next event.
  */
 const readNewFacts = async (
   readModels: ReadModels,
   ownerId: string,
   known: OwnerFacts | undefined,
 ): Promise<OwnerFacts> => {
-  const facts = known ?? new OwnerFacts();
-  const readDims = async (group: number): Promise<PerformanceTail | undefined> => {
-    const newest = { scope: ownerId, downTo: FIRST_SET_SORT + group, limit: PAGE_ROWS };
-    let tail: PerformanceTail | undefined;
-    for await (const page of listing(readModels, 'performance', newest))
-      for (const { row, sort } of page)
-        if (sort === TAIL_SORT) tail = row as PerformanceTail;
-        else facts.addSets(row as PerformanceSets);
-    return tail;
-  };
-  const sets = facts.dims.length;
-  let tail = await readDims(Math.ceil(sets / SETS_PER_GROUP));
-  if (tail && tail.sets > sets && sets % SETS_PER_GROUP > 0)
-    tail = await readDims(Math.floor(sets / SETS_PER_GROUP));
-  if (!tail) return facts.length === 0 ? facts : readNewFacts(readModels, ownerId, undefined);
-  const total = tail.chunks * FACTS_PER_CHUNK + tail.facts.length / VALUES_PER_FACT;
+  const tail = await readModels.get<PerformanceTail>('performance', ownerId, TAIL_KEY);
+  const before = known?.length ?? 0;
+  const { chunks, sets, facts: newest } = tail ?? { chunks: 0, sets: 0, facts: [] };
+  const total = chunks * FACTS_PER_CHUNK + newest.length / VALUES_PER_FACT;
   // The read model was built anew and has not reached what was read before.
-  if (total < facts.length) return readNewFacts(readModels, ownerId, undefined);
-  facts.reserve(total - facts.length);
-  const isWhole = await readChunks(readModels, ownerId, { facts, to: tail.chunks });
+  if (total < before) return readNewFacts(readModels, ownerId, undefined);
+  const facts = known ?? new OwnerFacts();
+  await readSets(readModels, ownerId, { facts, to: sets });
+  facts.reserve(total - before);
+  const isWhole = await readChunks(readModels, ownerId, { facts, to: chunks });
   if (!isWhole) return readNewFacts(readModels, ownerId, facts);
-  facts.add(tail.facts, tail.chunks * FACTS_PER_CHUNK);
+  facts.add(newest, chunks * FACTS_PER_CHUNK);
   return facts;
 };
 
+/** What a read adds to: the sets or chunks below number `to`. */
+type Reading = { facts: OwnerFacts; to: number };
+
+/** Adds the sets that are not here yet. */
+const readSets = async (
+  readModels: ReadModels,
+  ownerId: string,
+  { facts, to }: Reading,
+): Promise<void> => {
+  const from = facts.dims.length;
+  if (to <= from) return;
+  const downTo = FIRST_SET_SORT + Math.floor(from / SETS_PER_GROUP);
+  const groups = { scope: ownerId, before: TAIL_SORT, downTo, limit: PAGE_ROWS };
+  for await (const page of listing<PerformanceSets>(readModels, 'performance', groups))
+    for (const { row } of page) facts.addSets(row);
+};
+
 /**
- * Adds the facts of the chunks and blocks, below number `to`, that are not here yet, newest first, so that no block is kept
+ * Adds the facts of the chunks and blocks that are not here yet, newest first, so that no block is kept
  * once it was read. Returns false if chunks became a block meanwhile.
  */
 const readChunks = async (
   readModels: ReadModels,
   ownerId: string,
-  { facts, to }: { facts: OwnerFacts; to: number },
+  { facts, to }: Reading,
 ): Promise<boolean> => {
   const from = Math.floor(facts.length / FACTS_PER_CHUNK);
   const query = { scope: ownerId, before: to, downTo: from, limit: PAGE_CHUNKS };

@@ -4,7 +4,7 @@ import { OwnerFacts, FactsCache } from '#src/app/performance/facts.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
 import { performance } from '#projections/performance.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
-import { VALUES_PER_FACT } from '#src/ports/performance-rows.ts';
+import { TAIL_SORT, VALUES_PER_FACT } from '#src/ports/performance-rows.ts';
 import type { PerformanceRecord } from './performance-records.ts';
 import { type Given, rowsAfter } from '../world/fold.ts';
 
@@ -13,6 +13,7 @@ type Stored = { row: object; sort: number | null };
 /** Read models with the rows of one projection and scope. */
 export const readModelsWith = (rows: readonly Stored[]): ReadModels =>
   ({
+    get: async () => rows.find(({ sort }) => sort === TAIL_SORT)?.row,
     list: async (_name: string, { before = Infinity, downTo = 0, limit }: ListQuery) =>
       rows
         .flatMap(({ row, sort }) => (sort === null ? [] : [{ row, sort, key: String(sort) }]))

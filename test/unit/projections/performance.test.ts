@@ -204,13 +204,30 @@ describe('The read model of performance', () => {
     });
 
     test('reads again if that happens while it reads', async () => {
-      const before = readModelsWith(rowsOf(FACTS_PER_BLOCK - 1));
-      const after = readModelsWith(rowsOf(FACTS_PER_BLOCK + 1));
-      let reads = 0;
-      const list: ReadModels['list'] = (name, query) =>
-        ((reads += 1) === 1 ? before : after).list(name, query);
-      const facts = await new FactsCache().read({ ...before, list }, 'anna');
+      let rows = readModelsWith(rowsOf(FACTS_PER_BLOCK - 1));
+      const get: ReadModels['get'] = (...place) => rows.get(...place);
+      const list: ReadModels['list'] = async (...query) => {
+        const page = await rows.list<never>(...query);
+        rows = readModelsWith(rowsOf(FACTS_PER_BLOCK + 1));
+        return page;
+      };
+      const facts = await new FactsCache().read({ get, list }, 'anna');
       expect(facts.length).toBe(FACTS_PER_BLOCK + 1);
+    });
+
+    test('reads the tail as it was, if an event changes it in place meanwhile', async () => {
+      const [before, after] = [rowsOf(250), rowsOf(305)];
+      const tailIn = (rows: typeof before) => rows.find(({ sort }) => sort === TAIL_SORT)?.row;
+      const { list, ...rest } = readModelsWith(before);
+      const changing: ReadModels['list'] = (...query) => {
+        Object.assign(tailIn(before) ?? {}, tailIn(after));
+        return list(...query);
+      };
+      const cache = new FactsCache();
+      const first = await cache.read({ ...rest, list: changing }, 'anna');
+      expect(first.length).toBe(250);
+      const next = await shown(await cache.read(readModelsWith(after), 'anna'));
+      expect(next.positions).toEqual(given.slice(0, 305).map((_, i) => i + 1));
     });
   });
 
@@ -236,14 +253,15 @@ describe('The read model of performance', () => {
     let reads = 0;
     const begun = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
-    const list: ReadModels['list'] = async (name, query) => {
+    const get: ReadModels['get'] = async (...place) => {
       reads += 1;
       const stored = readModelsWith(rows);
       begun.resolve();
       await released.promise;
-      return stored.list(name, query);
+      return stored.get(...place);
     };
-    const readModels = { ...readModelsWith([]), list };
+    const list: ReadModels['list'] = (...query) => readModelsWith(rows).list(...query);
+    const readModels = { get, list };
     const first = cache.read(readModels, 'anna');
     await begun.promise;
     rows = Object.values(rowsAfter(performance, visits));
