@@ -1,6 +1,7 @@
 /**
  * The file of an audit: a head, then one event a line in canonical JSON. Each line begins with a hash of itself and of the
- * line before, so a change, a cut and another order are noticed at the line where they are. The head has the hash of all.
+ * line before, so a change, a cut and another order are noticed at the line where they are. The head has the hash of all
+ * lines, and one of itself.
  * Nothing in a file proves who wrote it.
  */
 import { createHash, hash } from 'node:crypto';
@@ -14,6 +15,8 @@ export type AuditFileHead = {
   classifier_version: number;
   events: number;
   format: 'tributary-audit';
+  /** Of the head, with an empty text in its place. Files of version 1 have none. */
+  head_sha256?: string;
   log: string;
   owner: string;
   /** Names that desk tokens were issued for, by the actor of their events, in order of the actor. */
@@ -23,7 +26,7 @@ export type AuditFileHead = {
   /** Of the body: every line after the head, with its line break. */
   sha256: string;
   up_to: Position;
-  version: 1;
+  version: 1 | 2;
 };
 
 /** Of a hash: 132 bits. */
@@ -69,6 +72,10 @@ export class ChainReader {
 const LINE_FEED = 10;
 const UTF8_BYTES_MAX = 3;
 
+/** Hashes the line of a head without the hash that it has of itself. */
+export const headHash = (line: string, own: string): string =>
+  hash('sha256', line.replace(`"head_sha256":"${own}"`, '"head_sha256":""'), 'hex');
+
 /** Chains the lines of a body, and computes its hash. */
 export class AuditBody {
   events = 0;
@@ -102,7 +109,9 @@ export class AuditBody {
   }
 
   /** Returns the head line with its line break. Call it once, after the last line. */
-  head(about: Omit<AuditFileHead, 'events' | 'format' | 'sha256' | 'version'>): string {
+  head(
+    about: Omit<AuditFileHead, 'events' | 'format' | 'head_sha256' | 'sha256' | 'version'>,
+  ): string {
     const { after, at, classifier_version, log, owner, people = {}, reason, up_to } = about;
     const names = Object.entries(people).sort(([a], [b]) => (a < b ? -1 : 1));
     // The members are in canonical order.
@@ -112,14 +121,16 @@ export class AuditBody {
       classifier_version,
       events: this.events,
       format: 'tributary-audit',
+      head_sha256: '',
       log,
       owner,
       ...(names.length > 0 && { people: Object.fromEntries(names) }),
       ...(reason !== undefined && { reason }),
       sha256: this.#hash.digest('hex'),
       up_to,
-      version: 1,
+      version: 2,
     };
+    head.head_sha256 = headHash(JSON.stringify(head), '');
     return `${JSON.stringify(head)}\n`;
   }
 }

@@ -10,7 +10,7 @@ import {
   type StoredEvent,
 } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { type AuditFileHead, ChainReader } from './audit-file-body.ts';
+import { type AuditFileHead, ChainReader, headHash } from './audit-file-body.ts';
 
 /** A file that is refused; `line` counts from 1. */
 export class AuditFileDamaged extends Error {
@@ -46,8 +46,11 @@ const parseHead = (line: string): AuditFileHead => {
   }
   if (head?.format !== 'tributary-audit' || typeof head.owner !== 'string')
     throw new AuditFileDamaged(1, 'this is not an audit file: its first line is not a head');
-  if (head.version !== 1)
-    throw new AuditFileDamaged(1, `its version is ${String(head.version)}; this program reads 1`);
+  const { version, head_sha256: own } = head;
+  if (version !== 1 && version !== 2)
+    throw new AuditFileDamaged(1, `its version is ${String(version)}; this program reads 1 and 2`);
+  if (version === 1 ? own !== undefined : own !== headHash(line, String(own)))
+    throw new AuditFileDamaged(1, 'it was changed: its SHA-256 of itself is not right');
   return head as AuditFileHead;
 };
 
@@ -82,7 +85,7 @@ async function* chunksOf(path: string): AsyncGenerator<Chunk> {
       offset += start;
       filled -= start;
     }
-    if (filled > 0 || number === 0)
+    if (filled > 0)
       throw new AuditFileDamaged(number + 1, 'it is cut: it has no line break at its end');
   } finally {
     await file.close();

@@ -1,4 +1,5 @@
 /** Writes an owner's events to a file that answers audits by itself. */
+import { statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
@@ -31,6 +32,11 @@ const writeWhole = async (path: string, head: string, bodyPath: string): Promise
 /** Writes the body first, because the head has its hash; the file gets its name when it is complete. */
 export const exportAudit = async (path: string, options: Options): Promise<void> => {
   const { owner, from, to, reason } = options;
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    throw new CommandError(
+      EXIT.refused,
+      `${path} is not a file. Name a new file, or one to replace`,
+    );
   const partial = `${path}.part`;
   const bodyPath = `${path}.body`;
   const body = new AuditBody();
@@ -67,11 +73,11 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
     });
     await writeWhole(partial, head, bodyPath);
     await rename(partial, path);
-    const about = JSON.parse(head) as { sha256: string };
+    const about = JSON.parse(head) as { head_sha256: string };
     printResult(
       options,
       about,
-      `${path}: ${formatPlural(body.events, 'event')} of ${owner} up to position ${last.to.position}\n  SHA-256 of its body ${about.sha256}`,
+      `${path}: ${formatPlural(body.events, 'event')} of ${owner} up to position ${last.to.position}\n  SHA-256 ${about.head_sha256}`,
     );
   } catch (error) {
     if ((error as { syscall?: string }).syscall === undefined) throw error;

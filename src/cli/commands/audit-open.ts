@@ -33,14 +33,14 @@ export const openAudit = async (
   });
   auditFileRoutes(server, deps, { origin, token });
   url = await listenAt(server, { host: '127.0.0.1', port });
-  const { owner, events, up_to, at, sha256 } = file.about;
+  const { owner, events, up_to, at, sha256, head_sha256 = sha256 } = file.about;
   const example = `${url}${DESK_BASE}/audit/state?owner_id=${owner}`;
   if (json) print(JSON.stringify({ ...file.about, url: url + DESK_BASE, token }));
   else
     print(
       [
         `${path}: ${formatCount(events)} events of ${owner} up to position ${up_to}, ${at ?? 'without a time'}`,
-        `  SHA-256 of its body ${sha256}; every line is intact`,
+        `  SHA-256 ${head_sha256}; every line is intact`,
         `  curl -H "Authorization: Bearer ${token}" "${example}"`,
         `  tributary audit state --owner ${owner} --file ${path}`,
         'Ctrl-C ends it.',

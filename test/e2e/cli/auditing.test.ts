@@ -1,5 +1,6 @@
 /** Runs every command of infra/AUDITING.md in its order against the demo, and an exported file without the service. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -105,6 +106,15 @@ describe("The auditor's page", () => {
     const damaged = await run('audit', 'state', '--owner', 'northwind', '--file', file);
     expect(damaged.code).toBe(4);
     expect(damaged.stderr).toContain('line 21:');
+  });
+
+  it('is exported to a file only: a pipe of the same name is not replaced', async () => {
+    const pipe = join(directory.fresh(), 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const refused = await run('audit', 'export', '--owner', 'northwind', pipe, '--data', data);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toContain('is not a file');
+    expect(statSync(pipe).isFIFO()).toBe(true);
   });
 });
 

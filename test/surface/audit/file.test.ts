@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const refusedAt = async (damaged: string): Promise<number> => {
+const refusedAt = async (damaged: string | Buffer): Promise<number> => {
   const file = `${path}.damaged`;
   writeFileSync(file, damaged);
   const error = await openAuditFile(file).then(
@@ -116,8 +116,26 @@ describe('An exported file', () => {
     const [head = '', ...body] = lines();
     expect(await refusedAt(joined(body))).toBe(1);
     expect(await refusedAt('')).toBe(1);
-    expect(await refusedAt(joined([head.replace('"version":1', '"version":2'), ...body]))).toBe(1);
+    expect(await refusedAt(joined([head.replace('"version":2', '"version":3'), ...body]))).toBe(1);
     expect(await refusedAt(joined([head.replace(/"sha256":"./, '"sha256":"z'), ...body]))).toBe(1);
+  });
+
+  it('is refused at its head wherever a byte of the head is changed', async () => {
+    const whole = readFileSync(path);
+    for (let index = 0; index <= whole.indexOf(10); index += 1) {
+      const damaged = Buffer.from(whole);
+      damaged[index] = (damaged[index] ?? 0) ^ 1;
+      expect(await refusedAt(damaged), `byte ${index}`).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it('of version 1, whose head has no hash of itself, opens', async () => {
+    const { head_sha256: _own, ...head } = JSON.parse(lines()[0] ?? '');
+    const file = `${path}.v1`;
+    writeFileSync(file, joined([JSON.stringify({ ...head, version: 1 }), ...lines().slice(1)]));
+    const opened = await openAuditFile(file);
+    expect(opened.about).toEqual({ ...head, version: 1 });
+    opened.close();
   });
 
   it('has personal data in plain text only with a reason', async () => {
