@@ -1,6 +1,7 @@
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import type { CheckState } from '../read-models/projection-desk.ts';
+import { hasEvents } from './moments.ts';
 import { present } from '../shared/present.ts';
 
 export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) => {
@@ -14,6 +15,9 @@ export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) =
   const { position: head } = await deps.log.head();
   const state = deps.projections.check({ owner, sample }, run);
   const { done: isDone, position, rows, difference, failure } = state;
+  // Equal rows would hide a mistyped name.
+  if (owner !== undefined && isDone && rows === 0 && !(await hasEvents(deps.log, owner)))
+    return NO_OWNER;
   return done({
     done: isDone,
     position,

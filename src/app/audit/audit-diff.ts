@@ -12,7 +12,7 @@ import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
-import { auditedMoment, type Moment, renderMoment } from './moments.ts';
+import { auditedRange, type Moment, renderMoment } from './moments.ts';
 import { withPeople } from './people.ts';
 import type { Replay } from './replays.ts';
 
@@ -108,10 +108,9 @@ type Range = { owner: string; from: Moment; to: Moment };
 
 export const auditDiff: AuditHandler<'auditDiff'> = async (deps, input, call) => {
   const { owner_id: owner, after, limit } = input;
-  const from = await auditedMoment(deps, call, { owner, field: 'from', text: input.from });
-  if (isRefusal(from)) return from;
-  const to = await auditedMoment(deps, call, { owner, field: 'to', text: input.to });
-  if (isRefusal(to)) return to;
+  const range = await auditedRange(deps, call, { owner, from: input.from, to: input.to });
+  if (isRefusal(range)) return range;
+  const { from, to } = range;
   const numbers = after === undefined ? await numberChanges(deps, { owner, from, to }) : [];
   if (isRefusal(numbers)) return numbers;
   const start = Math.max(from.position, after ?? 0);

@@ -5,7 +5,7 @@ import { replaceErasedJson } from '../privacy/plaintext-legacy-fields.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
 import { canonicalJson, canonicalText } from '../shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
-import { auditedMoment, renderMoment } from './moments.ts';
+import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from './people.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
@@ -41,17 +41,16 @@ const actorIn = (meta: string): string => ACTOR.exec(meta)?.[1] ?? '';
 
 export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call) => {
   const { owner_id: owner, after, limit, reason } = input;
-  const to = await auditedMoment(deps, call, { owner, field: 'to', text: input.to });
-  if (isRefusal(to)) return to;
-  const from = await auditedMoment(deps, call, { owner, field: 'from', text: input.from ?? '0' });
-  if (isRefusal(from)) return from;
+  const range = await auditedRange(deps, call, { owner, from: input.from, to: input.to });
+  if (isRefusal(range)) return range;
+  const { from, to } = range;
   const opening = vaultFor(deps, call, reason);
   if (isRefusal(opening)) return opening;
   const [last] = await deps.log.readBack({ upTo: to.position, limit: 1, owner });
   // The position of the owner's last event, so that a range has the same bytes whatever others wrote.
   const upTo = Math.max(from.position, last?.position ?? 0);
-  const range = { after: Math.max(from.position, after ?? 0), upTo, limit };
-  const events = await deps.log.readOwnerText(owner, range);
+  const page = { after: Math.max(from.position, after ?? 0), upTo, limit };
+  const events = await deps.log.readOwnerText(owner, page);
   const next = events.length < limit ? null : (events.at(-1)?.position ?? null);
   return done({
     log: deps.log.id,

@@ -11,7 +11,7 @@ import { recordOfStream } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 import { causeOf } from './audit-diff.ts';
-import { auditedMoment } from './moments.ts';
+import { auditedRange } from './moments.ts';
 import { withPeople } from './people.ts';
 
 export type AuditAct = z.output<DeskOperations['auditHistory']['output']>['data'][number];
@@ -82,21 +82,16 @@ const isWanted = (act: AuditAct, filters: Filters): boolean => {
 
 export const auditHistory: AuditHandler<'auditHistory'> = async (deps, input, call) => {
   const { owner_id: owner, from, to, before = Infinity, limit, ...filters } = input;
-  const until = await auditedMoment(deps, call, { owner, field: 'to', text: to });
-  if (isRefusal(until)) return until;
-  const since =
-    from === undefined
-      ? { position: 0 }
-      : await auditedMoment(deps, call, { owner, field: 'from', text: from });
-  if (isRefusal(since)) return since;
-  const upTo = Math.min(until.position, before - 1);
-  const page = await readActs(deps, { owner, after: since.position, upTo, limit, filters });
+  const range = await auditedRange(deps, call, { owner, from, to });
+  if (isRefusal(range)) return range;
+  const upTo = Math.min(range.to.position, before - 1);
+  const page = await readActs(deps, { owner, after: range.from.position, upTo, limit, filters });
   const names = await agentNames(deps, owner, page.acts);
   const acts = await withPeople(deps, page.acts);
   return done({
     data: acts.map((act) => ({ ...act, ...present({ agent_name: names.get(act.agent_id) }) })),
     next_before: page.next_before,
-    as_of: renderAsOf(until),
+    as_of: renderAsOf(range.to),
   });
 };
 

@@ -28,6 +28,11 @@ const SKEW_MS_MAX = 300_000;
 
 const isPosition = (text: string): boolean => /^\d+$/.test(text);
 
+const outOfRange = (field: string, detail: string): Refusal =>
+  refuse('parameter_invalid', '1 parameter is not valid.', {
+    errors: [{ pointer: `/${field}`, code: 'out_of_range', detail }],
+  });
+
 /** Reads the moment of a field; no text means the head of the log, with records shown as of `now`. */
 const momentOf = async (
   log: OwnerLog,
@@ -43,15 +48,7 @@ const momentOf = async (
   }
   const position = text === undefined ? head : Number(text);
   if (position > head)
-    return refuse('parameter_invalid', 'Some parameters are not valid.', {
-      errors: [
-        {
-          pointer: `/${field}`,
-          code: 'out_of_range',
-          detail: `is greater than the last position of the log, ${head}`,
-        },
-      ],
-    });
+    return outOfRange(field, `is greater than the last position of the log, ${head}`);
   const [last] = await log.readBack({ upTo: position, limit: 1, owner });
   const at = last?.meta.at ?? null;
   return { position, at, shownAt: text === undefined ? now : (at ?? now) };
@@ -111,6 +108,27 @@ export const renderMoment = ({ position, at, shownAt }: Moment) => ({
   shown_at: iso(shownAt),
 });
 
+/** Finds both ends of a range of an owner's history. Without `from` it begins before the first event, without `to` it ends at the head. */
+export const auditedRange = async (
+  deps: { log: OwnerLog },
+  call: DeskCall,
+  { owner, from, to }: { owner: string; from: string | undefined; to: string | undefined },
+): Promise<{ from: Moment; to: Moment } | Refusal> => {
+  const end = await auditedMoment(deps, call, { owner, field: 'to', text: to });
+  if (isRefusal(end)) return end;
+  const start =
+    from === undefined
+      ? { position: 0, at: null, shownAt: call.at }
+      : await auditedMoment(deps, call, { owner, field: 'from', text: from });
+  if (isRefusal(start)) return start;
+  return start.position > end.position
+    ? outOfRange(
+        'from',
+        `is position ${start.position}, after the end of the range, ${end.position}`,
+      )
+    : { from: start, to: end };
+};
+
 /**
  * Finds the moment that an audit of an owner asks for. An owner without any event is refused, because an empty answer
  * would hide a mistyped name.
@@ -123,6 +141,10 @@ export const auditedMoment = async (
   if (!mayActFor(call, owner)) return NO_OWNER;
   const moment = await momentOf(log, owner, { ...asked, now: call.at });
   if (isRefusal(moment) || moment.at !== null) return moment;
-  const [any] = await log.readBack({ upTo: (await log.head()).position, limit: 1, owner });
-  return any ? moment : NO_OWNER;
+  return (await hasEvents(log, owner)) ? moment : NO_OWNER;
+};
+
+export const hasEvents = async (log: OwnerLog, owner: string): Promise<boolean> => {
+  const { position: upTo } = await log.head();
+  return (await log.readBack({ upTo, limit: 1, owner })).length > 0;
 };

@@ -184,4 +184,14 @@ describe('A check of live rows', () => {
     expect((await ask('&owner_id=rival')).status).toBe(404);
     expect(await check({ owner: OWNER }, owner)).toMatchObject({ done: true });
   });
+
+  it('of an owner without events and rows is not found', async () => {
+    await world();
+    const url = '/api/desk/v1/audit/check?run=typo&owner_id=acmee';
+    const ask = () => app.send({ method: 'GET', url, key: app.deskToken });
+    const isDone = () =>
+      app.service.deps.projections.check({ owner: 'acmee', sample: 1 }, 'typo').done;
+    while (!isDone()) await turn();
+    expect((await ask()).status).toBe(404);
+  });
 });

@@ -291,4 +291,12 @@ describe('An audit', () => {
       expect([status, (body as { code: string }).code]).toEqual([400, 'parameter_invalid']);
     }
   });
+
+  it('is refused a range that ends before it begins', async () => {
+    for (const operation of ['diff', 'history', 'events']) {
+      const { status, body } = await read(`/${operation}?owner_id=${OWNER}&from=9&to=8`);
+      expect(status, operation).toBe(400);
+      expect(body).toMatchObject({ errors: [{ pointer: '/from', code: 'out_of_range' }] });
+    }
+  });
 });
