@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { program } from './cli/program.ts';
 import { CommandError, EXIT } from './cli/terminal/exit.ts';
-import { exitQuietlyOnClosedPipe, print, printNotice, style } from './cli/terminal/output.ts';
+import { exitOnClosedOutput, print, printNotice, style } from './cli/terminal/output.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
 import { StartupError } from './ports/startup-error.ts';
@@ -34,7 +34,7 @@ const main = async (argv: readonly string[]): Promise<number> => {
   }
 };
 
-exitQuietlyOnClosedPipe();
+exitOnClosedOutput();
 process.exitCode = await main(process.argv);
 // A client of an unreachable server can hold handles that keep the process alive.
 if (process.exitCode !== EXIT.ok) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();

@@ -1,12 +1,46 @@
 /** Output of the command line itself: problems, progress and the banner. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';
+import { formatAnswer } from '#src/cli/texts/answer-text.ts';
+import { formatData } from '#src/cli/texts/event-text.ts';
 import { formatProblem, problemError } from '#src/cli/terminal/problem-text.ts';
+import { COMMAND } from '../support/clients/cli.ts';
 import { ROOT } from '../support/source/tree.ts';
+
+describe('A table of the command line', () => {
+  it('shows money as its commands read it, with the decimals of the currency', () => {
+    const money = [
+      { amount: 29_800, currency: 'GBP' },
+      { amount: 5, currency: 'EUR' },
+      { amount: 700, currency: 'JPY' },
+    ];
+    const data = [{ id: 'hnd_1', totals: money }];
+    expect(formatAnswer({ data }, 'id totals')).toContain('298.00 GBP,0.05 EUR,700 JPY');
+    expect(formatData({ data: { values: money }, stream: 's', actor: 'a' })).toBe(
+      'values=298.00:GBP,0.05:EUR,700:JPY',
+    );
+  });
+
+  it('shows times of events as times', () => {
+    const data = { schedule: { not_after: 0 }, until: 0, expires_at: 0, revision: 0 };
+    expect(formatData({ data, stream: 's', actor: 'a' })).toBe(
+      'schedule.not_after=1970-01-01T00:00:00.000Z until=1970-01-01T00:00:00.000Z ' +
+        'expires_at=1970-01-01T00:00:00.000Z revision=0',
+    );
+  });
+
+  it('that cannot be written ends its command with status 1 and one sentence', () => {
+    const { status, stderr } = spawnSync('sh', ['-c', `'${COMMAND}' --help > /dev/full`]);
+    expect(status).toBe(1);
+    expect(String(stderr)).toBe(
+      'tributary: the output cannot be written: ENOSPC: no space left on device, write\n',
+    );
+  });
+});
 
 describe('The text of a problem', () => {
   const codes = new Set<ProblemCode>([

@@ -62,6 +62,10 @@ export const decimalOf = (amount: number, currency: string): string => {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 };
 
+/** Writes money as `moneyIn` reads it: `129.50 GBP`. */
+export const moneyText = ({ amount, currency }: { amount: number; currency: string }): string =>
+  `${decimalOf(amount, currency)} ${currency}`;
+
 /** Reads the values of one row; for a value that is not valid it adds a fault and returns undefined. */
 export const cellReader = (cells: Cells) => {
   const faults: CellFault[] = [];

@@ -1,5 +1,6 @@
 /** Output of commands: results go to stdout, progress and diagnostics to stderr. */
 import { styleText } from 'node:util';
+import { EXIT } from './exit.ts';
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
@@ -38,10 +39,11 @@ export const formatCount = (value: number): string => value.toLocaleString('en-G
 export const formatPlural = (value: number, singular: string): string =>
   `${formatCount(value)} ${singular}${value === 1 ? '' : 's'}`;
 
-/** Exits without an error when the reader of stdout has closed it, as `| head` does. */
-export const exitQuietlyOnClosedPipe = (): void => {
+/** Exits when stdout cannot be written: without an error if its reader has closed it, as `| head` does. */
+export const exitOnClosedOutput = (): void => {
   process.stdout.on('error', (error: Error & { code?: string }) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    if (error.code === 'EPIPE') process.exit(EXIT.ok);
+    printNotice(`tributary: the output cannot be written: ${error.message}`);
+    process.exit(EXIT.refused);
   });
 };

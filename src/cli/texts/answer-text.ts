@@ -1,4 +1,5 @@
 /** Texts of answers: tables of lists, and the members of an answer by name. */
+import { moneyText } from '#src/app/catalog/feed-cells.ts';
 import { visible } from '#src/app/outreach/visible.ts';
 import { formatTable } from '../terminal/output.ts';
 
@@ -12,11 +13,15 @@ export type ListPage<Row extends object = object> = {
 export const formatSafely = (text: string): string =>
   visible(text).shown.replaceAll('\n', '⟨U+000A⟩');
 
+export const isMoney = (value: object): value is { amount: number; currency: string } =>
+  'amount' in value && 'currency' in value;
+
 const valueText = (value: unknown): string => {
   if (value === null || value === undefined) return '-';
   if (typeof value === 'string') return formatSafely(value);
   if (typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return value.map(valueText).join(',') || '-';
+  if (isMoney(value)) return moneyText(value);
   return Object.values(value).map(valueText).join(' ');
 };
 

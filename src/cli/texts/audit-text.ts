@@ -1,5 +1,6 @@
 /** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
 import { METRICS } from '#contracts/records/performance.ts';
+import { moneyText } from '#src/app/catalog/feed-cells.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { formatTable, style } from '../terminal/output.ts';
 import { formatPage, formatSafely } from './answer-text.ts';
@@ -32,8 +33,8 @@ const byName = ({ agent_id, agent_name }: Agent): string =>
 
 type Metrics = Performance['totals'];
 
-const moneyText = (amounts: Metrics['won_value']): string =>
-  amounts.map(({ amount, currency }) => `${amount} ${currency}`).join(' ') || '-';
+const amountsText = (amounts: Metrics['won_value']): string =>
+  amounts.map(moneyText).join(' ') || '-';
 
 /** A table of the metrics that are not zero in any row. */
 const metricsTable = (
@@ -49,7 +50,7 @@ const metricsTable = (
     ...rows.map(({ cells, metrics }) => [
       ...cells.map(formatSafely),
       ...used.map((name) => String(metrics[name])),
-      ...amounts.map((name) => moneyText(metrics[name])),
+      ...amounts.map((name) => amountsText(metrics[name])),
     ]),
   ]);
 };
@@ -110,11 +111,12 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
     actorName(change),
     change.request_id,
   ]);
-  const days = numbers.map(({ day, metric, currency = '', from: earlier, to: later, ...cause }) => [
+  const days = numbers.map(({ day, metric, currency, from: earlier, to: later, ...cause }) => [
     day,
-    `${metric} ${currency}`.trim(),
-    String(earlier),
-    String(later),
+    metric,
+    ...[earlier, later].map((amount) =>
+      currency === undefined ? String(amount) : moneyText({ amount, currency }),
+    ),
     String(cause.position),
     requestText(cause),
   ]);

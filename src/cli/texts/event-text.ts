@@ -1,6 +1,7 @@
 /** One event on one line for a person, without hashes and encrypted text. */
+import { moneyText } from '#src/app/catalog/feed-cells.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
-import { formatSafely } from './answer-text.ts';
+import { formatSafely, isMoney } from './answer-text.ts';
 
 export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];
 
@@ -17,12 +18,9 @@ const valueText = (value: unknown): string => {
   return /^[^\s"=]+$/.test(safe) ? safe : JSON.stringify(safe);
 };
 
-const isMoney = (value: object): value is { amount: number; currency: string } =>
-  'amount' in value && 'currency' in value;
-
 const memberText = (name: string, value: unknown): string[] => {
   if (HIDDEN.has(name.slice(name.lastIndexOf('.') + 1))) return [];
-  if (name.endsWith('_at') && typeof value === 'number')
+  if (typeof value === 'number' && /(_at|until|not_before|not_after)$/.test(name))
     return [`${name}=${new Date(value).toISOString()}`];
   if (Array.isArray(value)) {
     if (value.length === 0) return [];
@@ -37,7 +35,7 @@ const memberText = (name: string, value: unknown): string[] => {
 /** Formats an item of a list: money, a line of a handoff, a price tier, or an audit record. */
 const itemText = (item: unknown): string => {
   if (typeof item !== 'object' || item === null) return valueText(item);
-  if (isMoney(item)) return `${item.amount}:${item.currency}`;
+  if (isMoney(item)) return moneyText(item).replace(' ', ':');
   const { sku, quantity, min_quantity, unit_price, operation, surface, decision, code, count } =
     item as Record<string, string | number | undefined>;
   if (sku !== undefined) return `${sku}x${quantity}`;

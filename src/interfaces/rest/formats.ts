@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
 import { type Dimension, METRICS, type ReportRow } from '#contracts/records/performance.ts';
-import { decimalOf } from '#src/app/catalog/feed-cells.ts';
+import { moneyText } from '#src/app/catalog/feed-cells.ts';
 import type { Done } from '#src/app/pipeline/outcome.ts';
 import { inTurns } from '#src/app/shared/turns.ts';
 
@@ -25,8 +25,8 @@ const cell = (value: string | number | null): string => {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
-const moneyText = (amounts: Performance['totals']['rfq_value']): string =>
-  amounts.map(({ amount, currency }) => `${decimalOf(amount, currency)} ${currency}`).join('|');
+const amountsText = (amounts: Performance['totals']['rfq_value']): string =>
+  amounts.map(moneyText).join('|');
 
 /** CSV (RFC 4180) with a header that depends on the query only. Amounts are decimals with their currency. */
 export const performanceCsv = (
@@ -45,8 +45,8 @@ export const performanceCsv = (
     metrics
       ? [
           ...METRICS.map((name) => metrics[name]),
-          moneyText(metrics.rfq_value),
-          moneyText(metrics.won_value),
+          amountsText(metrics.rfq_value),
+          amountsText(metrics.won_value),
         ]
       : names.map(() => null);
   const lineOf = (cells: readonly (string | number | null)[]): string =>
