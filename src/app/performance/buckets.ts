@@ -89,16 +89,34 @@ export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise
   return ordered;
 };
 
+/** Copied for each row, because objects that get their members one by one take longer to make and to serialize. */
+const NO_METRICS = {
+  ...(Object.fromEntries(METRICS.map((name) => [name, 0])) as Record<Metric, number>),
+  rfq_value: [],
+  won_value: [],
+} satisfies ReportRow['metrics'];
+
 export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => {
-  const sums = {} as Record<Metric, number>;
+  const sums: ReportRow['metrics'] = { ...NO_METRICS };
   for (let i = 0; i < METRICS.length; i += 1) sums[METRICS[i] as Metric] = counts[i] ?? 0;
-  return Object.assign(sums, { rfq_value: renderMoney(rfq), won_value: renderMoney(won) });
+  if (rfq.size > 0) sums.rfq_value = renderMoney(rfq);
+  if (won.size > 0) sums.won_value = renderMoney(won);
+  return sums;
 };
 
 const renderMoney = (amounts: Map<string, number>) =>
   [...amounts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, amount]) => ({ amount, currency }));
+
+/** Returns a sum that has no negative number, which the contract excludes; throws otherwise. */
+export const requireCounts = (sum: Sum): Sum => {
+  const isNegative = (value: number): boolean => value < 0;
+  const { counts, rfq, won } = sum;
+  if (counts.some(isNegative) || rfq.values().some(isNegative) || won.values().some(isNegative))
+    throw new Error(`a sum of performance is negative: ${JSON.stringify(renderSum(sum))}`);
+  return sum;
+};
 
 const DATES_MAX = 1_000;
 /** Cached, because the buckets of one day are many. */

@@ -13,11 +13,15 @@ export const valueOf = (dims: Dims, dimension: Dimension): string | null => {
   return dims[dimension] ?? null;
 };
 
-/** Whether a set of dimensions passes all filters, except that on country. */
-export const isMatch = (dims: Dims, filters: Partial<Record<Dimension, string>>): boolean =>
-  (Object.entries(filters) as [Dimension, string][]).every(
-    ([name, value]) => name === 'country' || valueOf(dims, name) === value,
+/** Returns whether a set of dimensions passes all filters, except that on country. */
+export const matcherOf = (
+  filters: Partial<Record<Dimension, string>>,
+): ((dims: Dims) => boolean) => {
+  const wanted = (Object.entries(filters) as [Dimension, string][]).filter(
+    ([name]) => name !== 'country',
   );
+  return (dims) => wanted.every(([name, value]) => valueOf(dims, name) === value);
+};
 
 /** The values of some dimensions only. */
 export const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {

@@ -1,7 +1,9 @@
 import { LIMITS } from '#contracts/limits.ts';
-import { reportRow, type ReportRow } from '#contracts/records/performance.ts';
+import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
+import type { ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
+import { requireOutput } from '../pipeline/contract-checks.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
@@ -9,7 +11,7 @@ import { present } from '../shared/present.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { aggregate, type Report } from './aggregate.ts';
-import { type Bucket, type Query, renderBucket, renderSum } from './buckets.ts';
+import { type Bucket, type Query, renderBucket, renderSum, requireCounts } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import type { FactSelection } from './columns.ts';
 import { type Comparison, comparisonOf, join } from './comparison.ts';
@@ -21,6 +23,9 @@ import {
   PLACE,
   rowPlaceOf,
 } from './pages.ts';
+
+/** The answer without its rows, which are checked when they are rendered. */
+const ENVELOPE = { id: 'getPerformance', output: contract.output.omit({ data: true }) };
 
 type Input = InputOf<'getPerformance'>;
 type PerformanceDeps = Pick<
@@ -52,19 +57,19 @@ export const countPerformance = async (
   if (isRefusal(source)) return source;
 
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
-  const rows = { after, limit: input.limit, isWhole };
-  const { counted, compared, joined, page } = await count(source, query, { comparison, rows });
+  const asked = { after, limit: input.limit, isWhole };
+  const { counted, compared, joined, page } = await count(source, query, { comparison, asked });
   if (isRefusal(page)) return page;
   const { last } = page;
-  // A page takes many milliseconds to render and to check, so no two are rendered in one turn.
+  // A page takes milliseconds to render, so no two are rendered in one turn.
   await eventLoopTurns.pause();
   const rowOf = (bucket: Bucket): ReportRow => {
+    requireCounts(bucket.sum);
     const row = renderBucket(bucket, query.groupBy);
-    if (joined) row.comparison = renderSum(joined.earlier(bucket));
+    if (joined) row.comparison = renderSum(requireCounts(joined.earlier(bucket)));
     return row;
   };
-  const answer = {
-    data: isWhole ? [] : [...page.shown].map(rowOf),
+  const envelope = {
     totals: renderSum(counted.total()),
     ...(compared && { comparison_totals: renderSum(compared.total()) }),
     period: {
@@ -82,14 +87,19 @@ export const countPerformance = async (
     as_of: renderAsOf(source.asOf),
     classifier_version: deps.classifierVersion,
   };
-  return done(answer, isWhole ? { rows: rowsOfFile(page.shown, rowOf) } : {});
+  requireOutput(ENVELOPE, envelope);
+  const rows = Iterator.from(page.shown).map(rowOf);
+  return done(
+    { data: isWhole ? [] : [...rows], ...envelope },
+    { isChecked: true, ...(isWhole && { rows }) },
+  );
 };
 
-type Counting = { comparison: Comparison | undefined; rows: AskedRows };
+type Counting = { comparison: Comparison | undefined; asked: AskedRows };
 
 /** Counts both periods and the page. */
-const count = async (source: Source, query: Query, { comparison, rows }: Counting) => {
-  const mayBePart = query.groupBy.length > 0 && !comparison && !rows.isWhole;
+const count = async (source: Source, query: Query, { comparison, asked }: Counting) => {
+  const mayBePart = query.groupBy.length > 0 && !comparison && !asked.isWhole;
   // Totals need no days. Facts that are counted one by one do not depend on the period.
   const inTotal = mayBePart ? { ...query, granularity: 'total' as const } : query;
   const selection = await source.select(inTotal);
@@ -99,17 +109,9 @@ const count = async (source: Source, query: Query, { comparison, rows }: Countin
   const joined = compared && (await join(await counted.all(), await compared.all()));
   const { countries } = counted;
   const page = isPart
-    ? await countPage(source.select, query, { ...rows, countries })
-    : pageOfRows(await orderedBuckets(counted, query, joined?.buckets), rows);
+    ? await countPage(source.select, query, { ...asked, countries })
+    : pageOfRows(await orderedBuckets(counted, query, joined?.buckets), asked);
   return { counted, compared, joined, page };
-};
-
-/** Renders and checks each row when it is read, so that no request waits for all of them. */
-const rowsOfFile = function* (
-  buckets: Iterable<Bucket>,
-  rowOf: (bucket: Bucket) => ReportRow,
-): Generator<ReportRow, void> {
-  for (const bucket of buckets) yield reportRow.parse(rowOf(bucket));
 };
 
 const queryOf = (input: Input, at: number): Query | Refusal => {

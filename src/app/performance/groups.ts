@@ -3,7 +3,7 @@ import { eventLoopTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
 import { type Dims, type FactSelection, NONE, SLICE } from './columns.ts';
-import { isMatch, valueOf } from './dimensions.ts';
+import { matcherOf, valueOf } from './dimensions.ts';
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const QUARTERS = 96;
@@ -43,11 +43,12 @@ export const timesOf = (
 export type Groups = { ofSet: Int32Array; values: (string | null)[][] };
 
 export const groupsOf = (dims: readonly Dims[], { groupBy, filters }: Query): Groups => {
+  const isMatch = matcherOf(filters);
   const ids = new Map<string | null | undefined, number>();
   const values: Groups['values'] = [];
   const ofSet = new Int32Array(dims.length).fill(NONE);
   for (const [set, one] of dims.entries()) {
-    if (!isMatch(one, filters)) continue;
+    if (!isMatch(one)) continue;
     const group = groupBy.map((dimension) => valueOf(one, dimension));
     const key = group.length === 1 ? group[0] : JSON.stringify(group);
     let id = ids.get(key);

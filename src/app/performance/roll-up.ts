@@ -3,7 +3,7 @@ import { eventLoopTurns, inTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
 import { Columns, type Dims, type FactSelection, NONE, type FactChains } from './columns.ts';
-import { isMatch, restrictDims, valueOf } from './dimensions.ts';
+import { matcherOf, restrictDims, valueOf } from './dimensions.ts';
 import { type SeriesPlace, Series, seriesName } from './series.ts';
 
 /** A day of a series, in two arrays that grow by half. */
@@ -125,9 +125,8 @@ export class RollUp {
       const set = this.#setIds.get(this.#nameOf((name) => filters[name] ?? null));
       return set === undefined ? [] : [set];
     }
-    const sets: number[] = [];
-    for (const [set, dims] of this.#dims.entries()) if (isMatch(dims, filters)) sets.push(set);
-    return sets;
+    const isMatch = matcherOf(filters);
+    return [...this.#dims.keys()].filter((set) => isMatch(this.#dims[set] ?? {}));
   }
 
   #add(index: number): void {

@@ -11,7 +11,10 @@ export const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): R
 };
 
 /** Throws on an answer outside the schema of the operation, which is a bug of the service. */
-export const requireOutput = ({ id, output }: Declared, value: unknown): void => {
+export const requireOutput = (
+  { id, output }: Pick<Declared, 'id' | 'output'>,
+  value: unknown,
+): void => {
   const result = output.safeParse(value);
   if (!result.success)
     throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);

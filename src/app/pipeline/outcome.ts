@@ -32,8 +32,10 @@ export class Refused extends Error {
 export type Done<Value> = {
   ok: true;
   value: Value;
-  /** The value as JSON, when the handler has serialized and checked it itself. */
+  /** The value as JSON, when the handler has serialized it itself. */
   json?: string;
+  /** Set when the handler has checked the value against its contract itself. */
+  isChecked?: true;
   /** Rows of a list that is sent as a file, made one by one; they are not in the value. */
   rows?: Iterable<unknown>;
   /** Position of the write in the log; makes the Consistency-Token. */
@@ -55,12 +57,13 @@ export const done = <Value>(
   ...more,
 });
 
-/** Makes an outcome of JSON; it is parsed only when a caller reads the value. */
+/** Makes an outcome of JSON that was checked; it is parsed only when a caller reads the value. */
 export const doneWithJson = <Value>(json: string): Done<Value> => {
   let value: Value | undefined;
   return {
     ok: true,
     json,
+    isChecked: true,
     get value() {
       value ??= JSON.parse(json) as Value;
       return value;

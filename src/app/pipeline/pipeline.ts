@@ -220,7 +220,7 @@ export class Pipeline<
       const handler = this.#parts.handlers[id] as unknown as AnyHandler<D>;
       const outcome = await handler(claimed, input, call);
       if (!outcome.ok) return requireDeclared(operation, outcome);
-      if (outcome.json === undefined) requireOutput(operation, outcome.value);
+      if (!outcome.isChecked) requireOutput(operation, outcome.value);
       await awaitOwnWrite(deps, outcome.position);
       return outcome;
     };

@@ -1,10 +1,11 @@
 /** Pages that are counted from a roll-up, part by part, equal those that are counted from all facts. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { dateOf } from '#src/app/performance/calendar.ts';
 import { OwnerFacts } from '#src/app/performance/facts.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
+import { METRIC } from '#projections/performance/numbers.ts';
 
 const FIRST_DAY = 20_000;
 const DAYS = 70;
@@ -77,4 +78,16 @@ describe('The pages of a large owner', () => {
     await ask(facts, asked);
     expect(await allPages(() => facts, asked)).toEqual(await allPages(makeFacts, asked));
   });
+});
+
+test('An answer with a negative number in a row fails, although its totals are correct', async () => {
+  const facts = new OwnerFacts();
+  facts.dims[0] = { link_id: idOf(0) };
+  const count = (day: number, by: number) =>
+    facts.add([facts.length + 1, day * QUARTERS, 0, METRIC.rfqs_unconfirmed, by], facts.length);
+  count(FIRST_DAY + 1, 1);
+  count(FIRST_DAY + 2, 1);
+  expect((await ask(facts, {})).totals.rfqs_unconfirmed).toBe(2);
+  count(FIRST_DAY + 3, -1);
+  await expect(ask(facts, {})).rejects.toThrow('a sum of performance is negative');
 });
