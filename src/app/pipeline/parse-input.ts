@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
-import type { InputFault } from '#contracts/problems.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { readInput } from './input-faults.ts';
@@ -17,12 +16,14 @@ export const parseInput = (
   operation: Parsable,
   raw: Record<string, unknown>,
 ): { input: object } | { refusal: Refusal } => {
-  if (operation.kind === 'command') {
-    const refusal = refuseKey(operation.input, raw['idempotency_key']);
-    if (refusal) return { refusal: { ...refusal, ...otherFaults(operation, raw) } };
-  }
   const read = parseFields(operation, raw);
-  if ('refusal' in read || operation.kind === 'query') return read;
+  if (operation.kind === 'query') return read;
+  const { errors = [] } = 'refusal' in read ? read.refusal : {};
+  const others = errors.filter(({ pointer }) => pointer !== '/idempotency_key');
+  const refusal = refuseKey(raw['idempotency_key'], others.length < errors.length);
+  // Names the faults of the other fields, too.
+  if (refusal) return { refusal: { ...refusal, ...(others.length > 0 && { errors: others }) } };
+  if ('refusal' in read) return read;
   return CREDENTIAL_PATTERN.test(JSON.stringify(read.input))
     ? {
         refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.', {
@@ -49,21 +50,9 @@ export const parseFields = (
   };
 };
 
-/** The faults of the other fields, so that a refusal for the key names all that is missing. */
-const otherFaults = (
-  operation: Parsable,
-  raw: Record<string, unknown>,
-): { errors?: InputFault[] } => {
-  const read = parseFields(operation, raw);
-  const { errors = [] } = 'refusal' in read ? read.refusal : {};
-  const others = errors.filter(({ pointer }) => pointer !== '/idempotency_key');
-  return others.length > 0 ? { errors: others } : {};
-};
-
-const refuseKey = (input: z.ZodType, key: unknown): Refusal | undefined => {
+const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
   if (key === undefined) return refuse('idempotency_key_required', 'The write came without a key.');
-  const shape = (input as Partial<z.ZodObject>).shape?.['idempotency_key'];
-  return shape && '_zod' in shape && !(shape as z.ZodType).safeParse(key).success
+  return isInvalid
     ? refuse(
         'idempotency_key_invalid',
         `Send one key of 1 to ${LIMITS.IDEMPOTENCY_KEY_CHARS_MAX} of A-Z a-z 0-9 . _ : ~ + / = -.`,
