@@ -23,14 +23,16 @@ type Input = InputOf<'createHandoff'>;
 
 export const createHandoff: Handler<'createHandoff'> = async (deps, input, call) => {
   const name = nameOf('handoff', call.idem ?? '');
+  const handoffId = `hnd_${name}`;
   const stream = `${call.ownerId}-handoff_${name}`;
   const answer = async (written: Written<HandoffState>) => {
+    const isReplay = written.replayOf !== undefined;
+    if (isReplay && (await deps.vault.knows(handoffId)) === 'destroyed') return HANDOFF_ERASED;
     const view = { ownerId: call.ownerId, at: written.state.created_at };
     return done(await showHandoff(maskingDeps(deps), written.state, view), traceOf(written));
   };
 
-  if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
-  const facts = await makeFacts(deps, call, { input, handoffId: `hnd_${name}` });
+  const facts = await makeFacts(deps, call, { input, handoffId });
   if (isRefusal(facts)) {
     const replay = await readReplay(deps, call, { stream, decider: handoff });
     if (!replay) return facts;

@@ -35,7 +35,6 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   if (fault) return fault;
   const name = nameOf('lead', call.ownerId, input.external_id);
   const leadId = `led_${name}`;
-  if ((await deps.vault.knows(leadId)) === 'destroyed') return ERASED_LEAD;
   const source = await findSource(deps, call, input);
   if (isRefusal(source)) return source;
 
@@ -46,6 +45,7 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
     command: (state) => makeCommand(deps, call, { input, state, leadId, source }),
   });
   if (!written.ok) return 'rejected' in written ? refuseLead(written) : written;
+  if (written.replayOf !== undefined && (await isErased(deps, leadId))) return ERASED_LEAD;
   const { state } = written;
   await releaseAfterWrite(() =>
     state.state === 'withdrawn'
@@ -67,6 +67,8 @@ const CLOCK_SKEW_MS = 300_000;
 const UNCLAIMED = { clash: 'none', claims: [] } as const;
 
 const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
+const isErased = async ({ vault }: Deps, leadId: string) =>
+  (await vault.knows(leadId)) === 'destroyed';
 const ERASED_LEAD = refuse('resource_erased', 'The personal data of this lead was erased.');
 
 const COMPANY_MISSING = {
@@ -155,6 +157,7 @@ const makeCommand = async (
   facts: Facts,
 ): Promise<LeadCommand | WithAppends<LeadCommand> | Refusal> => {
   const { input, state, leadId, source } = facts;
+  if (state && (await isErased(deps, leadId))) return ERASED_LEAD;
   if (input.withdraw) return state ? makeWithdrawal(deps, call, facts) : NO_LEAD;
   // Checked for a new lead only: older leads can have an address in their external_id.
   if (!state && holdsAddress(input.external_id))
