@@ -30,8 +30,6 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   sums: async () => (await import('./peers/sums.ts')).sumsServer,
   peerWrite: async () => (await import('./peers/writes.ts')).peerWriteServer,
   audit: async () => (await import('./rows/audit.ts')).auditServer,
-  auditExport: async () => (await import('./rows/audit.ts')).auditExporter,
-  auditOpen: async () => (await import('./rows/audit.ts')).auditOpener,
   check: async () => (await import('./rows/audit-check.ts')).checkOnce,
   checkedServer: async () => (await import('./rows/audit-check.ts')).checkedServer,
   search: async () => (await import('./rows/search.ts')).searchServer,

@@ -1,14 +1,15 @@
 /**
  * audit-state, audit-later: CPU seconds of the state of an owner with a million visits, folded from the start and then to
  * later positions. audit-history: a page of old acts. audit-trace: a link by its id. A new link is written before each
- * question, and each question is another one. audit-export, audit-open: events a second of CPU of the command on a data
- * directory, and of checking and folding its file, with the memory of their processes. Controls have a tenth of the events.
+ * question, and each question is another one. audit-export, audit-open: events a second of CPU of a user's command on a
+ * data directory, and on its file, which is checked and folded; start and memory of the processes count. Controls have a
+ * tenth of the events.
  */
+import { execFile } from 'node:child_process';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env } from 'node:process';
-import { askFile } from '#src/app/audit/file-desk.ts';
-import { exportAudit } from '#src/cli/commands/audit-export.ts';
-import { openFileForAudits } from '#src/wiring/audit-file.ts';
+import { promisify } from 'node:util';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import type { Role } from '../children.ts';
@@ -58,40 +59,36 @@ export const auditServer: Role<Size & { directory: string }, Answers> = async (a
   return { details, close: () => service.close() };
 };
 
-type Transfer = { seconds: number; peakMb: number };
+type Used = { seconds: number; peakMb: number };
 
-/** The maximum resident set size of this process, in MiB. */
-const peakMb = (): number => process.resourceUsage().maxRSS / 1_024;
+const COMMAND = join(import.meta.dirname, '../../../tributary');
+const PRELOADED = join(import.meta.dirname, '../usage-at-exit.ts');
 
-export const auditExporter: Role<{ directory: string; path: string }, Transfer> = async ({
-  directory,
-  path,
-}) => {
-  env['ROOT_KEY'] = ROOT_KEY;
-  const ms = await cpuMs(() => exportAudit(path, { owner: OWNER, data: directory, json: true }));
-  return { details: { seconds: ms / 1_000, peakMb: peakMb() } };
+/** Runs a command as a user does; returns the CPU seconds and the maximum resident set, in MiB, of its process. */
+const runCommand = async (directory: string, args: readonly string[]): Promise<Used> => {
+  const usage = join(directory, 'usage.json');
+  await promisify(execFile)(COMMAND, ['audit', ...args, '--owner', OWNER], {
+    env: { ...env, ROOT_KEY, USAGE_FILE: usage, NODE_OPTIONS: `--import=${PRELOADED}` },
+  });
+  const text = await readFile(usage, 'utf8');
+  const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(text) as NodeJS.ResourceUsage;
+  return { seconds: (userCPUTime + systemCPUTime) / 1e6, peakMb: maxRSS / 1_024 };
 };
 
-export const auditOpener: Role<{ path: string }, Transfer & { events: number }> = async ({
-  path,
-}) => {
-  let events = 0;
-  const ms = await cpuMs(async () => {
-    const { deps, file } = await openFileForAudits(path);
-    await askFile(deps, 'auditState', { input: { owner_id: OWNER }, requestId: 'bench' });
-    events = file.about.events;
-    file.close();
-  });
-  return { details: { events, seconds: ms / 1_000, peakMb: peakMb() } };
+/** Returns the number of events that the head of an exported file names. */
+const eventsIn = async (path: string): Promise<number> => {
+  await using file = await open(path);
+  for await (const head of file.readLines()) return (JSON.parse(head) as { events: number }).events;
+  throw new Error(`${path} is empty`);
 };
 
 const measure = async (size: Size) => {
   const directory = temporaryDirectory();
   const path = join(directory, 'owner.audit');
   const answers = await once<Answers>('audit', { directory, ...size });
-  const exported = await once<Transfer>('auditExport', { directory, path });
-  const opened = await once<Transfer & { events: number }>('auditOpen', { path });
-  const { events } = opened;
+  const exported = await runCommand(directory, ['export', path, '--data', directory]);
+  const opened = await runCommand(directory, ['state', '--file', path, '--kind', 'key']);
+  const events = await eventsIn(path);
   return {
     ...answers,
     events,
