@@ -13,7 +13,7 @@ endif
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 
 INSTALLED := node_modules/.package-lock.json
-DATA ?= data
+DATA ?= $(or $(DATA_DIR),data)
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 

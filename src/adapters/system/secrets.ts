@@ -135,9 +135,13 @@ const createRoot = (directory: string): Buffer => {
   return root;
 };
 
+/** Throws StartupError if the data in the directory needs another root than the given or the stored one. Creates none. */
+export const requireRoot = (directory: string, given?: Buffer): void => {
+  if (given) requireSameRoot(given, directory);
+  else if (!readRoot(directory)) requireNothingSealed(directory);
+};
+
 const loadRoot = (directory: string): Buffer => {
-  const stored = readRoot(directory);
-  if (stored) return stored;
-  requireNothingSealed(directory);
-  return createRoot(directory);
+  requireRoot(directory);
+  return readRoot(directory) ?? createRoot(directory);
 };

@@ -1,6 +1,7 @@
 /** Checks everything that the service needs. */
 import { requireSqlite } from '#src/adapters/sqlite/open.ts';
-import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
+import { type Config, redactUrl } from '#src/config.ts';
+import { settingsOf } from '#src/wiring/settings.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { type Check, runCheck, fault, ok } from '../service/check.ts';
 import { checkDirectory } from '../service/directory-checks.ts';
@@ -27,9 +28,10 @@ const checkSqlite = (): Promise<Check> =>
     return ok(sqlite);
   });
 
-const checkSettings = ({ host, port, production, ...config }: Config): Promise<Check> =>
+const checkSettings = (config: Config): Promise<Check> =>
   runCheck('settings', () => {
-    const { eventLogUrl, readModelUrl, publicUrl } = config;
+    settingsOf(config);
+    const { host, port, production, eventLogUrl, readModelUrl, publicUrl } = config;
     const address = `${host}:${port}${publicUrl === undefined ? '' : ` as ${publicUrl}`}`;
     const stores = `log ${redactUrl(eventLogUrl)}, read models ${redactUrl(readModelUrl.href)}`;
     return ok(`${address}, ${stores}, NODE_ENV ${production ? 'production' : 'not production'}`);
@@ -37,11 +39,10 @@ const checkSettings = ({ host, port, production, ...config }: Config): Promise<C
 
 export const diagnose = async (options: CommonOptions): Promise<void> => {
   const config = configFor(options);
-  const { dataDirectory: directory } = config;
-  const server = await findProcess(directory);
+  const server = await findProcess(config.dataDirectory);
   const checks = [
     ...(await Promise.all([checkNode(), checkSqlite(), checkSettings(config)])),
-    ...(await checkDirectory(directory, server, !isRemoteLog(config))),
+    ...(await checkDirectory(config, server)),
     ...(await checkStores(config)),
     ...(server ? [await checkReads(server)] : []),
   ];

@@ -10,6 +10,8 @@ import {
   isThere,
   requireOwnDirectory,
 } from '#src/adapters/system/directory.ts';
+import { hasRoot, requireRoot } from '#src/adapters/system/secrets.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { formatCount } from '../terminal/output.ts';
 import { type Check, runCheck, fault, ok, warning } from './check.ts';
@@ -77,6 +79,12 @@ const checkLogFile = (directory: string) =>
     );
   });
 
+const checkRoot = (directory: string, given: Buffer | undefined) =>
+  runCheck('root key', () => {
+    requireRoot(directory, given);
+    return ok(hasRoot(directory) ? 'in the data directory' : given ? 'ROOT_KEY' : 'none yet');
+  });
+
 /** Looks for the keys of the newest events, which a vault that is older than its log does not have. */
 const checkKeys = (directory: string) =>
   runCheck('keys', async () => {
@@ -92,16 +100,19 @@ const checkKeys = (directory: string) =>
     return ok(`complete for the newest ${events} events`);
   });
 
-/** Checks a data directory; `hasLog`: whether its log is embedded. */
+/** Checks the data directory, and what it holds if the log is embedded. */
 export const checkDirectory = (
-  directory: string,
+  config: Config,
   server: RunningServer | undefined,
-  hasLog: boolean,
-): Promise<Check[]> =>
-  Promise.all([
+): Promise<Check[]> => {
+  const { dataDirectory: directory, rootKey } = config;
+  return Promise.all([
     checkAccess(directory),
     checkFreeDisk(directory),
     checkPermissions(directory),
     checkServer(directory, server),
-    ...(hasLog ? [checkLogFile(directory), checkKeys(directory)] : []),
+    ...(isRemoteLog(config)
+      ? []
+      : [checkLogFile(directory), checkRoot(directory, rootKey), checkKeys(directory)]),
   ]);
+};

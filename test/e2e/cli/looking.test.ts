@@ -15,7 +15,16 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { program } from '#src/cli/program.ts';
-import { feed, HEADER, json, lastLine, run, serve } from '../../support/clients/cli.ts';
+import {
+  ended,
+  feed,
+  HEADER,
+  json,
+  lastLine,
+  run,
+  serve,
+  start,
+} from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-looking-');
@@ -153,6 +162,10 @@ describe('A data directory without its root.key', () => {
       expect(stderr).toContain('Restore root.key');
       expect(files()).toEqual(before);
     }
+    const doctor = await ended(start(['doctor', '--data', data], ['APPROVAL_ABOVE=5 XXQ']));
+    expect(doctor.code).toBe(4);
+    expect(doctor.stdout).toMatch(/✗ +settings +APPROVAL_ABOVE: 5 XXQ/);
+    expect(doctor.stdout).toMatch(/✗ +root key .* Restore root.key/);
     // Without its log the keys are still protected.
     rmSync(join(data, 'log.db'));
     expect((await run('serve', '--port', '0', '--data', data)).stderr).toContain(
