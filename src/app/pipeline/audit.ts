@@ -146,14 +146,12 @@ const buyerQueue = (deps: AuditDeps) =>
   });
 
 export const auditLog = (deps: AuditDeps): Audit => {
-  const prompt = {
-    agents: agentQueue({ ...deps, ...PROMPT }),
-    desk: deskQueue({ ...deps, ...PROMPT }),
-  };
-  const summed = {
-    agents: agentQueue({ ...deps, ...SUMMED }),
-    desk: deskQueue({ ...deps, ...SUMMED }),
-  };
+  const queuesOf = (gathering: Gathering) => ({
+    agents: agentQueue({ ...deps, ...gathering }),
+    desk: deskQueue({ ...deps, ...gathering }),
+  });
+  const prompt = queuesOf(PROMPT);
+  const summed = queuesOf(SUMMED);
   const buyers = buyerQueue(deps);
   return {
     record(subject, { operation, surface, requestId, asked }, outcome) {
