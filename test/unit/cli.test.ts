@@ -3,8 +3,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
+import { METRICS } from '#contracts/records/performance.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';
+import { auditPerformanceText } from '#src/cli/texts/audit-text.ts';
 import { formatAnswer } from '#src/cli/texts/answer-text.ts';
 import { formatData } from '#src/cli/texts/event-text.ts';
 import { formatProblem, problemError } from '#src/cli/terminal/problem-text.ts';
@@ -30,6 +32,25 @@ describe('A table of the command line', () => {
     expect(formatData({ data, stream: 's', actor: 'a' })).toBe(
       'schedule.not_after=1970-01-01T00:00:00.000Z until=1970-01-01T00:00:00.000Z ' +
         'expires_at=1970-01-01T00:00:00.000Z revision=0',
+    );
+  });
+
+  it('of numbers that are all zero is one word', () => {
+    const totals = {
+      ...Object.fromEntries(METRICS.map((name) => [name, 0])),
+      rfq_value: [],
+      won_value: [],
+    };
+    const answer = {
+      data: [{ bucket_start: '2026-11-01', dimensions: {}, metrics: totals }],
+      totals,
+      period: { from: '2026-11-01', to: '2026-11-01', granularity: 'day', time_zone: 'UTC' },
+      page: { next_cursor: null, has_more: false },
+      as_of: { position: 0, at: null, shown_at: '2026-11-01T00:00:00.000Z' },
+      classifier_version: 1,
+    };
+    expect(auditPerformanceText(answer as never)).toBe(
+      'As of position 0, before the first event.\nPerformance from 2026-11-01 to 2026-11-01 (UTC)\nNone.',
     );
   });
 

@@ -45,6 +45,7 @@ const metricsTable = (
   const amounts = (['rfq_value', 'won_value'] as const).filter((name) =>
     rows.some(({ metrics }) => metrics[name].length > 0),
   );
+  if (used.length + amounts.length === 0) return 'None.';
   return formatTable([
     [...heads, ...[...used, ...amounts].map((name) => name.replaceAll('_', ' ').toUpperCase())],
     ...rows.map(({ cells, metrics }) => [
