@@ -372,6 +372,7 @@ describe('The pipeline', () => {
       const { pipeline, records } = world(row, async () => ({
         ...done(value, operation.kind === 'command' ? { position } : {}),
         json: JSON.stringify(value),
+        isChecked: true,
       }));
       expect(await call(pipeline, row)).toMatchObject({ ok: true });
       const expected = {
