@@ -192,7 +192,7 @@ export type HistoryEntry = {
   stream: string;
 };
 
-/** The key of the row with an owner's newest events, of which there are fewer than in the other rows. */
+/** The key of the row with an owner's newest events, which has fewer than EVENTS_PER_HISTORY_ROW. */
 export const NEWEST_HISTORY = 'newest';
 
 /** Events in each other row of history: each new event sends the newest row to a remote store again. */
