@@ -19,7 +19,7 @@ export type OwnCommand = {
   /** The command does not use a data directory. */
   hasNoData?: boolean;
   help?: string;
-  /** Loads the code of the command, most of which no other command needs. */
+  /** Imports the code of the command when it runs, because other commands need little of it. */
   load(): Promise<(...input: never[]) => void | Promise<void>>;
 };
 
