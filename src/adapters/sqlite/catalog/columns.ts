@@ -54,10 +54,6 @@ class CodedColumn {
   }
 }
 
-export type ColumnName = Coded | Counted | 'tiers';
-
-const FIELDS: readonly (Coded | Counted)[] = [...CODED, ...COUNTED];
-
 /** 800 kB each for 100,000 products. */
 const CACHED_QUANTITIES_MAX = 16;
 
@@ -70,8 +66,6 @@ export class CatalogColumns {
   readonly #coded = recordOf(CODED, () => new CodedColumn());
   readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
   readonly #tiers = new PriceTierColumn();
-  /** How often each column has changed; `all` counts the changes to the set of live products. */
-  readonly #changes = new Map<ColumnName | 'all', number>();
   /** Prices of all rows at the quantities of recent queries. */
   readonly #pricesAt = new LruCache<number, Float64Array>(CACHED_QUANTITIES_MAX);
   #size = INITIAL_ROWS;
@@ -83,28 +77,12 @@ export class CatalogColumns {
 
   set(row: number, facts: Facts): void {
     const wasLive = this.isLive(row);
-    const before = wasLive ? FIELDS.map((field) => this.columnOf(field)[row] ?? 0) : [];
     this.#tally(row, -1);
     const hasOtherPrice = this.#write(row, facts);
     this.#tally(row, 1);
-    const isLive = this.isLive(row);
-    if (wasLive !== isLive) {
-      this.#countChange('all');
-      this.#liveRows = undefined;
-      this.#pricesAt.clear();
-    }
-    if (!wasLive || !isLive) return;
-    FIELDS.forEach((field, i) => {
-      if (this.columnOf(field)[row] !== before[i]) this.#countChange(field);
-    });
-    if (!hasOtherPrice) return;
-    this.#countChange('tiers');
-    this.#pricesAt.clear();
-  }
-
-  /** Anything derived from the field's column is valid while this number is the same. */
-  changesOf(field: ColumnName): number {
-    return (this.#changes.get('all') ?? 0) + (this.#changes.get(field) ?? 0);
+    const isSameSet = wasLive === this.isLive(row);
+    if (!isSameSet) this.#liveRows = undefined;
+    if (!isSameSet || hasOtherPrice) this.#pricesAt.clear();
   }
 
   columnOf(field: Coded | Counted): Float64Array {
@@ -147,35 +125,25 @@ export class CatalogColumns {
     return rows;
   }
 
-  /** Returns the unit prices of every live product, indexed by row. */
-  allPrices(quantity: number | undefined): Float64Array {
+  /** Returns unit prices indexed by row, of `rows` only, valid until the next call. */
+  prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
     if (quantity === undefined) return this.#counted.price;
     const cached = this.#pricesAt.get(quantity);
     if (cached) return cached;
+    if (rows.length * 4 <= this.#liveCount) {
+      if (this.#scratch.length < this.#size) this.#scratch = new Float64Array(this.#size);
+      this.#tiers.writePrices(quantity, rows, this.#scratch);
+      return this.#scratch;
+    }
     const prices = new Float64Array(this.#size);
     this.#tiers.writePrices(quantity, this.liveRows, prices);
     this.#pricesAt.set(quantity, prices, 1);
     return prices;
   }
 
-  /** Returns unit prices indexed by row, of `rows` only, valid until the next call. */
-  prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
-    if (quantity === undefined) return this.#counted.price;
-    const cached = this.#pricesAt.get(quantity);
-    if (cached) return cached;
-    if (rows.length * 4 > this.#liveCount) return this.allPrices(quantity);
-    if (this.#scratch.length < this.#size) this.#scratch = new Float64Array(this.#size);
-    this.#tiers.writePrices(quantity, rows, this.#scratch);
-    return this.#scratch;
-  }
-
   /** Makes space for the rows below `end` at once; otherwise the columns grow by doubling. */
   reserve(end: number): void {
     this.#grow(end - 1);
-  }
-
-  #countChange(field: ColumnName | 'all'): void {
-    this.#changes.set(field, (this.#changes.get(field) ?? 0) + 1);
   }
 
   /** Adds a live row to the counts, or removes it. */

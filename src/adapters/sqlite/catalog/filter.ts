@@ -1,5 +1,5 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { CatalogColumns, ColumnName } from './columns.ts';
+import type { CatalogColumns } from './columns.ts';
 import type { Coded, Counted } from './product-facts.ts';
 
 /**
@@ -10,7 +10,7 @@ export const facetValuesMax = (field: Coded): number => (field === 'category' ? 
 
 /** Accepts products whose value of the field, or price at the quantity, is in the range. */
 export type Condition = {
-  field: Exclude<ColumnName, 'tiers'> | 'price_at';
+  field: Coded | Counted | 'price_at';
   quantity?: number | undefined;
   low: number;
   high: number;
@@ -82,12 +82,6 @@ export const conditionsOf = (
 /** Shared by all calls, none of which retains it: allocating it costs as much as a filter. */
 let scratch = new Uint32Array(0);
 
-/** Returns an array for at least `count` rows, valid until the next call. */
-export const scratchRows = (count: number): Uint32Array => {
-  if (scratch.length < count) scratch = new Uint32Array(2 * count);
-  return scratch;
-};
-
 /** Returns the rows of `from` that pass every condition, in their order; valid until the next call. */
 export const filterRows = (
   columns: CatalogColumns,
@@ -95,12 +89,11 @@ export const filterRows = (
   from: Uint32Array,
 ): Uint32Array => {
   if (conditions.length === 0) return from;
-  // `from` can be in the scratch array already.
-  const into = from.buffer === scratch.buffer ? scratch : scratchRows(from.length);
+  if (scratch.length < from.length) scratch = new Uint32Array(2 * from.length);
   let rows = from;
   for (const { field, quantity, low, high } of conditions) {
     const column = field === 'price_at' ? columns.prices(quantity, rows) : columns.columnOf(field);
-    rows = rowsWithin(rows, { column, low, high }, into);
+    rows = rowsWithin(rows, { column, low, high }, scratch);
   }
   return rows;
 };

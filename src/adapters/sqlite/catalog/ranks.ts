@@ -32,19 +32,9 @@ export class Ranks {
     return this.#titles.ranks;
   }
 
-  /** All rows, withdrawn ones too, in the order of their ids. */
-  get rowsById(): Uint32Array {
-    return this.#ids.rows;
-  }
-
   /** All rows, withdrawn ones too, in the order of their titles. */
   get rowsByTitle(): Uint32Array {
     return this.#titles.rows;
-  }
-
-  /** Anything derived from the order by title is valid while this number is the same. */
-  get titleChanges(): number {
-    return this.#titles.changes;
   }
 
   /** Reads the ranks of the rows below `end` from the file, and yields after each page. */

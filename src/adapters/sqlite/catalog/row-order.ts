@@ -22,7 +22,6 @@ export class RowOrder {
   /** Rises along the order; a row between two others gets a rank between theirs. */
   #ranks = new Float64Array(0);
   readonly #changed = new Set<number>();
-  #merges = 0;
 
   /** `keys` are the columns of a unique index, texts that are never all empty. */
   constructor(db: DatabaseSync, keys: readonly string[]) {
@@ -52,12 +51,6 @@ export class RowOrder {
   get ranks(): Float64Array {
     this.#merge();
     return this.#ranks;
-  }
-
-  /** Anything derived from the order is valid while this number is the same. */
-  get changes(): number {
-    this.#merge();
-    return this.#merges;
   }
 
   /** Reads the order of the rows below `end` from the file, and yields after each page. */
@@ -118,7 +111,6 @@ export class RowOrder {
     this.#rows = rows;
     this.#rank(indexes);
     this.#changed.clear();
-    this.#merges += 1;
   }
 
   /** Returns the changed rows in order, and the index before which each belongs in the order so far. */

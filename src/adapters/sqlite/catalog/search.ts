@@ -3,7 +3,6 @@ import { LruCache } from '#src/adapters/lru-cache.ts';
 import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
 import { markAt, positionAfter } from './page-marks.ts';
 import { type OrderedRows, orderRows, type SearchIndex } from './result-order.ts';
-import { ProductSelector, type Selection } from './selection.ts';
 import type { CatalogText, Matches } from './text.ts';
 
 type FacetField = ProductSearch['facets'][number];
@@ -35,7 +34,6 @@ const FIRST_ROWS = [32, 128];
 
 const NO_COUNTS: FacetCounts = { values: [], more: 0 };
 const NO_ROWS = new Uint32Array(0);
-const NOTHING: Selection = { total: 0, rows: () => NO_ROWS, first: () => NO_ROWS };
 
 const intersection = (one: Uint32Array, other: Uint32Array): Uint32Array => {
   const others = new Set(other);
@@ -44,12 +42,10 @@ const intersection = (one: Uint32Array, other: Uint32Array): Uint32Array => {
 
 export class CatalogSearch {
   readonly #sources: Sources;
-  readonly #selector: ProductSelector;
   readonly #cache = new LruCache<string, SearchResult>(ROWS_MAX);
 
   constructor(sources: Sources) {
     this.#sources = sources;
-    this.#selector = new ProductSelector(sources);
   }
 
   /** Returns the rows of a page in order, and the totals, facets and mark of its answer. */
@@ -113,32 +109,27 @@ export class CatalogSearch {
   #run(query: ProductSearch, fields: Iterable<FacetField>, count: number): SearchResult {
     const { columns, text } = this.#sources;
     const matches = query.q === undefined ? undefined : text.match(query.q, query.after?.weights);
-    const selected = this.#select(query, matches);
-    const first = count === Infinity ? undefined : selected.first(query, count);
+    const rows = this.#select(query, matches);
     const facets = new Map<FacetField, FacetCounts>();
-    for (const field of fields) facets.set(field, countValues(columns, field, selected.rows()));
-    const ordered = first
-      ? { rows: first }
-      : orderRows(this.#sources, selected.rows(), { query, count, matches });
+    for (const field of fields) facets.set(field, countValues(columns, field, rows));
+    const ordered = orderRows(this.#sources, rows, { query, count, matches });
     return {
-      total: selected.total,
+      total: rows.length,
       ordered,
       facets,
       ...(matches && ordered.scores && { weights: matches.weights }),
     };
   }
 
-  /** The result is valid until the next call. */
-  #select(query: ProductSearch, matches: Matches | undefined): Selection {
+  /** Returns the rows that pass, rising; valid until the next call. */
+  #select(query: ProductSearch, matches: Matches | undefined): Uint32Array {
     const { columns, rowsOfIds, rowsOfSkus } = this.#sources;
     const conditions = conditionsOf(columns, query);
-    if (!conditions) return NOTHING;
-    if (!matches && !query.ids && !query.skus) return this.#selector.select(conditions);
+    if (!conditions) return NO_ROWS;
     let rows = matches ? matches.rows : columns.liveRows;
     if (query.ids) rows = intersection(rows, rowsOfIds(query.ids));
     if (query.skus) rows = intersection(rows, rowsOfSkus(query.skus));
-    rows = filterRows(columns, conditions, rows);
-    return { total: rows.length, rows: () => rows, first: () => undefined };
+    return filterRows(columns, conditions, rows);
   }
 }
 

@@ -1,5 +1,3 @@
-import { addRow, emptyRowSet, firstInOrder } from './row-set.ts';
-
 /**
  * Returns the first `count` rows in rising order of `column`; `ties`, unique by row, decides between
  * equal values. A heap has the best rows so far, with the worst of them on top, so that one comparison
@@ -45,9 +43,9 @@ export const topRows = (
   return heap.sort(compare);
 };
 
-/** Returns `rows` in the order that all rows have in `order`, without comparing any. */
+/** Returns `rows`, all below `end`, in the order that all rows have in `order`, without comparing any. */
 export const sortAs = (order: Uint32Array, rows: Uint32Array, end: number): Uint32Array => {
-  const set = emptyRowSet(end);
-  for (let i = 0; i < rows.length; i += 1) addRow(set, rows[i] ?? 0);
-  return firstInOrder(set, order, rows.length);
+  const isWanted = new Uint8Array(end);
+  for (let i = 0; i < rows.length; i += 1) isWanted[rows[i] ?? 0] = 1;
+  return order.filter((row) => isWanted[row] === 1);
 };
