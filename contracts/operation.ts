@@ -15,10 +15,9 @@ export type Example = {
 
 /**
  * Who may call an operation. `agent`: software with an API key. `desk`: a person with a desk token, in one
- * of the operation's roles. `buyer`: the holder of a review link. `visitor`: anybody. `system`: the service
- * itself, without a request.
+ * of the operation's roles. `buyer`: the holder of a review link. `visitor`: anybody.
  */
-export type Actor = 'agent' | 'desk' | 'buyer' | 'visitor' | 'system';
+export type Actor = 'agent' | 'desk' | 'buyer' | 'visitor';
 
 /**
  * What makes a repeated call harmless. `key`: an idempotency key, whose first answer is replayed. `state`: the
@@ -127,8 +126,6 @@ export const defineDeskOperation = definer<AtDesk, 'desk'>('desk', 'key');
 export const defineBuyerOperation = definer<object, 'buyer'>('buyer', 'state');
 /** Queries only; the only event that they append records the visit itself. */
 export const defineVisitorOperation = definer<{ kind: 'query' }, 'visitor'>('visitor', 'none');
-/** Idempotent by state: another process may do the same at the same time. */
-export const defineSystemOperation = definer<object, 'system'>('system', 'state');
 /** The ids of these are those of the protocol. A definition may set another idempotency than the key. */
 export const defineTaskOperation = definer<
   { id: string; scope: NeededScope; idempotency?: Idempotency },

@@ -56,7 +56,7 @@ describe("the operator's page", () => {
     const explained = tableOf('Line').flatMap(([lines = '']) => quoted(lines));
     const calls = [
       /\b(?:log|logger)(?:\.(?:info|warn|error|debug)|\[level\])\([^;]*?'([^']+)',?\s*\)/g,
-      /\bthrottledLog\(\s*logger,\s*'([^']+)'/g,
+      /\b(?:throttledLog|faultLog)\(\s*logger,(?:\s*'\w+',)?\s*'([^']+)'/g,
     ];
     const written = sourceFiles('src').flatMap(({ text }) =>
       calls.flatMap((call) => [...text.matchAll(call)].map(([, line]) => line ?? '')),

@@ -17,7 +17,7 @@ import {
   operations,
   recordOperations,
 } from '#contracts/index.ts';
-import { systemOperations } from '#contracts/system/index.ts';
+import { systemWrites } from '#contracts/system/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
@@ -314,7 +314,7 @@ describe('The source of the agent interfaces', () => {
     ];
     expect(named).toBeTypeOf('function');
     const offered = { ...agentOperations, ...recordOperations, ...taskOperations };
-    for (const id of Object.keys({ ...buyerOperations, ...deskOperations, ...systemOperations }))
+    for (const id of Object.keys({ ...buyerOperations, ...deskOperations, ...systemWrites }))
       expect(offered).not.toHaveProperty(id);
   });
 

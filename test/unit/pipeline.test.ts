@@ -8,7 +8,6 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations, recordOperations } from '#contracts/index.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
 import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import { systemOperations } from '#contracts/system/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import { concurrency } from '#src/app/limits/concurrency.ts';
@@ -24,7 +23,6 @@ import { done, type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
 import { Pipeline } from '#src/app/pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from '#src/app/pipeline/public-rules.ts';
 import type { ActorRules } from '#src/app/pipeline/rules.ts';
-import { systemRules } from '#src/app/pipeline/system-pipeline.ts';
 import { taskRules } from '#src/app/tasks/task-rules.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -45,7 +43,6 @@ const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: S
   desk: { registry: deskOperations, actor: 'desk', surfaces: ['desk', 'cli'] },
   buyer: { registry: buyerOperations, actor: 'buyer', surfaces: ['portal'] },
   visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
-  system: { registry: systemOperations, actor: 'system', surfaces: ['system'] },
 };
 
 type Row = { registry: string; id: string; surface: Surface };
@@ -98,7 +95,6 @@ beforeAll(async () => {
     desk: app.deskToken,
     buyer: 'a-review-token',
     visitor: undefined,
-    system: undefined,
   };
 });
 afterAll(() => app.close());
@@ -133,7 +129,6 @@ const world = (
     desk: deskRules(deps, accounts, { read: few(), write: few(), atOnce }),
     buyer: buyerRules(deps, few()),
     visitor: visitorRules(deps),
-    system: systemRules(deps),
   };
   const registry = REGISTRIES[name]?.registry ?? {};
   const records: AuditRecord[] = [];
@@ -158,7 +153,7 @@ const arrivalAt = (surface: Surface, credential: string | undefined): Arrival =>
 });
 
 const admit = (pipeline: AnyPipeline, row: Row): Outcome<Admission<Caller>> => {
-  const actor = REGISTRIES[row.registry]?.actor ?? 'system';
+  const actor = REGISTRIES[row.registry]?.actor ?? 'visitor';
   return pipeline.admit(arrivalAt(row.surface, credentials[actor]), row.id);
 };
 
@@ -171,7 +166,7 @@ const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> 
 };
 
 /** Registries whose callers are neither limited nor audited. */
-const UNLIMITED = ['visitor', 'system'];
+const UNLIMITED = ['visitor'];
 
 /** The number of audit records of a refusal: reads of buyers leave none. */
 const auditedRefusals = (row: Row): number => {
@@ -382,7 +377,6 @@ describe('The pipeline', () => {
         desk: (operation.readsPersonalData ?? operation.auditsInput) ? 1 : 0,
         buyer: 0,
         visitor: 0,
-        system: 0,
       }[row.registry];
       expect(records).toHaveLength(expected ?? 0);
     }),

@@ -3,7 +3,6 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { EVERYBODY } from '../outreach/settings.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { type Outcome, Refused } from '../pipeline/outcome.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import type { Scheduling } from './attempts.ts';
@@ -29,7 +28,7 @@ export type Work = {
     owner: string,
     id: string,
     signal: AbortSignal,
-  ): Promise<Outcome<{ next_at?: number | undefined; awaits?: string[] | undefined }>>;
+  ): Promise<{ next_at?: number; awaits?: string[] }>;
 };
 
 const PAGE_ROWS = 500;
@@ -79,11 +78,6 @@ class Lanes {
     }
   }
 }
-
-/** A read model that is being filled delays items, and is reported elsewhere. */
-const isRebuilding = (error: unknown): boolean =>
-  error instanceof ReadModelRebuilding ||
-  (error instanceof Refused && error.refusal.code === 'read_model_rebuilding');
 
 /**
  * Advances items when they are due: at start those that are open, then as the log reports
@@ -153,13 +147,18 @@ export class Dispatcher {
       try {
         return await task();
       } catch (error) {
-        if (!isRebuilding(error)) this.#deps.onFault(error);
+        this.#report(error);
         const pause = Promise.withResolvers<void>();
         const cancel = this.#deps.schedule(pause.resolve, FAULT_WAIT_MS);
         await Promise.race([pause.promise, this.#stopped.promise]);
         cancel();
       }
     return undefined;
+  }
+
+  /** A read model that is being filled delays items, and is reported elsewhere. */
+  #report(error: unknown, entry?: Entry): void {
+    if (!(error instanceof ReadModelRebuilding)) this.#deps.onFault(error, entry);
   }
 
   /** Wakes every item that is open as of the position that it returns, or of a later one. */
@@ -205,15 +204,14 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted) return;
     const { owner, id } = entry;
     try {
-      const outcome = await this.#work.advance(owner, id, this.#cutting.signal);
-      if (!outcome.ok) throw new Refused(outcome);
-      const { next_at: next, awaits = [] } = outcome.value;
+      const advanced = await this.#work.advance(owner, id, this.#cutting.signal);
+      const { next_at: next, awaits = [] } = advanced;
       // What it did not await may have changed meanwhile.
       if (this.#await(entry, awaits)) this.#wake(entry);
       else if (next !== undefined) this.#wait(entry, next);
       else if (!entry.isQueued) this.#open.delete(id);
     } catch (error) {
-      if (!isRebuilding(error)) this.#deps.onFault(error, entry);
+      this.#report(error, entry);
       this.#wait(entry, this.#deps.clock.now() + FAULT_WAIT_MS);
     }
   }

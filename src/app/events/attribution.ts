@@ -3,7 +3,7 @@ import { buyerOperations } from '#contracts/buyer/index.ts';
 import { agentOperations, recordOperations } from '#contracts/index.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
-import { systemOperations } from '#contracts/system/index.ts';
+import { systemWrites } from '#contracts/system/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -18,16 +18,11 @@ const BUYER_ONLY: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
 /** The event types that each operation may append, except those of the desk. */
 const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  [
-    agentOperations,
-    recordOperations,
-    taskOperations,
-    buyerOperations,
-    visitorOperations,
-    systemOperations,
-  ]
+  [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
     .flatMap((registry) => Object.values<Declared>(registry))
-    .map(({ id, writes = [] }) => [id, new Set(writes)]),
+    .map(({ id, writes = [] }): [string, readonly string[]] => [id, writes])
+    .concat(Object.entries(systemWrites))
+    .map(([id, writes]) => [id, new Set(writes)]),
 );
 
 /** Whether the call may not append this type of event. */

@@ -4,7 +4,6 @@ import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { listing } from '../read-models/listing.ts';
 import { streamOf } from '../records/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
@@ -18,17 +17,13 @@ const PAGE_ROWS = 100;
  * all unconfirmed RFQs. The signal of the caller stops it between two of them. Throws what the log and the read model
  * throw; the next run continues.
  */
-export const expireConfirmations = async (
-  deps: ExpiryDeps,
-  _input: object,
-  call: SystemCall,
-): Promise<Outcome<{ expired: number }>> => {
+export const expireConfirmations = async (deps: ExpiryDeps, call: SystemCall): Promise<number> => {
   let expired = 0;
   const query = { scope: ALL_RFQS, list: listBy({ state: 'unconfirmed' }), limit: PAGE_ROWS };
   for await (const page of listing<RfqRow<RfqProgress>>(deps.readModels, 'rfqs', query))
     for (const { row } of page) {
       const { owner: ownerId, handoff_id, rfq } = row;
-      if (call.caller.signal.aborted) return done({ expired });
+      if (call.signal.aborted) return expired;
       if ((rfq.confirmation?.until ?? Infinity) > call.at) continue;
       const written = await decideAndAppend(
         deps,
@@ -43,5 +38,5 @@ export const expireConfirmations = async (
       await forgetDropped(deps, written);
       expired += 1;
     }
-  return done({ expired });
+  return expired;
 };

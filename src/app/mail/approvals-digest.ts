@@ -5,7 +5,6 @@ import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/po
 import { nameOf } from '../events/hash.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import type { MailFacts, Waiting } from './mail-kinds.ts';
 import { mailStream } from './queue-mail.ts';
 import { mailToStaff } from './staff-notices.ts';
@@ -18,21 +17,21 @@ const PENDING = 'pending_approval';
 
 /**
  * Queues the digest of `day`, like 2026-11-21, once: what waits for approval, without test spaces. Queues nothing while
- * nothing waits, or staff have no mailbox.
+ * nothing waits, or staff have no mailbox. Answers whether it is queued now.
  */
 export const queueDigest = async (
   deps: DigestDeps,
-  { day }: { day: string },
+  day: string,
   call: SystemCall,
-): Promise<Outcome<{ queued: boolean }>> => {
+): Promise<boolean> => {
   const mailId = `mal_${nameOf('approvals-digest', day)}`;
   const isQueued = (await deps.log.readStream(mailStream(call.ownerId, mailId))).length > 0;
   const facts = isQueued || deps.staffMail === undefined ? undefined : await waiting(deps, call.at);
-  if (!facts) return done({ queued: false });
+  if (!facts) return false;
   const appends = await mailToStaff(deps, call, { kind: 'approvals_digest', mailId, facts });
   // The stream is new: of two processes, the second append conflicts.
   const result = await deps.log.appendAll(appends);
-  return done({ queued: result.outcome === 'appended' });
+  return result.outcome === 'appended';
 };
 
 const waiting = async (

@@ -19,7 +19,6 @@ import { readHaltForEverybody } from '../outreach/settings.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 import { countUnconfirmed } from './mailbox-limits.ts';
@@ -49,19 +48,19 @@ type Work = { deps: MailSendingDeps; call: SystemCall; stream: string; state: Ma
  */
 export const dispatchMail = async (
   deps: MailSendingDeps,
-  { mail_id }: { mail_id: string },
+  mailId: string,
   call: SystemCall,
-): Promise<Outcome<{ next_at?: number }>> => {
-  const stream = mailStream(call.ownerId, mail_id);
+): Promise<{ next_at?: number }> => {
+  const stream = mailStream(call.ownerId, mailId);
   const state = await stateOf(deps, { stream, decider: mail });
-  if (state?.status !== 'open') return done({});
+  if (state?.status !== 'open') return {};
   const work = { deps, call, stream, state };
   const step = await nextStep(work);
-  if ('wait' in step) return done({ next_at: step.wait });
+  if ('wait' in step) return { next_at: step.wait };
   const isRecorded =
     'send' in step ? await attempt(work, step.send) : await record(work, step.command);
   // If another process was faster, the next look sees its events; the wait prevents a busy loop.
-  return done({ next_at: deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS) });
+  return { next_at: deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS) };
 };
 
 type Step = { wait: number } | { command: MailCommand } | { send: MailKind };
@@ -113,7 +112,7 @@ const attempt = async (work: Work, kind: MailKind): Promise<boolean> => {
   const result =
     'outcome' in delivery
       ? delivery
-      : await deliver(deps, mailer, { delivery, signal: call.caller.signal });
+      : await deliver(deps, mailer, { delivery, signal: call.signal });
   await record(sent, commandFor(result, sent));
   return true;
 };

@@ -17,7 +17,6 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { foldOf } from '../events/fold.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { judgeChannel } from './channel-health.ts';
@@ -51,17 +50,17 @@ const load = async (
  */
 export const dispatchOutbound = async (
   deps: SendingDeps,
-  input: { outbound_id: string },
+  outboundId: string,
   call: SystemCall,
-): Promise<Outcome<{ next_at?: number }>> => {
-  const work = await load(deps, call, input.outbound_id);
-  if (!work || isAtItsEnd(work.state)) return done({});
+): Promise<{ next_at?: number }> => {
+  const work = await load(deps, call, outboundId);
+  if (!work || isAtItsEnd(work.state)) return {};
   const step = await nextStep(work);
-  if ('wait' in step) return done({ next_at: step.wait });
+  if ('wait' in step) return { next_at: step.wait };
   const isRecorded =
     'channel' in step ? await attempt(work, step.channel) : await record(work, step.command);
   // If another process was faster, the next look sees its events; the wait prevents a busy loop.
-  return done({ next_at: deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS) });
+  return { next_at: deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS) };
 };
 
 type Step = { wait: number } | { command: OutboundCommand } | { channel: OutreachChannel };
@@ -119,7 +118,7 @@ const commandFor = (
  */
 const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> => {
   const { deps, call, stream } = work;
-  const { ownerId, caller } = call;
+  const { ownerId, signal } = call;
   const sender = deps.channels[work.state.via.adapter];
   const at = deps.clock.now();
   const until = at + sender.limitMs + MARGIN_MS;
@@ -146,7 +145,7 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
     (await holdBack(work, state, at)) ??
     (await deliver(deps, sender, {
       delivery: deliveryOf(deps, ownerId, { state, channel, envelope }),
-      signal: caller.signal,
+      signal,
     }));
   await record(work, commandFor(result, { state, channel, now: deps.clock.now() }));
   await judgeChannel(deps, { ...call, at: deps.clock.now() }, { state, result });

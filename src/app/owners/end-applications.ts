@@ -7,7 +7,7 @@ import { stateOf } from '../events/fold.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import type { Call, SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, refuse, Refused } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';
 import { applicationStream } from './application-link.ts';
@@ -49,21 +49,20 @@ export const eraseApplication = async (
 /** Ends the applications that were not confirmed in time; answers how many. The next run continues after a failure. */
 export const expireApplications = async (
   deps: EndingDeps & Pick<Deps, 'readModels'>,
-  _input: object,
   call: SystemCall,
-): Promise<Outcome<{ expired: number }>> => {
+): Promise<number> => {
   let expired = 0;
   const query = { scope: OPEN_RECORDS, limit: PAGE_ROWS };
   const pages = listing<OpenRow<ApplicationState>>(deps.readModels, 'open-applications', query);
   for await (const page of pages)
     for (const { row } of page) {
-      if (call.caller.signal.aborted) return done({ expired });
+      if (call.signal.aborted) return expired;
       const { application_id: subject, expires_at } = row.state;
       if (expires_at > call.at) continue;
       const about = { subject, reason: 'It was not confirmed in time.' };
       const ended = await eraseApplication(deps, { ...call, ownerId: row.owner }, about);
-      if (!ended.ok) return ended;
+      if (!ended.ok) throw new Refused(ended);
       expired += 1;
     }
-  return done({ expired });
+  return expired;
 };

@@ -31,10 +31,7 @@ export type BuyerCaller = { kind: 'buyer'; token: string };
 
 export type VisitorCaller = { kind: 'visitor' };
 
-/** The service itself. `signal` is aborted when the process stops. */
-export type SystemCaller = { kind: 'system'; ownerId: string; signal: AbortSignal };
-
-export type Caller = AgentCaller | DeskCaller | BuyerCaller | VisitorCaller | SystemCaller;
+export type Caller = AgentCaller | DeskCaller | BuyerCaller | VisitorCaller;
 
 /** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
@@ -94,7 +91,8 @@ export type TaskCall = AgentCall & {
 export type DeskCall = Call & { caller: DeskCaller };
 export type BuyerCall = Call & { caller: BuyerCaller };
 export type VisitorCall = Call & { caller: VisitorCaller };
-export type SystemCall = Call & { caller: SystemCaller };
+/** A call of the service itself. `signal` is aborted when the process stops. */
+export type SystemCall = Call & { signal: AbortSignal };
 
 /** The call without its key, for events that a retry must not find as its own. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>

@@ -1,22 +1,20 @@
 /** Erasures that were interrupted after their event and before their key was destroyed. */
 import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
-import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { turn } from '../shared/turns.ts';
 
 const PAGE_ROWS = 100;
 
 /**
  * Destroys the keys of erased subjects that still have one, newest first and at most `newest` subjects; answers the
- * number of keys. The signal of the caller stops it between two subjects. Throws what the vault and the read model
+ * number of keys. `signal` stops it between two subjects. Throws what the vault and the read model
  * throw; the next run continues.
  */
 export const finishErasures = async (
   { readModels, vault }: Pick<Deps, 'readModels' | 'vault'>,
-  { newest = Infinity }: { newest?: number | undefined },
-  { caller: { signal } }: Pick<SystemCall, 'caller'>,
-): Promise<Outcome<{ keys: number }>> => {
+  newest: number,
+  signal: AbortSignal,
+): Promise<number> => {
   let [keys, remaining] = [0, newest];
   for (let before: number | undefined; remaining > 0; await turn()) {
     const page = await readModels.list<ErasureRow>('erasures', {
@@ -25,7 +23,7 @@ export const finishErasures = async (
       ...(before !== undefined && { before }),
     });
     for (const { row, sort } of page) {
-      if (signal.aborted) return done({ keys });
+      if (signal.aborted) return keys;
       // A subject without a key is marked as well, so that it cannot get a first one later.
       for (const subject of row.contact ? [row.subject, row.contact] : [row.subject]) {
         const isDone = (await vault.knows(subject)) === 'destroyed';
@@ -34,7 +32,7 @@ export const finishErasures = async (
       before = sort;
     }
     remaining -= page.length;
-    if (page.length < PAGE_ROWS) return done({ keys });
+    if (page.length < PAGE_ROWS) return keys;
   }
-  return done({ keys });
+  return keys;
 };

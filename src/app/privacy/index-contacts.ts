@@ -5,7 +5,6 @@ import { attribute } from '../events/attribution.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { listing } from '../read-models/listing.ts';
 import { profileStream } from '../owners/profile.ts';
 import { streamOfRecord } from '../records/streams.ts';
@@ -22,22 +21,18 @@ const PAGE_ROWS = 100;
  * stopped: at the signal of the caller, at an error, or because another process indexed the same contacts. A contact
  * whose key is lost stays in the list, because a restored vault may have it.
  */
-export const indexContacts = async (
-  deps: IndexingDeps,
-  _input: object,
-  call: SystemCall,
-): Promise<Outcome<{ indexed: number }>> => {
+export const indexContacts = async (deps: IndexingDeps, call: SystemCall): Promise<number> => {
   let indexed = 0;
   const query = { scope: ALL_CONTACTS, limit: PAGE_ROWS };
   for await (const page of listing<UnindexedRow>(deps.readModels, 'unindexed-contacts', query)) {
-    if (call.caller.signal.aborted) break;
+    if (call.signal.aborted) break;
     const entries = await Promise.all(page.map(({ row }) => entryFor(deps, call, row)));
     const appends = entries.flat();
     if (appends.length === 0) continue;
     if ((await deps.log.appendAll(appends)).outcome === 'conflict') break;
     indexed += appends.length;
   }
-  return done({ indexed });
+  return indexed;
 };
 
 /** Makes the append that indexes a contact; empty if its key is lost. */

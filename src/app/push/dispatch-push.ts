@@ -18,7 +18,6 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
 import { streamOf, streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -50,26 +49,26 @@ const KEPT_MS = DAY_MS;
  */
 export const dispatchPush = async (
   deps: PushSendingDeps,
-  { push_id }: { push_id: string },
+  pushId: string,
   call: SystemCall,
-): Promise<Outcome<{ next_at?: number; awaits?: string[] }>> => {
-  const stream = pushStream(call.ownerId, push_id);
+): Promise<{ next_at?: number; awaits?: string[] }> => {
+  const stream = pushStream(call.ownerId, pushId);
   const state = await stateOf(deps, { stream, decider: push });
-  if (state?.status !== 'active') return done({});
+  if (state?.status !== 'active') return {};
   const row = await readTask(deps, call.ownerId, state);
   const awaits = [state.task, ...(row?.record === undefined ? [] : [row.record])];
   const soon = deps.clock.now() + RECORD_WAIT_MS;
-  if (!row) return done({ next_at: soon, awaits });
+  if (!row) return { next_at: soon, awaits };
   const changes = await changesOf(deps, call.ownerId, row);
   const event = changes.at(-1);
   const correlation = event?.meta.request;
   const work = { deps, call: { ...call, ...present({ correlation }) }, stream, state };
   const step = await nextStep(work, row, event && { event, number: changes.length });
-  if ('wait' in step) return done({ next_at: step.wait, awaits });
+  if ('wait' in step) return { next_at: step.wait, awaits };
   const isRecorded =
     'change' in step ? await attempt(work, row, step.change) : await record(work, step.command);
   // If another process was faster, the next look sees its events; the wait prevents a busy loop.
-  return done({ next_at: isRecorded ? deps.clock.now() : soon, awaits });
+  return { next_at: isRecorded ? deps.clock.now() : soon, awaits };
 };
 
 /** The task; undefined while this process does not know it yet. */
@@ -160,7 +159,7 @@ const attempt = async (work: Work, row: TaskRow, change: Change): Promise<boolea
   const result =
     'outcome' in delivery
       ? delivery
-      : await deliver(deps, deps.receivers, { delivery, signal: call.caller.signal });
+      : await deliver(deps, deps.receivers, { delivery, signal: call.signal });
   await record(sent, commandFor(result, sent));
   if (result.outcome === 'refused' && result.disable)
     await record(sent, { type: 'Delete', reason: 'receiver_gone' });

@@ -1,23 +1,17 @@
 import { OPEN_PUSH } from '#src/ports/rows.ts';
 import type { Work } from '../dispatch/dispatcher.ts';
-import { performAsSystem } from '../pipeline/system-pipeline.ts';
+import { systemCall } from '../pipeline/system-call.ts';
 import { recordOfStream } from '../records/streams.ts';
 import { dispatchPush, type PushSendingDeps } from './dispatch-push.ts';
 
 /** Notifies the receivers of tasks of their changes. */
-export const pushWork = (deps: PushSendingDeps): Work => {
-  const perform = performAsSystem(deps, { dispatchPush });
-  return {
-    readModel: 'push-configs',
-    scope: OPEN_PUSH,
-    itemOf: ({ type, data }) =>
-      type.startsWith('Push') ? (data as { push_id: string }).push_id : undefined,
-    changedBy: ({ stream, data }) => [
-      (data as { task_id?: string }).task_id,
-      recordOfStream(stream),
-    ],
-    ownerEvents: /^(Access|Agent|Key)/,
-    advance: (ownerId, push_id, signal) =>
-      perform('dispatchPush', { ownerId, signal, input: { push_id } }),
-  };
-};
+export const pushWork = (deps: PushSendingDeps): Work => ({
+  readModel: 'push-configs',
+  scope: OPEN_PUSH,
+  itemOf: ({ type, data }) =>
+    type.startsWith('Push') ? (data as { push_id: string }).push_id : undefined,
+  changedBy: ({ stream, data }) => [(data as { task_id?: string }).task_id, recordOfStream(stream)],
+  ownerEvents: /^(Access|Agent|Key)/,
+  advance: (ownerId, id, signal) =>
+    dispatchPush(deps, id, systemCall(deps, 'dispatchPush', { ownerId, signal })),
+});

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { Refused } from '#src/app/pipeline/outcome.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
 import { repeated } from '../sending/repeated.ts';
 
@@ -16,25 +15,14 @@ type IndexDeps = Deps & Pick<Scheduling, 'schedule'> & { logger: Pick<Logger, 'i
  */
 export const contactIndexing = (deps: IndexDeps) => {
   const { schedule, logger } = deps;
-  const perform = performAsSystem(deps, { indexContacts });
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const index = async (): Promise<void> => {
-    const outcome = await perform('indexContacts', { ownerId: '', signal, input: {} });
-    if (!outcome.ok) throw new Refused(outcome);
-    const { indexed } = outcome.value;
+  const index = async (signal: AbortSignal): Promise<void> => {
+    const call = systemCall(deps, 'indexContacts', { ownerId: '', signal });
+    const indexed = await indexContacts(deps, call);
     if (indexed > 0) logger.info({ indexed }, 'contacts of an earlier version indexed');
   };
-  const task = repeated(index, {
+  return repeated(index, {
     everyMs: EVERY_MS,
     schedule,
     onFault: (error) => logger.error({ err: error }, 'the index of contacts is incomplete'),
   });
-  return {
-    ...task,
-    stop() {
-      stopping.abort();
-      return task.stop();
-    },
-  };
 };

@@ -1,7 +1,5 @@
 import type { Logger } from 'pino';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { Refused } from '#src/app/pipeline/outcome.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
 import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 
@@ -21,11 +19,8 @@ export const startFinishingErasures = (
   const { signal } = stopping;
   const run = async (): Promise<void> => {
     try {
-      const input = isRemoteLog(config) ? { newest: REMOTE_NEWEST } : {};
-      const perform = performAsSystem(deps, { finishErasures });
-      const outcome = await perform('finishErasures', { ownerId: '', signal, input });
-      if (!outcome.ok) throw new Refused(outcome);
-      const { keys } = outcome.value;
+      const newest = isRemoteLog(config) ? REMOTE_NEWEST : Infinity;
+      const keys = await finishErasures(deps, newest, signal);
       if (keys > 0) logger.warn({ keys }, 'keys of erased subjects destroyed');
     } catch (error) {
       logger.error({ err: error }, 'erasures stay unfinished until the next start');

@@ -39,15 +39,13 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
   const outreach = {
     ...deps,
     schedule,
-    onFault: (error: unknown, item?: Item) =>
-      logger.error(faultOf(error, 'outbound', item), 'outreach is delayed'),
+    onFault: faultLog(logger, 'outbound', 'outreach is delayed'),
     channels: deliveryChannels(outbox, { guard, clock }),
   };
   const push = {
     ...deps,
     schedule,
-    onFault: (error: unknown, item?: Item) =>
-      logger.error(faultOf(error, 'push', item), 'push notifications are delayed'),
+    onFault: faultLog(logger, 'push', 'push notifications are delayed'),
     receivers: pushChannel({ request: guardedRequest(guard), clock }),
     wire: { bodyOf: pushBody, keysUrl: () => deps.origin() + KEYS_PATH },
   };
@@ -55,8 +53,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
   const mail = {
     ...deps,
     schedule,
-    onFault: (error: unknown, item?: Item) =>
-      logger.error(faultOf(error, 'mail', item), 'mail is delayed'),
+    onFault: faultLog(logger, 'mail', 'mail is delayed'),
     mailers,
     hourly: longLimiter(
       { count: config.confirmationMailsPerHour, periodMs: HOUR_MS },
@@ -92,10 +89,8 @@ const schedule: Scheduling['schedule'] = (task, ms) => {
   return () => clearTimeout(timer);
 };
 
-type Item = Parameters<Scheduling['onFault']>[1];
-
-/** What a log line says of an error: also the stream of the item that waits because of it. */
-const faultOf = (err: unknown, kind: string, item: Item): object => ({
-  err,
-  ...(item && { stream: streamOf(item.owner, kind, item.id) }),
-});
+/** Logs errors with the stream of the item that waits because of them. */
+const faultLog =
+  (logger: Logger, kind: string, text: string): Scheduling['onFault'] =>
+  (err, item) =>
+    logger.error({ err, ...(item && { stream: streamOf(item.owner, kind, item.id) }) }, text);

@@ -6,8 +6,7 @@ import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { Refused } from '#src/app/pipeline/outcome.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/app/shared/time.ts';
 import { repeated } from './repeated.ts';
 
@@ -36,13 +35,11 @@ export const mailRemoval = (deps: TaskDeps, directory: string) => {
 /** Queues the digest of approvals each day from DIGEST_HOUR on, once in all processes. */
 export const dailyDigest = (deps: TaskDeps) => {
   const { clock, schedule, logger } = deps;
-  const perform = performAsSystem(deps, { queueDigest });
-  const { signal } = new AbortController();
-  const queue = async (): Promise<void> => {
+  const queue = async (signal: AbortSignal): Promise<void> => {
     const [day = '', time = ''] = iso(clock.now()).split('T');
     if (Number(time.slice(0, 2)) < DIGEST_HOUR) return;
-    const outcome = await perform('queueDigest', { ownerId: EVERYBODY, signal, input: { day } });
-    if (!outcome.ok) throw new Refused(outcome);
+    const call = systemCall(deps, 'queueDigest', { ownerId: EVERYBODY, signal });
+    await queueDigest(deps, day, call);
   };
   return repeated(queue, {
     everyMs: HOUR_MS,
@@ -54,13 +51,10 @@ export const dailyDigest = (deps: TaskDeps) => {
 /** Ends the RFQs and the applications that were not confirmed in time, at start and each hour. */
 export const confirmationExpiry = (deps: TaskDeps) => {
   const { schedule, logger } = deps;
-  const perform = performAsSystem(deps, { expireConfirmations, expireApplications });
-  const { signal } = new AbortController();
-  const expire = async (): Promise<void> => {
-    for (const id of ['expireConfirmations', 'expireApplications'] as const) {
-      const outcome = await perform(id, { ownerId: EVERYBODY, signal, input: {} });
-      if (!outcome.ok) throw new Refused(outcome);
-    }
+  const expire = async (signal: AbortSignal): Promise<void> => {
+    const by = { ownerId: EVERYBODY, signal };
+    await expireConfirmations(deps, systemCall(deps, 'expireConfirmations', by));
+    await expireApplications(deps, systemCall(deps, 'expireApplications', by));
   };
   return repeated(expire, {
     everyMs: HOUR_MS,

@@ -2,18 +2,22 @@ import type { Scheduling } from '#src/app/dispatch/attempts.ts';
 
 type Options = Pick<Scheduling, 'schedule'> & { everyMs: number; onFault(error: unknown): void };
 
-/** A task of the dispatcher that runs at start, and again a time after each end, also after a failure. */
-export const repeated = (task: () => Promise<unknown>, { everyMs, schedule, onFault }: Options) => {
+/** A task of the dispatcher that runs at start, and again a time after each end, also after a failure. `stop` aborts it. */
+export const repeated = (
+  task: (signal: AbortSignal) => Promise<unknown>,
+  { everyMs, schedule, onFault }: Options,
+) => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
   let running = Promise.resolve();
-  let isStopped = false;
   let cancel = (): void => undefined;
   const run = async (): Promise<void> => {
     try {
-      await task();
+      await task(signal);
     } catch (error) {
       onFault(error);
     }
-    if (!isStopped) cancel = schedule(start, everyMs);
+    if (!signal.aborted) cancel = schedule(start, everyMs);
   };
   const start = (): void => {
     running = run();
@@ -22,7 +26,7 @@ export const repeated = (task: () => Promise<unknown>, { everyMs, schedule, onFa
     start,
     idle: () => running,
     async stop(): Promise<void> {
-      isStopped = true;
+      stopping.abort();
       cancel();
       await running;
     },

@@ -1,6 +1,6 @@
 /** Contacts that an earlier version stored are indexed by mailbox, so that the records of a person are found. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
 import { LogUnavailable, type StoredEvent } from '#src/ports/event-log.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
@@ -54,11 +54,9 @@ const find = async () => {
 const indexedIn = (events: readonly StoredEvent[]): string[] =>
   events.flatMap(({ type, stream }) => (type === 'ContactIndexed' ? [stream] : []));
 
-const run = async (signal = new AbortController().signal) => {
+const run = (signal = new AbortController().signal): Promise<number> => {
   const { deps } = app.service;
-  const perform = performAsSystem(deps, { indexContacts });
-  const outcome = await perform('indexContacts', { ownerId: '', signal, input: {} });
-  return outcome.ok ? outcome.value.indexed : outcome.code;
+  return indexContacts(deps, systemCall(deps, 'indexContacts', { ownerId: '', signal }));
 };
 
 /** Appends a profile as an earlier version stored it, without keys of its mailbox. */
@@ -87,7 +85,7 @@ describe('The index of contacts', () => {
     const appendAll = log.appendAll.bind(log);
     const noRoom = new LogUnavailable('full', 'no', 'no room');
     vi.spyOn(log, 'appendAll').mockImplementationOnce(appendAll).mockRejectedValueOnce(noRoom);
-    expect(await run()).toBe('storage_unavailable');
+    await expect(run()).rejects.toThrow(noRoom);
     const half = await find();
     expect([half.complete, half.unindexed]).toEqual([false, MANY - 100]);
 

@@ -68,14 +68,10 @@ describe('finishErasures', () => {
   const live = new AbortController().signal;
 
   /** Runs it as the service; resolves to the number of keys. */
-  const finish = async (
+  const finish = (
     deps: Parameters<typeof finishErasures>[0],
-    { newest, signal = live }: { newest?: number; signal?: AbortSignal } = {},
-  ): Promise<number | undefined> => {
-    const caller = { kind: 'system', ownerId: '', signal } as const;
-    const outcome = await finishErasures(deps, { newest }, { caller });
-    return outcome.ok ? outcome.value.keys : undefined;
-  };
+    { newest = Infinity, signal = live }: { newest?: number; signal?: AbortSignal } = {},
+  ): Promise<number> => finishErasures(deps, newest, signal);
 
   /** A read model of erasures, the newest last, and a vault with a key of each subject but the first two. */
   const world = async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { confirmationPath } from '../../support/world/confirmation.ts';
@@ -203,9 +203,8 @@ describe('A handoff whose RFQ was never confirmed', () => {
   const expire = async (): Promise<void> => {
     const { deps } = app.service;
     app.clock.advance((LIMITS.CONFIRMATION_DAYS + 1) * 86_400_000);
-    const perform = performAsSystem(deps, { expireConfirmations });
-    const { signal } = new AbortController();
-    await perform('expireConfirmations', { ownerId: '', signal, input: {} });
+    const by = { ownerId: '', signal: new AbortController().signal };
+    await expireConfirmations(deps, systemCall(deps, 'expireConfirmations', by));
   };
   const disown = async (id: string): Promise<void> => {
     const path = await confirmationPath(app, { id, ownerId: 'acme' });

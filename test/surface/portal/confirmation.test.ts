@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';
 import { confirmationPath } from '../../support/world/confirmation.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -63,12 +63,10 @@ const numbers = async (id: string) => {
 const rfq = (id: string) => app.desk('GET', `/handoffs/${id}/rfq`);
 const knows = ({ id }: Sent, number = 1) =>
   app.service.deps.vault.knows(contactSubjectOf(id, number));
-const expire = async (): Promise<number> => {
-  const perform = performAsSystem(app.service.deps, { expireConfirmations });
-  const { signal } = new AbortController();
-  const outcome = await perform('expireConfirmations', { ownerId: 'desk', signal, input: {} });
-  if (!outcome.ok) throw new Error(outcome.detail);
-  return outcome.value.expired;
+const expire = (): Promise<number> => {
+  const { deps } = app.service;
+  const by = { ownerId: 'desk', signal: new AbortController().signal };
+  return expireConfirmations(deps, systemCall(deps, 'expireConfirmations', by));
 };
 const NONE = { rfqs_submitted: 0, rfqs_confirmed_by_staff: 0 };
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
-import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { mailing } from '../../support/dispatch/mailing.ts';
 import { STAFF_MAIL } from '../../support/dispatch/rfqs.ts';
 import { configure, person, post, proposed } from '../../support/world/outreach.ts';
@@ -21,12 +21,11 @@ afterEach(async () => {
 });
 
 const digest = async (day = DAY): Promise<boolean> => {
-  const perform = performAsSystem(w.app.service.deps, { queueDigest });
-  const { signal } = new AbortController();
-  const outcome = await perform('queueDigest', { ownerId: EVERYBODY, signal, input: { day } });
-  if (!outcome.ok) throw new Error(outcome.detail);
+  const { deps } = w.app.service;
+  const by = { ownerId: EVERYBODY, signal: new AbortController().signal };
+  const isQueued = await queueDigest(deps, day, systemCall(deps, 'queueDigest', by));
   await w.settle();
-  return outcome.value.queued;
+  return isQueued;
 };
 const propose = (space: 'live' | 'test' = 'live') =>
   proposed(w.app, w.keys[space], 'requestSocialPost', post());

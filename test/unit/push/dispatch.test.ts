@@ -1,7 +1,6 @@
 /** Which notifications a receiver gets, when, and what is known about each. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
-import { done } from '#src/app/pipeline/outcome.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import {
   act,
@@ -296,7 +295,7 @@ describe('A dispatcher', () => {
       ...pushWork(one.deps),
       advance: async (_owner, id) => {
         looks.push(id);
-        return done({ next_at: one.time.clock.now() + DAY_MS, awaits: [task.id] });
+        return { next_at: one.time.clock.now() + DAY_MS, awaits: [task.id] };
       },
     });
     dispatcher.start();

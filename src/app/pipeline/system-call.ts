@@ -1,0 +1,21 @@
+import type { SystemOperationId } from '#contracts/system/index.ts';
+import type { SystemCall } from './call.ts';
+import type { Deps } from './deps.ts';
+
+/**
+ * Makes the call of an operation that the service performs by itself. It needs no pipeline: there is nobody to identify,
+ * no input to parse, no limit and no audit record. Its events record what it did.
+ */
+export const systemCall = (
+  { clock, ids }: Pick<Deps, 'clock' | 'ids'>,
+  operation: SystemOperationId,
+  { ownerId, signal }: Pick<SystemCall, 'ownerId' | 'signal'>,
+): SystemCall => ({
+  ownerId,
+  actor: 'system',
+  surface: 'system',
+  operation,
+  requestId: ids.uuid(),
+  at: clock.now(),
+  signal,
+});
