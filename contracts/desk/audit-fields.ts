@@ -41,7 +41,7 @@ export const openingReason = line(500)
 
 /** Who caused an event. */
 export const cause = {
-  actor: z.string().describe('An agent, desk:<token>, buyer, visitor or system'),
+  actor: z.string().describe('An agent, desk:<token>, applicant, buyer, system or visitor'),
   actor_name: z.string().optional().describe('Name that the desk token was issued for'),
   agent_id: z.string().optional(),
   request_id: z.string(),

@@ -24,7 +24,12 @@ export const auditHistory = deskQuery({
     from: moment.optional().describe('A log position, a time or a day: only later acts'),
     to: moment.optional().describe('A log position, a time or a day: no later acts'),
     agent_id: id('agt').optional(),
-    actor: line(100).optional().describe('An agent, desk:<token>, buyer, visitor or system'),
+    actor: line(100)
+      .regex(/^(?:agt_|desk:|(?:applicant|buyer|system|visitor)$)/, {
+        error: 'must be the id of an agent, desk:<token>, applicant, buyer, system or visitor',
+      })
+      .optional()
+      .describe('An agent, desk:<token>, applicant, buyer, system or visitor'),
     kind: line(64).optional().describe('Type of event or operation'),
     outcome: z.enum(AUDIT_OUTCOMES).optional(),
     record: line(100).optional().describe('Id of a record'),

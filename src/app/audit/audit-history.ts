@@ -2,11 +2,12 @@ import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { DeskInput } from '../pipeline/desk-handler.ts';
 import type { z } from 'zod';
 import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-history.ts';
-import type { EventData } from '#contracts/events/index.ts';
-import type { DeskOperations } from '#contracts/desk/index.ts';
+import { type EventData, EVENTS } from '#contracts/events/index.ts';
+import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
-import { done, isRefusal } from '../pipeline/outcome.ts';
+import { WRITES } from '../events/attribution.ts';
+import { done, isRefusal, type Refusal, refuseParameter } from '../pipeline/outcome.ts';
 import { recordOfStream } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
@@ -80,8 +81,29 @@ const isWanted = (act: AuditAct, filters: Filters): boolean => {
   );
 };
 
+/** The kinds of an act, except methods of a protocol, which have a colon: `mcp:tools/list`. */
+const KINDS: readonly string[] = [
+  ...Object.keys(EVENTS),
+  ...Object.keys(deskOperations),
+  ...WRITES.keys(),
+  'observeRfq',
+  'recordActivity',
+];
+
+const isEventType = (kind: string): boolean => /^[A-Z]/.test(kind);
+
+/** Refuses an unknown kind, whose empty answer would read as "it did not happen". */
+const refuseKind = (kind: string): Refusal | undefined => {
+  if (kind.includes(':') || KINDS.includes(kind)) return undefined;
+  const known = KINDS.filter((one) => isEventType(one) === isEventType(kind)).toSorted();
+  const detail = `must be a type of event or an operation, one of ${known.join(', ')}`;
+  return refuseParameter('/kind', 'unknown', detail);
+};
+
 export const auditHistory: AuditHandler<'auditHistory'> = async (deps, input, call) => {
   const { owner_id: owner, from, to, before = Infinity, limit, ...filters } = input;
+  const unknown = filters.kind === undefined ? undefined : refuseKind(filters.kind);
+  if (unknown) return unknown;
   const range = await auditedRange(deps, call, { owner, from, to });
   if (isRefusal(range)) return range;
   const upTo = Math.min(range.to.position, before - 1);

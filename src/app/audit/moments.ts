@@ -2,7 +2,7 @@
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { isRefusal, type Refusal, refuseParameter } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 
@@ -29,9 +29,7 @@ const SKEW_MS_MAX = 300_000;
 const isPosition = (text: string): boolean => /^\d+$/.test(text);
 
 const outOfRange = (field: string, detail: string): Refusal =>
-  refuse('parameter_invalid', '1 parameter is not valid.', {
-    errors: [{ pointer: `/${field}`, code: 'out_of_range', detail }],
-  });
+  refuseParameter(`/${field}`, 'out_of_range', detail);
 
 /** Reads the moment of a field; no text means the head of the log, with records shown as of `now`. */
 const momentOf = async (
@@ -40,9 +38,12 @@ const momentOf = async (
   asked: { field: string; text: string | undefined; now: number },
 ): Promise<Moment | Refusal> => {
   const { field, text, now } = asked;
-  const head = (await log.head()).position;
+  const { position: head, at: headAt } = await log.head();
   if (text !== undefined && !isPosition(text)) {
     const time = Date.parse(text);
+    // Another process can have a later clock, and its events have times that an auditor sends back.
+    if (time > Math.max(now, headAt ?? 0))
+      return outOfRange(field, `is later than now, ${iso(now)}`);
     const last = await lastEventUntil(log, { owner, time, head });
     return { position: last?.position ?? 0, at: last?.meta.at ?? null, shownAt: time };
   }

@@ -17,7 +17,7 @@ type DecidedEvent = { type: string; data: object };
 const BUYER_ONLY: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
 /** The event types that each operation may append, except those of the desk. */
-const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+export const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
     .flatMap((registry) => Object.values<Declared>(registry))
     .map(({ id, writes = [] }): [string, readonly string[]] => [id, writes])

@@ -83,6 +83,12 @@ export const refuseField = (pointer: string, code: string, detail: string): Refu
     errors: [{ pointer, code, detail }],
   });
 
+/** Refuses one parameter of a query. */
+export const refuseParameter = (pointer: string, code: string, detail: string): Refusal =>
+  refuse('parameter_invalid', '1 parameter is not valid.', {
+    errors: [{ pointer, code, detail }],
+  });
+
 /** `required_scope` lists alternatives with spaces between them, as a challenge does: one is enough. */
 export const scopeMissing = (
   id: string,

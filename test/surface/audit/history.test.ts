@@ -123,6 +123,43 @@ describe('The history of an owner', () => {
     expect(data).toHaveLength(count);
   });
 
+  it.each(['Nothing', 'LeadSubmited', 'submitlead'])(
+    'refuses the unknown kind %s and names the known ones',
+    async (kind) => {
+      const { status, body } = await read(`/history?owner_id=${OWNER}&kind=${kind}`);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({
+        code: 'parameter_invalid',
+        errors: [{ pointer: '/kind', detail: expect.stringMatching(/LeadSubmitted|submitLead/) }],
+      });
+    },
+  );
+
+  it('accepts the type and the operation of each act as a kind', async () => {
+    const { data } = await answered(`/history?owner_id=${OWNER}&limit=100`);
+    const kinds = new Set(data.flatMap(({ type, operation }) => [String(type), String(operation)]));
+    for (const kind of kinds)
+      expect((await answered(`/history?owner_id=${OWNER}&kind=${kind}`)).data).not.toEqual([]);
+    expect(kinds.size).toBeGreaterThan(10);
+  });
+
+  it('refuses an actor that no act can have', async () => {
+    expect((await read(`/history?owner_id=${OWNER}&actor=Mara`)).status).toBe(400);
+  });
+
+  it.each(['state?at=', 'history?to=', 'diff?from=0&to=', 'performance?at='])(
+    'is not answered as of a time later than now: %s',
+    async (question) => {
+      const { status, body } = await read(`/${question}2027-01-01&owner_id=${OWNER}`);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({
+        errors: [
+          { code: 'out_of_range', detail: expect.stringContaining('later than now, 2026-') },
+        ],
+      });
+    },
+  );
+
   it('answers the same acts in pages', async () => {
     const { data: all } = await answered(`/history?owner_id=${OWNER}&limit=100`);
     const paged: Row[] = [];
@@ -142,11 +179,11 @@ describe('The history of an owner', () => {
   });
 
   it('of the desk has each audit with what was asked', async () => {
-    await answered(`/history?owner_id=${OWNER}&kind=Nothing`);
+    await answered(`/history?owner_id=${OWNER}&kind=KeyRevoked`);
     await app.service.deps.audit.flush();
     const { data } = await answered('/history?owner_id=desk&kind=auditHistory&limit=100');
     const asked = data.map((act) => JSON.parse(String(act['asked'])) as Row);
-    expect(asked).toContainEqual({ owner_id: OWNER, kind: 'Nothing' });
+    expect(asked).toContainEqual({ owner_id: OWNER, kind: 'KeyRevoked' });
   });
 });
 
