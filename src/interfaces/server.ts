@@ -15,6 +15,7 @@ import { httpServer } from './http/http.ts';
 import { metricsRoutes } from './http/metrics.ts';
 import { publicDocumentRoutes } from './http/public-documents.ts';
 import { mcpRoutes } from './mcp/routes.ts';
+import { refuseBrowser } from './portal/layout/error-pages.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { agentRoutes, deskRoutes } from './rest/routes.ts';
 
@@ -54,6 +55,7 @@ export const buildServer = (
       max: app.limits.socketsPerAddress,
       onRefused: () => metrics?.countRefusedConnection(),
     },
+    refuseBrowser,
     refuseAddress: addressRates(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
     isStarting: options.isStarting,

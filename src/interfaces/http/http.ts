@@ -30,6 +30,8 @@ export type HttpOptions = {
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
   /** The limit of the connections of one network address. */
   socketLimit?: Pick<SocketLimit, 'max' | 'onRefused'>;
+  /** Answers a refusal to a browser; undefined if the request is of a program. */
+  refuseBrowser?: (reply: FastifyReply, refusal: Refusal) => FastifyReply | undefined;
   /** Why an address may not send another request now. */
   refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
   /** What a request with a credential waits for before it is handled. */
@@ -81,10 +83,19 @@ const SERVER = {
   requireHostHeader: false,
 };
 
+/** Returns a function that answers a refusal in the form of the route, for a browser, or as a problem. */
+const refuserOf =
+  ({ origin, refuseBrowser }: Pick<HttpOptions, 'origin' | 'refuseBrowser'>) =>
+  (reply: FastifyReply, refusal: Refusal): FastifyReply =>
+    routeRefusal(reply, refusal) ??
+    refuseBrowser?.(reply, refusal) ??
+    sendProblem(reply, refusal, origin());
+
 /** Makes the HTTP server: limits, request checks, and a problem for every refusal, also of the parser and router. */
 export const httpServer = (options: HttpOptions): FastifyInstance => {
   const { ids, origin, log } = options;
   const broken = answerBrokenRequests(options);
+  const answerRefusal = refuserOf(options);
   let stopping = false;
   const server = Fastify({
     logger: false,
@@ -101,15 +112,13 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     serverFactory: (route) =>
       createServer(SERVER, oneAtATime(awaitConfirmation(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {
-      sendProblem(reply, httpRefusal(error), origin());
+      answerRefusal(reply, httpRefusal(error));
     },
     clientErrorHandler: broken.onClientError,
   });
   collectMethods(server);
   broken.follow(server.server);
   const sockets = limitedSockets(server.server, options);
-  const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
-    routeRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
   server.addHook('preClose', async () => {
     stopping = true;
     // Node waits for the first request of a connection that has sent nothing yet.
@@ -136,7 +145,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     if (refused) return refused;
     const boundary = forbiddenAct(request.method, pathIn(request));
     if (boundary === undefined)
-      return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
+      return answerRefusal(reply, refuse('route_not_found', 'No operation has this path.'));
     options.onForbidden(request, boundary);
     return sendProblem(reply, forbidden(boundary), origin());
   });

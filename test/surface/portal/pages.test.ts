@@ -52,6 +52,33 @@ describe('Every page', () => {
     }
   });
 
+  it.each([
+    [404, '/none'],
+    [414, `/h/${'0'.repeat(40)}?${'a'.repeat(5_000)}`],
+    [414, `/l/none?${'a'.repeat(5_000)}`],
+    [414, `/h/${'0'.repeat(600)}`],
+    [400, '/l/%zz'],
+  ])(
+    'answers %i to a browser with a page, and to a program with a problem',
+    async (status, path) => {
+      const page = await get(path, { accept: 'text/html,*/*' });
+      expect(page.status).toBe(status);
+      expect(page.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-security-policy': POLICY,
+        'content-type': 'text/html; charset=utf-8',
+      });
+      expect(page.text).toMatch(/<h1>[^<]+<\/h1>/);
+      for (const [url, accept] of [
+        [path, '*/*'],
+        [`/api/${path}`, 'text/html'],
+      ] as const)
+        expect((await get(url, { accept })).headers['content-type']).toBe(
+          'application/problem+json',
+        );
+    },
+  );
+
   it('links only to pages that exist', async () => {
     const seen = new Set<string>();
     for (const path of ['/', '/s', '/problems']) {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
+import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { rememberFailure } from '#src/interfaces/http/failure-log.ts';
-import { PROBLEM_TYPE } from '#src/interfaces/http/problem.ts';
-import { layout, type Page, sendPage } from './layout.ts';
+import { portalHeaders } from './headers.ts';
+import { type Page, sendPage } from './layout.ts';
 
 const RETRY_AFTER_S = 5;
 
@@ -14,7 +15,8 @@ export const sendErrorPage = (
   { title, detail }: { title: string; detail: string },
 ): Promise<FastifyReply> => {
   reply.header('cache-control', 'no-store');
-  if (status === 503) reply.header('retry-after', String(RETRY_AFTER_S));
+  if (status === 503 && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', String(RETRY_AFTER_S));
   return sendPage(reply, status, errorPage(status, { title, detail }));
 };
 
@@ -36,14 +38,6 @@ const BUSY = {
   detail: 'Many people use this service at the moment. Please try again in a few seconds.',
 };
 
-const BODY_FAULTS: Record<number, { title: string; detail: string }> = {
-  413: { title: 'Too much at once', detail: 'The form is larger than this page can send.' },
-  415: {
-    title: 'Not a form of ours',
-    detail: 'Only the forms on this page can be sent here. Nothing was changed.',
-  },
-};
-
 const UNREADABLE = {
   title: 'The request cannot be read',
   detail: 'Go back, load the page again, and try once more. Nothing was changed.',
@@ -54,28 +48,45 @@ const OUR_FAULT = {
   detail: 'It was written down for the people who run this service. Please try again later.',
 };
 
-const TOO_FAST = {
-  title: 'Too much at once',
-  detail: 'Your network asked for many pages within a second. Please try again in a moment.',
+const FAULTS: Record<number, { title: string; detail: string }> = {
+  404: { title: 'Not found', detail: 'There is no page at this address.' },
+  413: { title: 'Too much at once', detail: 'The form is larger than this page can send.' },
+  414: {
+    title: 'The address is too long',
+    detail: 'Open the link as you received it, or go back and enter less. Nothing was changed.',
+  },
+  415: {
+    title: 'Not a form of ours',
+    detail: 'Only the forms on this page can be sent here. Nothing was changed.',
+  },
+  429: {
+    title: 'Too much at once',
+    detail: 'Your network asked for many pages within a second. Please try again in a moment.',
+  },
 };
 
-/** Answers errors with pages instead of problems; internal errors are also passed on to be logged. */
+/** Answers unreadable forms with pages, for programs too. */
 export const errorPages = (scope: FastifyInstance): void => {
   scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500;
     if (status < 400 || status >= 500) throw error;
-    return sendErrorPage(reply, status, BODY_FAULTS[status] ?? UNREADABLE);
+    return sendErrorPage(reply, status, FAULTS[status] ?? UNREADABLE);
   });
-  // The server logs unexpected errors; the person gets a page.
-  scope.addHook('onSend', async (request, reply, payload) => {
-    const isProblem = String(reply.getHeader('content-type')).startsWith(PROBLEM_TYPE);
-    const reads = request.headers.accept?.includes('text/html') ?? false;
-    const { statusCode: status } = reply;
-    const text = status === 429 ? TOO_FAST : status >= 500 ? OUR_FAULT : undefined;
-    if (!text || !isProblem || !reads) return payload;
-    reply.type('text/html; charset=utf-8');
-    return (await layout(errorPage(status, text))).toString();
-  });
+};
+
+/** Paths that only programs call. */
+const OF_PROGRAMS = /^\/(?:api|\.well-known)\//;
+
+/** Answers a browser with an error page, wherever the request was refused; undefined for programs. */
+export const refuseBrowser = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined => {
+  const { url, headers } = reply.request;
+  if (OF_PROGRAMS.test(url) || !headers.accept?.includes('text/html')) return undefined;
+  const { code, detail, cause } = refusal;
+  const { status, title } = PROBLEMS[code];
+  rememberFailure(reply.request, code, cause);
+  const text = status >= 500 ? OUR_FAULT : (FAULTS[status] ?? { title, detail });
+  void sendErrorPage(withRetryAfter(reply.headers(portalHeaders([])), refusal), status, text);
+  return reply;
 };
 
 /** Answers a refusal with an error page. */
