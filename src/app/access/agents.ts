@@ -5,7 +5,7 @@ import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
-import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import type { MailFacts } from '../mail/mail-kinds.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
@@ -36,7 +36,7 @@ export const renderAgent = (ownerId: string, state: AgentState | AgentRow): Agen
 });
 
 const refusalFor = (rejection: RejectedBy<AgentRejection>): Refusal => {
-  const refusal = refuseRejected(AGENT_PROBLEMS, rejection, NO_AGENT);
+  const refusal = refuseRejected(rejection, NO_AGENT);
   const { rejected, detail } = rejection;
   if (rejected === 'scopes_not_requested')
     return { ...refusal, errors: [{ pointer: '/scopes', code: 'not_requested', detail }] };

@@ -3,7 +3,7 @@ import type { deskOperations } from '#contracts/desk/index.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
 import { personIdOfName } from '#src/domain/person.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
-import { DESK_TOKEN_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
@@ -89,6 +89,6 @@ export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = (deps, { token_id
     stream: streamOfToken(token_id),
     decider: deskToken,
     command: () => ({ type: 'RevokeToken' as const, reason }),
-    refusal: (rejection) => refuseRejected(DESK_TOKEN_PROBLEMS, rejection, NO_TOKEN),
+    refusal: (rejection) => refuseRejected(rejection, NO_TOKEN),
     render,
   });

@@ -4,7 +4,7 @@ import { apiKey, type KeyCommand, type KeyState } from '#src/domain/access.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
-import { KEY_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { type Call, type DeskCall, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -124,7 +124,7 @@ const changeKey = (
     stream: streamOfKey(owner, key_id),
     decider: apiKey,
     command: () => command,
-    refusal: (rejection) => refuseRejected(KEY_PROBLEMS, rejection, NO_KEY),
+    refusal: (rejection) => refuseRejected(rejection, NO_KEY),
     render: (state) => renderKey(owner, state, call.at),
   });
 

@@ -4,7 +4,7 @@ import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
-import { PRODUCT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
@@ -99,6 +99,6 @@ export const withdrawProduct: DeskHandler<'withdrawProduct'> = (deps, { sku, rea
     stream: streamOfSku(sku),
     decider: productDecider,
     command: () => ({ type: 'WithdrawProduct' as const, reason }),
-    refusal: (rejection) => refuseRejected(PRODUCT_PROBLEMS, rejection, NO_PRODUCT),
+    refusal: (rejection) => refuseRejected(rejection, NO_PRODUCT),
     render: () => ({ sku, status: 'withdrawn' as const }),
   });

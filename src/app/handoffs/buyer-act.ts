@@ -4,7 +4,6 @@ import type { RfqRejection } from '#src/domain/outcomes/rfq.ts';
 import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
-import { HANDOFF_PROBLEMS } from '../events/rejections.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -56,9 +55,7 @@ const isUnopened = (state: HandoffState, at: number): boolean =>
 /** With the rejection by name: the page has its own words for it. */
 export const conflictOf = (rejected: HandoffRejection): Refusal => {
   const why = (WHY as Partial<Record<HandoffRejection, string>>)[rejected];
-  return why === undefined
-    ? NO_LIST
-    : refuse(HANDOFF_PROBLEMS[rejected], why, { extra: { rejected } });
+  return why === undefined ? NO_LIST : refuse('state_conflict', why, { extra: { rejected } });
 };
 
 /** `handoff_unknown`, and the rejections of commands that only staff give, have no text of their own. */

@@ -1,6 +1,6 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
-import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
@@ -28,7 +28,7 @@ const closeHandoff =
         const sealedReason = await deps.vault.seal(handoff_id, reason);
         return sealedReason === null ? ERASED_HANDOFF : { type, at, sealedReason };
       },
-      refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
+      refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
       render: (state) => state,
     });
     if (!closed.ok) return closed;

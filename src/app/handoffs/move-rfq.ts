@@ -7,7 +7,7 @@ import type { RfqCommand } from '#src/domain/outcomes/rfq.ts';
 import { ALL_RFQS } from '#src/ports/rows.ts';
 import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
-import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
@@ -89,7 +89,7 @@ const changeRfq = async (
           noticesOfMove(deps, { ...call, ownerId }, { state, event }),
       };
     },
-    refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
+    refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
     render: (state) => renderState(ownerId, state),
   });
   if (changed.ok) await informLeads(deps, { ...call, ownerId }, handoff_id);

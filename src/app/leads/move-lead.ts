@@ -6,7 +6,7 @@ import type { LeadMoveCommand } from '#src/domain/outcomes/lead-move.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -85,8 +85,7 @@ const changeLead = async (
       return isRefusal(sealedReason) ? sealedReason : command(sealedReason, stored);
     },
   });
-  if (!written.ok)
-    return 'rejected' in written ? refuseRejected(LEAD_PROBLEMS, written, NO_LEAD) : written;
+  if (!written.ok) return 'rejected' in written ? refuseRejected(written, NO_LEAD) : written;
   const { state } = written;
   if (CLAIM_ENDING.has(state.state))
     await releaseAfterWrite(() => releaseClaim(deps, owned, state));

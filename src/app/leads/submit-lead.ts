@@ -12,7 +12,7 @@ import {
 } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
-import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -106,7 +106,7 @@ const findFieldConflict = (input: Input): Refusal | undefined => {
 const refuseLead = (rejection: RejectedBy<LeadRejection>): Refusal =>
   rejection.rejected === 'source_fixed'
     ? refuseField('/source', 'fixed', rejection.detail)
-    : refuseRejected(LEAD_PROBLEMS, rejection, NO_LEAD);
+    : refuseRejected(rejection, NO_LEAD);
 
 /**
  * Releases the contact that an amendment replaced; on a retry, too, because the first attempt may have failed before.

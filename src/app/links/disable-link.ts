@@ -1,5 +1,5 @@
 import { link } from '#src/domain/link.ts';
-import { LINK_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
@@ -15,7 +15,7 @@ export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call)
     stream: streamOf(ownerId, 'link', link_id),
     decider: link,
     command: () => ({ type: 'DisableLink' as const, reason }),
-    refusal: (rejection) => refuseRejected(LINK_PROBLEMS, rejection, NO_LINK),
+    refusal: (rejection) => refuseRejected(rejection, NO_LINK),
     render: ({ status }) => ({ id: link_id, owner_id: ownerId, state: status }),
   });
 };

@@ -5,7 +5,7 @@ import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
-import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
+import type { ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
@@ -59,7 +59,6 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
 };
 
 const DESK_PROBLEMS: ProblemByRejection<OutboundRejection> = {
-  ...OUTBOUND_PROBLEMS,
   content_changed: 'approval_mismatch',
   expired: 'approval_expired',
   wrong_role: 'role_missing',

@@ -4,7 +4,7 @@ import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
 import type { EventData } from '#contracts/events/index.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/domain/outreach.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { OUTREACH_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
@@ -96,8 +96,7 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
       settings: { mode, approvals_required, channels: configured(state?.settings) },
     }),
   });
-  if (!written.ok)
-    return 'rejected' in written ? refuseRejected(OUTREACH_PROBLEMS, written, NO_OWNER) : written;
+  if (!written.ok) return 'rejected' in written ? refuseRejected(written, NO_OWNER) : written;
   const shown = render({
     ownerId,
     state: written.state,
@@ -129,7 +128,7 @@ const haltHandler =
       stream: settingsStream(ownerId),
       decider: outreach,
       command: () => ({ type, reason }),
-      refusal: (rejection) => refuseRejected(OUTREACH_PROBLEMS, rejection, NO_OWNER),
+      refusal: (rejection) => refuseRejected(rejection, NO_OWNER),
       render: ({ halted }) => ({ owner_id: owner_id ?? null, halted: halted ?? null }),
     });
   };

@@ -7,7 +7,6 @@ import type { OutreachKind } from '#src/domain/outreach.ts';
 import { createOnce, readReplay, traceOf, type Written } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { claimKey } from '../events/idempotency.ts';
-import { OUTBOUND_PROBLEMS } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -92,7 +91,6 @@ const revise = (
   changeRequest(deps, call, {
     ownerId: call.ownerId,
     id: draft.id,
-    problems: OUTBOUND_PROBLEMS,
     async command(state) {
       // No agent may change the text that another agent signed.
       if (state?.agent_id !== call.caller.agentId) return NO_REQUEST;

@@ -4,11 +4,7 @@ import { outbound, type OutboundCommand, type OutboundRejection } from '#src/dom
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import { stateOf } from '../events/fold.ts';
-import {
-  OUTBOUND_PROBLEMS,
-  type ProblemByRejection,
-  refuseRejected,
-} from '../events/rejections.ts';
+import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
 import type { AgentCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -24,7 +20,7 @@ type RequestChange = {
   ownerId: string;
   id: string;
   command: CommandFrom<OutboundState, OutboundCommand>;
-  problems: ProblemByRejection<OutboundRejection>;
+  problems?: ProblemByRejection<OutboundRejection>;
 };
 
 export const changeRequest = (
@@ -37,7 +33,7 @@ export const changeRequest = (
     stream: streamOf(ownerId, 'outbound', id),
     decider: outbound,
     command,
-    refusal: (rejection) => refuseRejected(problems, rejection, NO_REQUEST),
+    refusal: (rejection) => refuseRejected(rejection, NO_REQUEST, problems),
     render: (state) => renderOutbound(ownerId, state, state.updated_at),
   });
 
@@ -71,7 +67,6 @@ export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = (deps, in
   changeRequest(deps, call, {
     ownerId: call.ownerId,
     id: input.outbound_id,
-    problems: OUTBOUND_PROBLEMS,
     command(state) {
       if (!state) return NO_REQUEST;
       const refusal = kindRefusal(call, state.kind);

@@ -6,7 +6,7 @@ import {
 } from '#src/domain/owners/profile.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { stateOf } from '../events/fold.ts';
-import { PROFILE_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
@@ -79,8 +79,7 @@ const changeProfile = (
     stream: profileStream(ownerId),
     decider: ownerProfile,
     command,
-    refusal: (rejection: RejectedBy<ProfileRejection>) =>
-      refuseRejected(PROFILE_PROBLEMS, rejection, NO_PROFILE),
+    refusal: (rejection: RejectedBy<ProfileRejection>) => refuseRejected(rejection, NO_PROFILE),
     render: ({ confirmed_at, updated_at }) => ({
       owner_id: ownerId,
       mailbox_confirmed: confirmed_at !== undefined,

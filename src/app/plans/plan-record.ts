@@ -2,7 +2,7 @@
 import { plan, type PlanCommand, type PlanState } from '#src/domain/staff/plan.ts';
 import { isOneName, personIdOfName } from '#src/domain/person.ts';
 import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
-import { PLAN_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
@@ -62,7 +62,7 @@ const changePlan = async (
       const sealed = await sealAll(deps.vault, record_id, { text });
       return sealed === null ? ERASED : command(record_id, sealed.text);
     },
-    refusal: (rejection) => refuseRejected(PLAN_PROBLEMS, rejection, NO_RECORD),
+    refusal: (rejection) => refuseRejected(rejection, NO_RECORD),
     render: (state) => renderPlan({ record_id, owner_id: ownerId }, state),
   });
 };
