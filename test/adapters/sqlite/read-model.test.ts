@@ -237,6 +237,26 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
+  test('keeps rows in memory that were read, except large ones', async () => {
+    const rows = { small: 'x', large: 'x'.repeat(40_000) };
+    const first = open();
+    const writes = Object.entries(rows).map(([key, text]) => ({
+      scope: 'anna',
+      key,
+      row: { text },
+      sort: 1,
+    }));
+    await first.commit(SPACE, [{ partition: PARTITION, from: 0, to: 1, writes }]);
+    await first.close();
+    const store = open();
+    const read = (key: string) => store.peek(SPACE, 'anna', key);
+    expect(store.list(SPACE, { scope: 'anna', limit: 2 })).toHaveLength(2);
+    expect(read('small')).toBe(read('small'));
+    expect(read('large')).not.toBe(read('large'));
+    expect(read('large')).toEqual({ text: rows.large });
+    await store.close();
+  });
+
   test('is replaced if it has another version or belongs to another log', async () => {
     await (await filled({ log: 'one' })).close();
     await open({ log: 'one' }).close();

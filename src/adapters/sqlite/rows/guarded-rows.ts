@@ -23,7 +23,8 @@ export class GuardedRows {
     if (cell) return cell;
     const stored = this.#guarded(state, place.partition, (sql) => sql.row(place)) ?? null;
     const clean = { ...place, row: stored?.row ?? null, sort: stored?.sort ?? null, stored };
-    this.#buffer.addClean(clean);
+    // The buffer bounds the number of rows, not their size, and a reader of large ones copies them.
+    if (!stored?.isLarge) this.#buffer.addClean(clean);
     return clean;
   }
 

@@ -59,7 +59,7 @@ export class RowStatements {
   read(
     { id, partition, scope, key }: CellPlace,
     place = rowPlace(scope, key),
-  ): (StoredRow & { row: Row }) | undefined {
+  ): (StoredRow & { row: Row; isLarge: boolean }) | undefined {
     const record = this.#get.get(partOf(id, partition), place) as RowRecord | undefined;
     if (!record) return undefined;
     const { hash, block } = record;
@@ -68,7 +68,7 @@ export class RowStatements {
       throw new RowDamaged('the hash of a row does not fit');
     const stored = JSON.parse(text) as [string, string, number | null, Row];
     if (stored[0] !== scope || stored[1] !== key) throw new RowDamaged('a row is in a wrong place');
-    return { hash, sort: stored[2], row: stored[3] };
+    return { hash, sort: stored[2], row: stored[3], isLarge: text.length >= CHARS_PER_BLOCK };
   }
 
   /** Writes changed rows of a partition, and adds them to its digest. */
