@@ -3,6 +3,7 @@ import type { ReadModels } from '#src/ports/read-model.ts';
 import { unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
   FACTS_PER_BLOCK,
+  CHUNKS_PER_BLOCK,
   FACTS_PER_CHUNK,
   FIRST_SET_SORT,
   type PerformanceBlock,
@@ -12,23 +13,18 @@ import {
   type PerformanceTail,
   SETS_PER_GROUP,
   TAIL_KEY,
-  TAIL_SORT,
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
 import { Columns, grown, FactChains } from './columns.ts';
 import { RollUps } from './roll-ups.ts';
 
-/**
- * Large enough that a remote store answers most questions in one round trip; small enough that reading and parsing a page,
- * which takes about 60 microseconds a row, delays no other request for long.
- */
-const PAGE_ROWS = 250;
-/** Blocks are up to 100 kB each. */
-const PAGE_CHUNKS = 64;
+/** Groups of sets that are read at once: a remote store answers most questions in one round trip. */
+const GROUPS_PER_READ = 64;
+/** Chunks that are read at once. Six blocks of up to 100 kB each delay no other request for long. */
+const CHUNKS_PER_READ = 6 * CHUNKS_PER_BLOCK;
 /** Facts that a process keeps in memory, in bytes: evicts the owner asked for least recently, and never the last one. */
 const CACHE_BYTES_MAX = 134_217_728;
 const BYTES_PER_FACT = 24;
@@ -59,7 +55,7 @@ export class OwnerFacts extends Columns {
     for (const [n, one] of dims.entries()) this.dims[group * SETS_PER_GROUP + n] = one;
   }
 
-  /** Adds those facts of a chunk that come after the ones that are here. `first` is the number of its first fact. */
+  /** Adds those facts of a list that come after the ones that are here. `first` is the number of its first fact. */
   add(facts: PerformanceFacts, first: number): void {
     let position = 0;
     let time = 0;
@@ -80,15 +76,16 @@ export class OwnerFacts extends Columns {
   }
 
   /**
-   * Writes those facts of a block that come after the ones that are here to their place, for which there is room; they are
-   * there once `length` includes them. `first` is the number of its first fact. Copies whole columns, because loops over arrays
-   * of several types are slow.
+   * Adds those facts of a block that come after the ones that are here. Copies whole columns, because loops over arrays of
+   * several types are slow.
    */
-  writeBlock(block: PerformanceBlock, first: number): void {
-    const start = Math.max(first, this.length);
+  addBlock(block: PerformanceBlock): void {
+    const first = firstOf(block);
+    const start = this.length;
     const column = (packed: string) => unpackNumbers(packed).subarray(start - first);
     const sets = column(block.sets);
     const end = start + sets.length;
+    this.reserve(sets.length);
     this.sets.set(sets, start);
     this.metrics.set(column(block.metrics), start);
     this.positions.set(column(block.positions), start);
@@ -104,6 +101,7 @@ export class OwnerFacts extends Columns {
     }
     for (const [at, detail] of block.details)
       if (first + at >= start) this.details.set(first + at, detail);
+    this.length = end;
   }
 
   override reserve(count: number): void {
@@ -123,6 +121,10 @@ export class OwnerFacts extends Columns {
 }
 
 type ChunkRow = PerformanceChunk | PerformanceBlock;
+
+/** The number of the first fact of a chunk or block. */
+const firstOf = (row: ChunkRow): number =>
+  'last' in row ? FACTS_PER_CHUNK * (row.last + 1) - FACTS_PER_BLOCK : FACTS_PER_CHUNK * row.chunk;
 
 /** The facts of the owners that were asked for last; each question reads only those that are new. */
 export class FactsCache {
@@ -145,18 +147,38 @@ export class FactsCache {
     if (next) return next;
     const reading = this.#queue.run(ownerId, async () => {
       this.#next.delete(ownerId);
-      const facts = await readNewFacts(readModels, ownerId, this.#byOwner.get(ownerId));
-      // Moves the owner to the end, because a Map keeps the order of insertion.
-      this.#byOwner.delete(ownerId);
-      this.#byOwner.set(ownerId, facts);
-      this.#evict();
-      return facts;
+      return this.#readNew(readModels, ownerId);
     });
     this.#next.set(ownerId, reading);
     return reading;
   }
 
-  #evict(): void {
+  /**
+   * Reads the tail, and then what it refers to, which was stored before it. Its members are taken at once, because a local
+   * store changes the row itself with the next event. A read that fails keeps what it has read, for the next one.
+   */
+  async #readNew(readModels: ReadModels, ownerId: string): Promise<OwnerFacts> {
+    const tail = await readModels.get<PerformanceTail>('performance', ownerId, TAIL_KEY);
+    const { chunks, sets, facts: newest } = tail ?? { chunks: 0, sets: 0, facts: [] };
+    const total = chunks * FACTS_PER_CHUNK + newest.length / VALUES_PER_FACT;
+    let facts = this.#byOwner.get(ownerId) ?? new OwnerFacts();
+    // The read model was built anew and has not reached what was read before.
+    if (total < facts.length) facts = new OwnerFacts();
+    this.#keep(ownerId, facts);
+    await readSets(readModels, ownerId, { facts, to: sets });
+    facts.reserve(total - facts.length);
+    const isWhole = await readChunks(readModels, ownerId, { facts, to: chunks });
+    if (!isWhole) return this.#readNew(readModels, ownerId);
+    facts.add(newest, chunks * FACTS_PER_CHUNK);
+    this.#keep(ownerId, facts);
+    return facts;
+  }
+
+  /** Makes the owner the last one, and evicts the first ones beyond the limit. */
+  #keep(ownerId: string, kept: OwnerFacts): void {
+    // A Map keeps the order of insertion.
+    this.#byOwner.delete(ownerId);
+    this.#byOwner.set(ownerId, kept);
     let bytes = 0;
     for (const facts of this.#byOwner.values()) bytes += facts.bytes;
     for (const [owner, facts] of this.#byOwner) {
@@ -167,32 +189,26 @@ export class FactsCache {
   }
 }
 
-/**
- * Reads the tail, and then what it refers to, which was stored before it. Its members are taken at once, because a local
- * store changes the row itself with the next event.
- */
-const readNewFacts = async (
-  readModels: ReadModels,
-  ownerId: string,
-  known: OwnerFacts | undefined,
-): Promise<OwnerFacts> => {
-  const tail = await readModels.get<PerformanceTail>('performance', ownerId, TAIL_KEY);
-  const before = known?.length ?? 0;
-  const { chunks, sets, facts: newest } = tail ?? { chunks: 0, sets: 0, facts: [] };
-  const total = chunks * FACTS_PER_CHUNK + newest.length / VALUES_PER_FACT;
-  // The read model was built anew and has not reached what was read before.
-  if (total < before) return readNewFacts(readModels, ownerId, undefined);
-  const facts = known ?? new OwnerFacts();
-  await readSets(readModels, ownerId, { facts, to: sets });
-  facts.reserve(total - before);
-  const isWhole = await readChunks(readModels, ownerId, { facts, to: chunks });
-  if (!isWhole) return readNewFacts(readModels, ownerId, facts);
-  facts.add(newest, chunks * FACTS_PER_CHUNK);
-  return facts;
-};
-
 /** What a read adds to: the sets or chunks below number `to`. */
 type Reading = { facts: OwnerFacts; to: number };
+
+/** Reads the rows with sort keys from `from` to `to` in parts of `step`, oldest first. */
+const readRange = async function* <R extends object>(
+  readModels: ReadModels,
+  scope: string,
+  { from, to, step }: { from: number; to: number; step: number },
+): AsyncGenerator<R, void> {
+  for (let downTo = from; downTo < to; downTo += step) {
+    const before = Math.min(downTo + step, to);
+    const query = { scope, before, downTo, limit: step };
+    const page = await readModels.list<R>('performance', query);
+    for (const { row } of page.reverse()) {
+      const pause = eventLoopTurns.pause();
+      if (pause) await pause;
+      yield row;
+    }
+  }
+};
 
 /** Adds the sets that are not here yet. */
 const readSets = async (
@@ -200,46 +216,28 @@ const readSets = async (
   ownerId: string,
   { facts, to }: Reading,
 ): Promise<void> => {
-  const from = facts.dims.length;
-  if (to <= from) return;
-  const downTo = FIRST_SET_SORT + Math.floor(from / SETS_PER_GROUP);
-  const groups = { scope: ownerId, before: TAIL_SORT, downTo, limit: PAGE_ROWS };
-  for await (const page of listing<PerformanceSets>(readModels, 'performance', groups))
-    for (const { row } of page) facts.addSets(row);
+  if (to <= facts.dims.length) return;
+  const groups = {
+    from: FIRST_SET_SORT + Math.floor(facts.dims.length / SETS_PER_GROUP),
+    to: FIRST_SET_SORT + Math.ceil(to / SETS_PER_GROUP),
+    step: GROUPS_PER_READ,
+  };
+  for await (const group of readRange<PerformanceSets>(readModels, ownerId, groups))
+    facts.addSets(group);
 };
 
-/**
- * Adds the facts of the chunks and blocks that are not here yet, newest first, so that no block is kept
- * once it was read. Returns false if chunks became a block meanwhile.
- */
+/** Adds the facts of the chunks and blocks that are not here yet. Returns false if chunks became a block meanwhile. */
 const readChunks = async (
   readModels: ReadModels,
   ownerId: string,
   { facts, to }: Reading,
 ): Promise<boolean> => {
   const from = Math.floor(facts.length / FACTS_PER_CHUNK);
-  const query = { scope: ownerId, before: to, downTo: from, limit: PAGE_CHUNKS };
-  const chunks: PerformanceChunk[] = [];
-  let first = to * FACTS_PER_CHUNK;
-  let blocksEnd = 0;
-  const pages = from < to ? listing<ChunkRow>(readModels, 'performance', query) : [];
-  for await (const page of pages)
-    for (const { row, sort } of page) {
-      const end = FACTS_PER_CHUNK * (sort + 1);
-      if (end !== first) return false;
-      if ('last' in row) {
-        first -= FACTS_PER_BLOCK;
-        blocksEnd = Math.max(blocksEnd, end);
-        facts.writeBlock(row, first);
-      } else {
-        first -= FACTS_PER_CHUNK;
-        chunks.push(row);
-      }
-      const pause = eventLoopTurns.pause();
-      if (pause) await pause;
-    }
-  if (first > facts.length) return false;
-  facts.length = Math.max(facts.length, blocksEnd);
-  for (const { chunk, facts: added } of chunks.reverse()) facts.add(added, FACTS_PER_CHUNK * chunk);
-  return true;
+  const chunks = { from, to, step: CHUNKS_PER_READ };
+  for await (const row of readRange<ChunkRow>(readModels, ownerId, chunks)) {
+    if (firstOf(row) > facts.length) return false;
+    if ('last' in row) facts.addBlock(row);
+    else facts.add(row.facts, firstOf(row));
+  }
+  return facts.length >= to * FACTS_PER_CHUNK;
 };

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
+import { blockOf } from '#projections/performance/blocks.ts';
 import { performance } from '#projections/performance.ts';
 import { FactsCache, type OwnerFacts } from '#src/app/performance/facts.ts';
-import type { ReadModels } from '#src/ports/read-model.ts';
+import { ReadModelRebuilding, type ReadModels } from '#src/ports/read-model.ts';
 import {
+  CHUNKS_PER_BLOCK,
   FACTS_PER_BLOCK,
   FACTS_PER_CHUNK,
   FIRST_SET_SORT,
@@ -244,6 +246,34 @@ describe('The read model of performance', () => {
       );
     }
     expect((await cache.read(readModelsWith([]), 'anna')).length).toBe(0);
+  });
+
+  test('is read on from the last blocks that were read after a read that failed', async () => {
+    const blocks = 14;
+    const chunk = Array.from({ length: FACTS_PER_CHUNK }, () => [1, 0, 0, METRIC.clicks_raw, 'GB']);
+    const chunks = Array.from({ length: CHUNKS_PER_BLOCK }, () => chunk.flat());
+    const rows: { row: object; sort: number }[] = Array.from({ length: blocks }, (_, n) => {
+      const last = CHUNKS_PER_BLOCK * (n + 1) - 1;
+      return { row: blockOf(last, chunks), sort: last };
+    });
+    rows.push({ row: { group: 0, dims: [{ campaign: 'a' }] }, sort: FIRST_SET_SORT });
+    const tail = { chunks: blocks * CHUNKS_PER_BLOCK, sets: 1, position: 0, quarter: 0, facts: [] };
+    rows.push({ row: tail, sort: TAIL_SORT });
+    const readModels = readModelsWith(rows);
+    const starts: (number | undefined)[] = [];
+    let isFailing = true;
+    const list: ReadModels['list'] = (name, query) => {
+      starts.push(query.downTo);
+      if (isFailing && starts.length > 3) return Promise.reject(new ReadModelRebuilding('busy'));
+      return readModels.list(name, query);
+    };
+    const cache = new FactsCache();
+    const read = () => cache.read({ ...readModels, list }, 'anna');
+    await expect(read()).rejects.toThrow(ReadModelRebuilding);
+    isFailing = false;
+    expect(await read()).toHaveLength(blocks * FACTS_PER_BLOCK);
+    const step = 6 * CHUNKS_PER_BLOCK;
+    expect(starts).toEqual([FIRST_SET_SORT, 0, step, 2 * step, 2 * step]);
   });
 
   test('is read at most twice for any number of questions at once, and each sees what was there when it was asked', async () => {
