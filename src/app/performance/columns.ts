@@ -16,7 +16,7 @@ export type Fact = { time: number; set: number; metric: number; country: number 
 
 type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
 
-export const grown = <Kind extends Column>(column: Kind, capacity: number): Kind => {
+const grown = <Kind extends Column>(column: Kind, capacity: number): Kind => {
   const next = new (column.constructor as new (length: number) => Kind)(capacity);
   next.set(column);
   return next;

@@ -1,6 +1,6 @@
 import type { Position } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import { unpackNumbers } from '#src/ports/packed-numbers.ts';
+import { type PackedNumbers, unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
   FACTS_PER_BLOCK,
   CHUNKS_PER_BLOCK,
@@ -18,7 +18,7 @@ import {
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
-import { Columns, grown, FactChains } from './columns.ts';
+import { Columns, FactChains } from './columns.ts';
 import { RollUps } from './roll-ups.ts';
 
 /** Groups of sets that are read at once: a remote store answers most questions in one round trip. */
@@ -27,20 +27,24 @@ const GROUPS_PER_READ = 64;
 const CHUNKS_PER_READ = 6 * CHUNKS_PER_BLOCK;
 /** Facts that a process keeps in memory, in bytes: evicts the owner asked for least recently, and never the last one. */
 const CACHE_BYTES_MAX = 134_217_728;
-const BYTES_PER_FACT = 24;
+const BYTES_PER_FACT = 20;
 const BYTES_PER_SET = 600;
+
+/** The positions of the facts from number `first` on, less `least`. Few questions need them, so those of a block stay packed. */
+type Positions = { first: number; least: Position; numbers: number[]; packed?: PackedNumbers };
 
 /**
  * The counted events of an owner, in log order; their times are quarter hours. Facts are only ever added, so a reader that
  * took `length` may continue after others have been added.
  */
 export class OwnerFacts extends Columns {
-  positions = new Float64Array(this.capacity);
   readonly chains = new FactChains(this);
   /** Names of countries; the first one is empty. */
   readonly countryNames: string[] = [''];
   readonly rollUps = new RollUps(this);
   readonly #countryIds = new Map<string, number>([['', 0]]);
+  /** In log order, a part for each block. */
+  readonly #positions: Positions[] = [];
 
   get bytes(): number {
     return this.capacity * BYTES_PER_FACT + this.dims.length * BYTES_PER_SET + this.rollUps.bytes;
@@ -48,7 +52,12 @@ export class OwnerFacts extends Columns {
 
   /** The number of facts up to a position. */
   upTo(position: Position): number {
-    return lowerBound(this.length, (index) => (this.positions[index] ?? 0) <= position);
+    const parts = this.#positions;
+    const part = parts[lowerBound(parts.length, (n) => (parts[n]?.least ?? 0) <= position) - 1];
+    if (!part) return 0;
+    const { first, least, packed } = part;
+    const numbers = packed === undefined ? part.numbers : unpackNumbers(packed);
+    return first + lowerBound(numbers.length, (n) => least + (numbers[n] ?? 0) <= position);
   }
 
   addSets({ group, dims }: PerformanceSets): void {
@@ -59,6 +68,7 @@ export class OwnerFacts extends Columns {
   add(facts: PerformanceFacts, first: number): void {
     let position = 0;
     let time = 0;
+    let part = this.#positions.at(-1);
     for (let at = 0, number = first; at < facts.length; at += VALUES_PER_FACT, number += 1) {
       position += facts[at] as number;
       time += facts[at + 1] as number;
@@ -70,7 +80,9 @@ export class OwnerFacts extends Columns {
         metric: facts[at + 3] as number,
         country: typeof detail === 'string' ? this.#countryId(detail) : 0,
       });
-      this.positions[index] = position;
+      if (!part || part.packed !== undefined)
+        this.#positions.push((part = { first: index, least: position, numbers: [] }));
+      part.numbers.push(position - part.least);
       if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
     }
   }
@@ -88,26 +100,21 @@ export class OwnerFacts extends Columns {
     this.reserve(sets.length);
     this.sets.set(sets, start);
     this.metrics.set(column(block.metrics), start);
-    this.positions.set(column(block.positions), start);
     this.times.set(column(block.quarters), start);
     this.countries.set(column(block.countries), start);
     const countryIds = Uint16Array.from(block.names, (name) => this.#countryId(name));
-    const { positions, times, countries } = this;
-    const { position, quarter } = block;
+    // The facts that are here already were added one by one.
+    if (this.#positions.at(-1)?.first === first) this.#positions.pop();
+    const { position: least, positions: packed, quarter } = block;
+    this.#positions.push({ first, least, numbers: [], packed });
+    const { times, countries } = this;
     for (let index = start; index < end; index += 1) {
-      positions[index] = (positions[index] ?? 0) + position;
       times[index] = (times[index] ?? 0) + quarter;
       countries[index] = countryIds[countries[index] ?? 0] ?? 0;
     }
     for (const [at, detail] of block.details)
       if (first + at >= start) this.details.set(first + at, detail);
     this.length = end;
-  }
-
-  override reserve(count: number): void {
-    super.reserve(count);
-    if (this.positions.length < this.capacity)
-      this.positions = grown(this.positions, this.capacity);
   }
 
   #countryId(name: string): number {

@@ -42,6 +42,9 @@ const factsOf = async (given: readonly Given[]): Promise<string[]> => {
     ].join(' ');
   });
 };
+/** The number of facts up to each position from 1 on. */
+const countsUpTo = (facts: OwnerFacts): number[] =>
+  Array.from({ length: facts.length }, (_, i) => facts.upTo(i + 1));
 const dimsOf = async (given: readonly Given[]) => (await factsAfter(given)).dims;
 
 describe('The read model of performance', () => {
@@ -64,8 +67,9 @@ describe('The read model of performance', () => {
       '0 clicks_unique ',
       '96 clicks_unique ',
     ]);
-    const { positions, sets, length } = await factsAfter(given);
-    expect(Array.from(positions.slice(0, length))).toEqual([2, 3, 4, 5]);
+    const facts = await factsAfter(given);
+    const { sets, length } = facts;
+    expect([1, 2, 3, 4, 5, 6].map((position) => facts.upTo(position))).toEqual([0, 1, 2, 3, 4, 4]);
     expect(Array.from(sets.slice(0, length))).toEqual([0, 0, 1, 0]);
     expect(await dimsOf(given)).toEqual([
       { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_1' },
@@ -180,7 +184,7 @@ describe('The read model of performance', () => {
     const given = Array.from({ length: FACTS_PER_BLOCK / 4 + 80 }, (_, n) => kinds(n)).flat();
     const rowsOf = (count: number) => Object.values(rowsAfter(performance, given.slice(0, count)));
     const shown = async (facts: OwnerFacts) => ({
-      positions: Array.from(facts.positions.slice(0, facts.length)),
+      upTo: countsUpTo(facts),
       times: Array.from(facts.times.slice(0, facts.length)),
       sets: Array.from(facts.sets.slice(0, facts.length)),
       metrics: Array.from(facts.metrics.slice(0, facts.length)),
@@ -198,7 +202,7 @@ describe('The read model of performance', () => {
         const next = await shown(await cache.read(readModelsWith(rows), 'anna'));
         const anew = await shown(await new FactsCache().read(readModelsWith(rows), 'anna'));
         expect(anew).toEqual(next);
-        expect(anew.positions).toEqual(given.slice(0, count).map((_, i) => i + 1));
+        expect(anew.upTo).toEqual(Array.from({ length: count }, (_, i) => i + 1));
       }
       const sorts = rowsOf(given.length).flatMap(({ sort }) => sort ?? []);
       const chunks = sorts.filter((sort) => sort < FIRST_SET_SORT).toSorted((a, b) => a - b);
@@ -229,7 +233,7 @@ describe('The read model of performance', () => {
       const first = await cache.read({ ...rest, list: changing }, 'anna');
       expect(first.length).toBe(250);
       const next = await shown(await cache.read(readModelsWith(after), 'anna'));
-      expect(next.positions).toEqual(given.slice(0, 305).map((_, i) => i + 1));
+      expect(next.upTo).toEqual(Array.from({ length: 305 }, (_, i) => i + 1));
     });
   });
 
@@ -241,9 +245,7 @@ describe('The read model of performance', () => {
       const rows = Object.values(rowsAfter(performance, visits.slice(0, count)));
       last = await cache.read(readModelsWith(rows), 'anna');
       expect(last.length).toBe(count);
-      expect(Array.from(last.positions.slice(0, count))).toEqual(
-        visits.slice(0, count).map((_, i) => i + 1),
-      );
+      expect(countsUpTo(last)).toEqual(visits.slice(0, count).map((_, i) => i + 1));
     }
     expect((await cache.read(readModelsWith([]), 'anna')).length).toBe(0);
   });
