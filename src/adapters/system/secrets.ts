@@ -36,8 +36,8 @@ export const systemSecrets = (source: {
   mailboxGeneration?: number;
 }): SystemSecrets => {
   const { directory, root: given, mailboxGeneration = 1 } = source;
-  const root = given ?? loadRoot(directory ?? '');
-  if (given && directory !== undefined) requireSameRoot(given, directory);
+  const stored = directory === undefined ? undefined : requireRoot(directory, given);
+  const root = given ?? stored ?? createRoot(directory ?? '');
   const derive = (purpose: string, generation = 1): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:${generation}`, 32));
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
@@ -93,16 +93,6 @@ const readRoot = (directory: string): Buffer | undefined => {
   return root;
 };
 
-/** The data in the directory can be opened only with the root that is stored there. */
-const requireSameRoot = (root: Buffer, directory: string): void => {
-  const stored = readRoot(directory);
-  if (stored && !stored.equals(root))
-    throw new StartupError(
-      `ROOT_KEY differs from ${fileIn(directory)}, which the data there requires. ` +
-        'Set ROOT_KEY to the content of that file, or choose another data directory.',
-    );
-};
-
 /** Files that can be opened only with the root they were created with. */
 const SEALED_FILES = ['log.db', 'log.mark', 'keys.db'];
 
@@ -135,13 +125,17 @@ const createRoot = (directory: string): Buffer => {
   return root;
 };
 
-/** Throws StartupError if the data in the directory needs another root than the given or the stored one. Creates none. */
-export const requireRoot = (directory: string, given?: Buffer): void => {
-  if (given) requireSameRoot(given, directory);
-  else if (!readRoot(directory)) requireNothingSealed(directory);
-};
-
-const loadRoot = (directory: string): Buffer => {
-  requireRoot(directory);
-  return readRoot(directory) ?? createRoot(directory);
+/**
+ * Returns the stored root; creates none. Throws StartupError if the data in the directory needs another root than the
+ * given or the stored one.
+ */
+export const requireRoot = (directory: string, given?: Buffer): Buffer | undefined => {
+  const stored = readRoot(directory);
+  if (given && stored && !stored.equals(given))
+    throw new StartupError(
+      `ROOT_KEY differs from ${fileIn(directory)}, which the data there requires. ` +
+        'Set ROOT_KEY to the content of that file, or choose another data directory.',
+    );
+  if (!given && !stored) requireNothingSealed(directory);
+  return stored;
 };
