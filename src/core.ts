@@ -41,7 +41,7 @@ import { recordersOf } from './wiring/recorders.ts';
 import { openSecrets } from './wiring/secrets.ts';
 import { settingsOf } from './wiring/settings.ts';
 import { openSharedCount } from './wiring/shared-count.ts';
-import { openVault } from './wiring/vault.ts';
+import { openVault, requireMailboxGeneration } from './wiring/vault.ts';
 import { waitsOf } from './wiring/waits.ts';
 
 export type Core = {
@@ -218,6 +218,7 @@ const openLogAndKeys = async (
   const secrets = localSecrets ?? openSecrets(config);
   const vault = await openVault(config, observed, secrets);
   parts.defer(() => vault.close());
+  await requireMailboxGeneration(vault, secrets);
   return { time, secrets, vault };
 };
 

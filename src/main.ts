@@ -9,6 +9,7 @@ import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
 import { lacksMail } from './wiring/sending/mail.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
+import { markMailboxGeneration } from './wiring/vault.ts';
 
 export { serviceLogger };
 
@@ -100,6 +101,7 @@ const createServer = (
     await core.ready;
     if (isClosing) return;
     if (role !== 'dispatcher') await ensureRootToken(deps, config);
+    await markMailboxGeneration(deps.vault, deps.secrets);
     erasures = startFinishingErasures(deps, config, log);
     isStarting = false;
   };

@@ -31,3 +31,30 @@ export const openVault = async (
     );
   return sqliteKeyVault(file, vaultKey);
 };
+
+/** The subject whose key shows that services used a generation of the mailbox key. */
+export const markOfGeneration = (generation: number): string => `mailbox_keys_${generation}`;
+
+export const lowGenerationText = (generation: number): string =>
+  `MAILBOX_KEY_GENERATION is ${generation}, and was higher before: contacts that were stored since, and who refuses ` +
+  `contact since, would not be found. Set it to what it was, at least ${generation + 1}.`;
+
+type Generation = Pick<SystemSecrets, 'mailboxGeneration'>;
+
+/** Throws StartupError if a service hashed mailboxes with a later generation: this process would not find what it stored. */
+export const requireMailboxGeneration = async (
+  vault: KeyVault,
+  { mailboxGeneration }: Generation,
+): Promise<void> => {
+  if ((await vault.knows(markOfGeneration(mailboxGeneration + 1))) !== 'never')
+    throw new StartupError(lowGenerationText(mailboxGeneration));
+};
+
+/** Marks the generations up to the present one as used. Commands do not: one with a wrong setting would bind the service. */
+export const markMailboxGeneration = async (
+  vault: KeyVault,
+  { mailboxGeneration }: Generation,
+): Promise<void> => {
+  for (let used = 2; used <= mailboxGeneration; used += 1)
+    await vault.seal(markOfGeneration(used), '');
+};

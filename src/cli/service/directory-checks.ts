@@ -1,6 +1,7 @@
 /** Checks of a data directory and of what it holds. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { listUnknownSubjects } from '#src/adapters/sqlite/keys/read-only-keys.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { inspectLog } from '#src/adapters/sqlite/log/log-open.ts';
 import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
@@ -13,6 +14,7 @@ import {
 import { hasRoot, requireRoot } from '#src/adapters/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { lowGenerationText, markOfGeneration } from '#src/wiring/vault.ts';
 import { formatCount } from '../terminal/output.ts';
 import { type Check, runCheck, fault, ok, warning } from './check.ts';
 import type { RunningServer } from './server-file.ts';
@@ -86,7 +88,7 @@ const checkRoot = (directory: string, given: Buffer | undefined) =>
   });
 
 /** Looks for the keys of the newest events, which a vault that is older than its log does not have. */
-const checkKeys = (directory: string) =>
+const checkKeys = (directory: string, generation: number) =>
   runCheck('keys', async () => {
     const end = inspectLog(directory, 0);
     if (end === null) return ok('none yet');
@@ -95,6 +97,9 @@ const checkKeys = (directory: string) =>
     await source.close();
     if (unreadable === null)
       return fault('keys.db is gone: restore it, otherwise no personal data can be read');
+    const next = new Set([markOfGeneration(generation + 1)]);
+    if (listUnknownSubjects(join(directory, 'keys.db'), next).length === 0)
+      return fault(lowGenerationText(generation));
     if (unreadable > 0) return warning(unreadableText(unreadable));
     const events = formatCount(Math.min(end, KEYS_EVENTS));
     return ok(`complete for the newest ${events} events`);
@@ -105,7 +110,7 @@ export const checkDirectory = (
   config: Config,
   server: RunningServer | undefined,
 ): Promise<Check[]> => {
-  const { dataDirectory: directory, rootKey } = config;
+  const { dataDirectory: directory, rootKey, mailboxKeyGeneration } = config;
   return Promise.all([
     checkAccess(directory),
     checkFreeDisk(directory),
@@ -113,6 +118,10 @@ export const checkDirectory = (
     checkServer(directory, server),
     ...(isRemoteLog(config)
       ? []
-      : [checkLogFile(directory), checkRoot(directory, rootKey), checkKeys(directory)]),
+      : [
+          checkLogFile(directory),
+          checkRoot(directory, rootKey),
+          checkKeys(directory, mailboxKeyGeneration),
+        ]),
   ]);
 };

@@ -14,7 +14,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { program } from '#src/cli/program.ts';
+import { markMailboxGeneration } from '#src/wiring/vault.ts';
 import {
   ended,
   feed,
@@ -190,6 +193,21 @@ it('A data directory with a log.db of another program is refused, even without a
     expect({ code, left: readdirSync(data) }, asked.join()).toEqual({ code: 3, left: ['log.db'] });
     expect(stderr).toContain('log.db is not a Tributary event log.');
   }
+});
+
+describe('A data directory whose service had a later generation of the mailbox key', () => {
+  it('is refused, and a fault for doctor', async () => {
+    const data = restore(...BACKUP);
+    const { vaultKey } = systemSecrets({ directory: data });
+    const vault = sqliteKeyVault(join(data, 'keys.db'), vaultKey);
+    await markMailboxGeneration(vault, { mailboxGeneration: 3 });
+    await vault.close();
+    const low = /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s;
+    const tail = await run('events', 'tail', '--data', data);
+    expect(tail).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(low) });
+    const doctor = await run('doctor', '--data', data);
+    expect(doctor).toMatchObject({ code: 4, stdout: expect.stringMatching(low) });
+  });
 });
 
 describe('A data directory without its keys.db', () => {

@@ -11,6 +11,7 @@ const KEPT = 'kept@shop.example';
 type Lead = { id: string };
 type Found = { data: { id: string; match: string }[]; complete: boolean };
 
+let shared: Record<string, string>;
 let before: TestApp;
 let app: TestApp;
 let key: string;
@@ -20,7 +21,7 @@ let [muted, kept] = ['', ''];
 
 beforeAll(async () => {
   const { url } = await logServer();
-  const shared = { EVENT_LOG_URL: url, READ_MODEL_URL: 'memory:', ROOT_KEY };
+  shared = { EVENT_LOG_URL: url, READ_MODEL_URL: 'memory:', ROOT_KEY };
   before = await testApp(shared);
   ({ key } = await before.agent('acme'));
   ({ key: beta } = await before.agent('beta'));
@@ -48,6 +49,12 @@ const listed = async (id: string): Promise<unknown> => {
 };
 
 describe('After a new generation of the mailbox key', () => {
+  it('no process starts with the one before, which would find nothing that was stored since', async () => {
+    await expect(testApp(shared)).rejects.toThrow(
+      /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s,
+    );
+  });
+
   it('the records of both generations are found once, exactly or as another spelling', async () => {
     const { log } = app.service.deps;
     const { position } = await log.head();
