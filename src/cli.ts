@@ -9,6 +9,27 @@ import { StartupError } from './ports/startup-error.ts';
 
 const EXIT_GRACE_MS = 100;
 
+const OTHER_USER = 'Run this as the user that runs the service.';
+const WRONG_KIND = 'Something else has the place of that file or directory: move it away.';
+const NO_ROOM = 'Make room on the disk, and run the command again.';
+
+/** What the user can do about an error of the file system. */
+const FILE_HINTS: Readonly<Record<string, string>> = {
+  EACCES: OTHER_USER,
+  EPERM: OTHER_USER,
+  EISDIR: WRONG_KIND,
+  ENOTDIR: WRONG_KIND,
+  ENOSPC: NO_ROOM,
+  EDQUOT: NO_ROOM,
+};
+
+/** Says the way forward after an error of the file system; returns any other error as it is. */
+const withHint = (error: unknown): unknown => {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const hint = FILE_HINTS[code];
+  return hint === undefined ? error : new StartupError(`${message}. ${hint}`);
+};
+
 /** Returns the exit status of an error; throws a bug again. */
 const exitStatusOf = (error: unknown): number => {
   if (error instanceof CommandError) return error.exit;
@@ -21,7 +42,8 @@ const main = async (argv: readonly string[]): Promise<number> => {
   try {
     await program().parseAsync(argv);
     return EXIT.ok;
-  } catch (error) {
+  } catch (failure) {
+    const error = withHint(failure);
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const exit = exitStatusOf(error);
     const { message, name } = error as Error;

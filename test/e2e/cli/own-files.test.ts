@@ -115,3 +115,17 @@ it('Doctor reports files that other users can read', async () => {
     `other users can read ${join(directory, 'log.db-wal')}`,
   );
 });
+
+it('A file that cannot be used ends a command with the way forward instead of a stack trace', async () => {
+  const directory = fresh();
+  writeFileSync(join(directory, 'mail'), '');
+  mkdirSync(join(directory, 'root.key'));
+  for (const command of [
+    ['mail', 'list'],
+    ['serve', '--port', '0'],
+  ]) {
+    const { code, stderr } = await run(...command, '--data', directory);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^tributary: E(?:IS|NOT)DIR: .*: move it away\.\n$/);
+  }
+});
