@@ -30,7 +30,6 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
-import { foldDigestsOf } from './wiring/row-check/fold-digests.ts';
 import { createListener, type Listener } from './wiring/listener.ts';
 import { appendLogger } from './wiring/log-lines.ts';
 import { commandLogger, serviceLogger } from './wiring/logger.ts';
@@ -130,14 +129,13 @@ const open = async (
   const { catalog } = builds;
   parts.defer(() => catalog.close());
   const models = await openReadModels(config, { ...base, role, log, catalog });
-  const { engine, readModels, following, stackOf } = models;
+  const { engine, readModels, following, stackOf, checkRows } = models;
   parts.defer(async () => {
     stopping.abort();
     await engine.done;
   });
   const counts = await openSharedCount(config, role, { log, logger, parts });
   const listener = createListener(config);
-  const foldDigests = foldDigestsOf(config, signal);
   const deps: AppDeps = {
     log: isRemoteLog(config) ? withOwnerIndex(log, { readModels, following }) : log,
     secrets,
@@ -159,7 +157,7 @@ const open = async (
     ...(metrics && { metrics }),
     ...(counts && { counts }),
     ...auditsOf(vault, readModels),
-    projections: projectionDesk({ ...builds, log, engine, stackOf, logger, foldDigests }),
+    projections: projectionDesk({ ...builds, log, engine, stackOf, logger, checkRows }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.

@@ -1,6 +1,11 @@
 /** Compares all live rows with a fold of the log byte for byte, and names the first that differs. */
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
+import {
+  PARTITIONS,
+  type ProjectionStore,
+  type RowsReader,
+  type Space,
+} from '#src/ports/read-model.ts';
 import { fill } from '../engine/fill.ts';
 import { openTarget } from '../engine/target.ts';
 import { PROJECTIONS } from '../index.ts';
@@ -12,18 +17,12 @@ import {
   type RowCheckOptions,
   type RowDifference,
 } from './difference.ts';
-import { digestFold, type FoldDigests, digestRows } from './fold-digests.ts';
+import { digestFold, digestRows } from './fold-digests.ts';
 
 /** Folded rows in memory at a time: a few hundred MB. */
 const ROWS_MAX = 500_000;
 /** Live rows of a partition, with the checkpoint that they were read with. */
 type Digested = { projection: Projection; space: Space; until: Position[]; digests: bigint[] };
-
-type AllRowsOptions = RowCheckOptions & {
-  log: EventLog;
-  /** Folds in this process by default. */
-  foldDigests?: FoldDigests | undefined;
-};
 
 /**
  * Compares all rows: reads a digest of the live rows of each partition with its checkpoint, folds the log up to these
@@ -31,7 +30,7 @@ type AllRowsOptions = RowCheckOptions & {
  * models, and again for each `rowsMax` rows.
  */
 export const checkAllRows = async (
-  options: AllRowsOptions,
+  options: RowCheckOptions,
   fresh: () => ProjectionStore,
 ): Promise<RowCheck> => {
   const { storeOf, sample, rowsMax = ROWS_MAX } = options;
@@ -55,14 +54,14 @@ export const checkAllRows = async (
 
 /** Compares some partitions of all read models, and adds what it finds to the check. */
 const checkPartitions = async (
-  options: AllRowsOptions,
+  options: RowCheckOptions,
   {
     fresh,
     check,
     partitions,
   }: { fresh: () => ProjectionStore; check: RowCheck; partitions: readonly number[] },
 ): Promise<void> => {
-  const { log, storeOf, onProgress, foldDigests = digestFold(log, fresh) } = options;
+  const { log, storeOf } = options;
   const digested: Digested[] = [];
   for (const projection of PROJECTIONS) {
     const { live: space } = await storeOf(projection.name).spaces(projection.name);
@@ -77,13 +76,10 @@ const checkPartitions = async (
     }
     digested.push({ projection, space, until, digests });
   }
-  const spaces = digested.map(({ projection: { name: readModel }, space, until }) => {
-    return { readModel, space, until };
-  });
-  const folded = await foldDigests({ spaces, partitions }, (position) =>
-    onProgress(position, check.rows),
-  );
-  check.position = Math.max(check.position, ...spaces.flatMap(({ until }) => until));
+  const onProgress = (position: Position) => options.onProgress(position, check.rows);
+  const order = { spaces: digested, partitions };
+  const folded = await digestFold(order, { log, fresh, onProgress });
+  check.position = Math.max(check.position, ...digested.flatMap(({ until }) => until));
   for (const { projection, space, digests } of digested)
     for (const [index, partition] of partitions.entries()) {
       if (folded.get(space)?.[index] === digests[index]) continue;
@@ -110,7 +106,11 @@ async function* allEvents(
 
 /** Compares a partition row by row; names no row if it was filled again meanwhile. */
 const comparePartition = async (
-  { log, store, fresh }: { log: EventLog; store: ProjectionStore; fresh: () => ProjectionStore },
+  {
+    log,
+    store,
+    fresh,
+  }: Pick<RowCheckOptions, 'log'> & { store: RowsReader; fresh: () => ProjectionStore },
   projection: Projection,
   { space, partition }: { space: Space; partition: number },
 ): Promise<RowDifference> => {

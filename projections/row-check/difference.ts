@@ -1,7 +1,7 @@
 /** What comparisons of live rows with a fold of the log share. */
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { RowPlace } from '#src/ports/owner-fold.ts';
-import type { ProjectionStore, RowJson } from '#src/ports/read-model.ts';
+import type { RowJson, RowsReader } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 
 export type RowDifference = RowPlace & {
@@ -14,7 +14,7 @@ export type RowDifference = RowPlace & {
 
 export type RowCheck = { rows: number; position: Position; difference?: RowDifference };
 
-type StoreOf = (projection: string) => ProjectionStore;
+type StoreOf = (projection: string) => RowsReader;
 export type Events = (range: {
   after: Position;
   upTo: Position;

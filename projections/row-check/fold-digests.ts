@@ -5,7 +5,6 @@ import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore, RowJson, Space } from '#src/ports/read-model.ts';
 import { fill, withSharedTurns } from '../engine/fill.ts';
 import { openTarget } from '../engine/target.ts';
-import { PROJECTIONS } from '../index.ts';
 import type { Projection } from '../projection.ts';
 
 /** Small, so that a request waits for few events: larger batches are no faster. */
@@ -27,41 +26,39 @@ const withoutLists = ({ lists: _lists, sort: _sort, ...projection }: Projection)
   projection;
 
 /** The partitions to fold; `until` has the last position of each partition of a space. */
-export type FoldOrder = {
-  spaces: readonly { readModel: string; space: Space; until: readonly Position[] }[];
+type FoldOrder = {
+  spaces: readonly { projection: Projection; space: Space; until: readonly Position[] }[];
   partitions: readonly number[];
 };
 
-/** The digests of the folded rows by space, in the order of the partitions. */
-export type FoldedDigests = ReadonlyMap<Space, readonly bigint[]>;
+type FoldParts = {
+  log: Pick<EventLog, 'readFold'>;
+  /** Opens an empty store for the rows. */
+  fresh(): ProjectionStore;
+  onProgress(position: Position): void;
+};
 
-export type FoldDigests = (
-  order: FoldOrder,
-  onProgress: (position: Position) => void,
-) => Promise<FoldedDigests>;
-
-/** Makes a function that reads the log once for all spaces. `fresh` opens an empty store for the rows. */
-export const digestFold =
-  (log: Pick<EventLog, 'readFold'>, fresh: () => ProjectionStore): FoldDigests =>
-  async ({ spaces, partitions }, onProgress) => {
-    const store = fresh();
-    const upTo = Math.max(0, ...spaces.flatMap(({ until }) => until));
-    const targets = await Promise.all(
-      spaces.map(async ({ readModel, space, until }) => {
-        const projection = PROJECTIONS.find(({ name }) => name === readModel);
-        if (!projection) throw new Error(`there is no read model ${readModel}`);
-        const target = await openTarget(store, { projection: withoutLists(projection), space });
-        return { ...target, until };
-      }),
-    );
-    const filling = { log, store, targets, upTo, onProgress, batchEvents: BATCH_EVENTS };
-    await fill(withSharedTurns(filling));
-    const folded = new Map<Space, bigint[]>();
-    for (const { space } of spaces) {
-      const digests: bigint[] = [];
-      for (const partition of partitions)
-        digests.push(await digestRows((await store.partitionRows(space, partition)).rows));
-      folded.set(space, digests);
-    }
-    return folded;
-  };
+/** Reads the log once for all spaces. Returns the digests of the folded rows by space, in the order of the partitions. */
+export const digestFold = async (
+  { spaces, partitions }: FoldOrder,
+  { log, fresh, onProgress }: FoldParts,
+): Promise<ReadonlyMap<Space, readonly bigint[]>> => {
+  const store = fresh();
+  const upTo = Math.max(0, ...spaces.flatMap(({ until }) => until));
+  const targets = await Promise.all(
+    spaces.map(async ({ projection, space, until }) => {
+      const target = await openTarget(store, { projection: withoutLists(projection), space });
+      return { ...target, until };
+    }),
+  );
+  const filling = { log, store, targets, upTo, onProgress, batchEvents: BATCH_EVENTS };
+  await fill(withSharedTurns(filling));
+  const folded = new Map<Space, bigint[]>();
+  for (const { space } of spaces) {
+    const digests: bigint[] = [];
+    for (const partition of partitions)
+      digests.push(await digestRows((await store.partitionRows(space, partition)).rows));
+    folded.set(space, digests);
+  }
+  return folded;
+};

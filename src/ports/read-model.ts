@@ -128,6 +128,9 @@ export type ProjectionStore = {
   close(): Promise<void>;
 };
 
+/** What a comparison of all rows reads. */
+export type RowsReader = Pick<ProjectionStore, 'spaces' | 'count' | 'partitionRows'>;
+
 /** A store in this process, with synchronous reads, which authentication needs for every request. */
 export type LocalStore = ProjectionStore & {
   /** Returns the live space of `name`. */

@@ -7,13 +7,9 @@ import {
   verifyCatalog,
 } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { checkAllRows } from '#projections/row-check/all-rows.ts';
-import type { FoldDigests } from '#projections/row-check/fold-digests.ts';
-import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
-import { foldPages } from '#src/app/audit/replays.ts';
 import type {
   CheckedRows,
   CheckState,
@@ -26,19 +22,21 @@ import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
 
 export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
-  Pick<OpenReadModels, 'stackOf'> & {
+  Pick<OpenReadModels, 'stackOf' | 'checkRows'> & {
     log: EventLog;
     engine: Pick<Engine, 'status' | 'recheck'>;
     logger: Logger;
-    /** How a check folds the log; in this process by default. */
-    foldDigests?: FoldDigests | undefined;
   };
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
 export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
   const check = runs(
     (): CheckState => ({ done: false, position: 0, rows: 0 }),
-    (rows, state) => checkNow(deps, JSON.parse(rows) as CheckedRows, state),
+    async (rows, state) => {
+      const onProgress = (at: Position, count: number) =>
+        Object.assign(state, { position: at, rows: count });
+      Object.assign(state, await deps.checkRows(JSON.parse(rows) as CheckedRows, onProgress));
+    },
   );
   const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
   return {
@@ -109,25 +107,4 @@ const compareWithLog = async (
   } finally {
     fresh.close();
   }
-};
-
-/** Compares live rows with a fold of the log, of one owner or of all. */
-const checkNow = async (
-  { log, stackOf, foldDigests }: ProjectionDeskDeps,
-  { owner, sample }: CheckedRows,
-  state: CheckState,
-): Promise<void> => {
-  const options = {
-    log,
-    storeOf: (name: string) => stackOf(name).store,
-    sample,
-    onProgress(position: Position, rows: number) {
-      Object.assign(state, { position, rows });
-    },
-  };
-  const result =
-    owner === undefined
-      ? await checkAllRows({ ...options, foldDigests }, memoryStore)
-      : await checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
-  Object.assign(state, result);
 };

@@ -21,6 +21,8 @@ import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
 import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
 import { RemoteProgress } from './remote-progress.ts';
+import { type CheckRows, rowCheckOf } from './row-check/check-rows.ts';
+import { checkInThread } from './row-check/threads.ts';
 import { closeAfterGrace } from './shutdown-grace.ts';
 import { throttledLog } from './throttled-log.ts';
 
@@ -34,6 +36,7 @@ export type OpenReadModels = {
   engine: EnginePair;
   /** Returns the store of a projection, and the engine that folds it. */
   stackOf(projection: string): { store: ProjectionStore; engine: Engine };
+  checkRows: CheckRows;
   following: ReadModelFollower;
   /** Resolves once the local read models are filled, which requests cannot do without. */
   ready: Promise<boolean>;
@@ -99,16 +102,18 @@ const firstOfEachType = (report: (event: FoldEvent) => void): ((event: FoldEvent
 const discardLogger = (logger: Logger) => (reason: string) =>
   logger.warn({ reason }, 'read models are rebuilt');
 
+const hasRowsInMemory = ({ eventLogUrl, readModelUrl }: Config): boolean =>
+  eventLogUrl.startsWith('memory:') || readModelUrl.protocol === 'memory:';
+
 const openLocalStore = (
-  { eventLogUrl, readModelUrl, dataDirectory }: Config,
+  config: Config,
   { log, logger, parts }: ReadModelOptions,
   name: string,
 ): LocalStore => {
-  const isInMemory = eventLogUrl.startsWith('memory:') || readModelUrl.protocol === 'memory:';
-  const store = isInMemory
+  const store = hasRowsInMemory(config)
     ? memoryStore()
     : sqliteStore({
-        file: join(dataDirectory, name),
+        file: join(config.dataDirectory, name),
         log: log.id,
         onDiscarded: discardLogger(logger),
         onFault: throttledLog(logger, 'the file of the read models cannot be written'),
@@ -118,8 +123,10 @@ const openLocalStore = (
 };
 
 const openLocal = async (config: Config, options: ReadModelOptions): Promise<OpenReadModels> => {
-  const { log, catalog, logger, signal } = options;
-  const store = openLocalStore(config, options, 'views.db');
+  const { log, catalog, logger, signal, parts } = options;
+  const { dataDirectory: directory } = config;
+  const file = 'views.db';
+  const store = openLocalStore(config, options, file);
   const run = { log, signal, ...engineCallbacks(logger) };
   const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
   const local = localReadModels(store, PROJECTIONS, engine);
@@ -128,7 +135,12 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
   const filling = fillingOf(engine, catalog, config);
-  return { local, localPassed, readModels: local, engine, stackOf, following, ready, filling };
+  const checkRows =
+    isRemoteLog(config) || hasRowsInMemory(config)
+      ? rowCheckOf({ log, storeOf: () => store })
+      : checkInThread({ directory, file, flush: store.flush }, parts);
+  const models = { local, localPassed, readModels: local, engine, stackOf, checkRows };
+  return { ...models, following, ready, filling };
 };
 
 const fillingOf =
@@ -200,13 +212,15 @@ const openLocalAndRemote = async (
   };
   const localRows = localReadModels(localStore, LOCAL_PROJECTIONS, local);
   const remoteRows = remoteReadModels(remoteStore, REMOTE_PROJECTIONS, remote);
+  const stackOf = (name: string) =>
+    isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote };
   return {
     local: localRows,
     localPassed: local.rowsPassed,
     readModels: pairReadModels(localRows, remoteRows, isLocal),
     engine: isFolding ? pair : { ...pair, status },
-    stackOf: (name) =>
-      isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote },
+    stackOf,
+    checkRows: rowCheckOf({ log, storeOf: (name) => stackOf(name).store }),
     following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
     ready: local.ready,
     filling: fillingOf(local, catalog, config),

@@ -1,6 +1,7 @@
 /** Child processes for the measured code and for the load, controlled over IPC. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import type { Order, Sample } from './load.ts';
 import { interleaved, median } from './measure.ts';
 
@@ -33,6 +34,8 @@ export const killAll = (): void => {
 };
 
 const CHILD = join(import.meta.dirname, 'child.ts');
+/** Where the launcher of the service keeps compiled code, too. */
+const COMPILED = join(import.meta.dirname, '../../node_modules/.cache/node');
 
 /** Long enough for the slowest role, which makes a catalog of a million products. */
 const ANSWER_MS = 900_000;
@@ -54,7 +57,12 @@ export const start = async <Details>(
   const startedAt = performance.now();
   // The output of a command must not be part of the table.
   const stdio = ['inherit', process.stderr, 'inherit', 'ipc'] as const;
-  const child = fork(CHILD, [role], { execArgv, serialization: 'advanced', stdio: [...stdio] });
+  const child = fork(CHILD, [role], {
+    execArgv,
+    env: { NODE_COMPILE_CACHE: COMPILED, ...env },
+    serialization: 'advanced',
+    stdio: [...stdio],
+  });
   alive.add(child);
   child.once('exit', () => alive.delete(child));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -8,12 +8,12 @@ type Options = NonNullable<ConstructorParameters<typeof DatabaseSync>[1]>;
  * Opens a file that only this user can read, whatever the directory's permissions and the umask are.
  * SQLite gives the files beside it the same mode. `path` can be ':memory:'.
  */
-export const openPrivate = (path: string, options: Options = {}): DatabaseSync => {
+export const openPrivate = (path: string | URL, options: Options = {}): DatabaseSync => {
   if (path !== ':memory:') createPrivate(path);
   return new DatabaseSync(path, options);
 };
 
-const createPrivate = (path: string): void => {
+const createPrivate = (path: string | URL): void => {
   try {
     // Only a new file: closing one that this process has open would release its locks.
     closeSync(openSync(path, 'wx', 0o600));

@@ -155,7 +155,8 @@ describe('The file of the read models', () => {
       await turn();
     }
     const { checkpoint, rows: found } = await reading;
-    expect(checkpoint).toBeGreaterThan(65);
+    // Several changes were written while the rows were read.
+    expect(moments.length).toBeGreaterThan(checkpoint + 5);
     expect(new Map(found.map(({ key, json }) => [key, json]))).toEqual(moments[checkpoint]);
     await store.close();
   });

@@ -8,7 +8,7 @@ import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows } from '#projections/row-check/all-rows.ts';
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { foldDigestsOf } from '#src/wiring/row-check/fold-digests.ts';
+import { checkInThread } from '#src/wiring/row-check/threads.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
 import { person } from '../../support/world/outreach.ts';
@@ -104,18 +104,21 @@ describe('A check of live rows', () => {
 
   it('in files ends when the service stops, and fails if the log cannot be read', async () => {
     await world({});
-    const { config } = app.service;
-    const fold = (directory: string, signal: AbortSignal) =>
-      foldDigestsOf({ ...config, dataDirectory: directory }, signal)?.(
-        { spaces: [], partitions: [] },
-        () => undefined,
+    const rows = { owner: undefined, sample: 1 };
+    const checkIn = (directory: string, parts: AsyncDisposableStack) =>
+      checkInThread({ directory, file: 'views.db', flush: async () => undefined }, parts)(
+        rows,
+        () => {},
       );
-    const stop = new AbortController();
-    const folding = fold(app.directory, stop.signal);
-    stop.abort();
-    await expect(folding).rejects.toThrow('the service stopped before the log was folded');
-    const none = join(app.directory, 'none');
-    await expect(fold(none, new AbortController().signal)).rejects.toThrow('holds no log');
+    const parts = new AsyncDisposableStack();
+    const checking = checkIn(app.directory, parts);
+    await turn();
+    await Promise.all([
+      expect(checking).rejects.toThrow('the service stopped before all rows were compared'),
+      parts.disposeAsync(),
+    ]);
+    const none = checkIn(join(app.directory, 'none'), new AsyncDisposableStack());
+    await expect(none).rejects.toThrow('holds no log');
   });
 
   it('names the first row that differs, both values, and the last event that changed it', async () => {

@@ -48,6 +48,7 @@ beforeEach(async () => {
     log: counted,
     engine,
     stackOf: () => ({ store, engine }),
+    checkRows: () => Promise.reject(new Error('this desk compares no rows')),
     logger: pino({ level: 'silent' }),
   });
 });

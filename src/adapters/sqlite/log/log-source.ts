@@ -10,7 +10,10 @@ import { logHeadIn, logIdIn } from './log-open.ts';
 import { LogReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
 
-export type LogSource = Pick<EventLog, 'id' | 'readAll' | 'readFold' | 'head' | 'close'>;
+export type LogSource = Pick<
+  EventLog,
+  'id' | 'readAll' | 'readFold' | 'readOwnerFold' | 'head' | 'close'
+>;
 
 /**
  * Opens the log of a directory; without `upcasts` its events are read as they were written. Throws StartupError if the
@@ -48,6 +51,10 @@ export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSo
     async readFold({ after, limit }) {
       head = logHeadIn(db).position;
       return reader.page(after, limit);
+    },
+    async readOwnerFold(owner, { after, limit, upTo = Infinity }) {
+      const upToHead = Math.min(upTo, logHeadIn(db).position);
+      return reader.foldOwner(owner, { after, upTo: upToHead, limit });
     },
     close: async () => db.close(),
   };

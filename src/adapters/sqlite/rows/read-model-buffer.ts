@@ -1,10 +1,4 @@
-import {
-  type ListEntry,
-  PARTITIONS,
-  type Row,
-  type RowKey,
-  type RowWrite,
-} from '#src/ports/read-model.ts';
+import { type ListEntry, PARTITIONS, type Row, type RowWrite } from '#src/ports/read-model.ts';
 import { GenerationCache } from '#src/adapters/generation-cache.ts';
 
 /** The place of a row. `id` is the number of its space in the file. */
@@ -48,8 +42,6 @@ export class RowBuffer {
   readonly #dirty = new Map<number, Map<string, Cell>>();
   readonly #dirtyRows = new Map<number, number>();
   readonly #clean: GenerationCache<string, Cell>;
-  /** By the number of the partition: what `whileReading` collects. */
-  readonly #written = new Map<number, Set<RowKey[]>>();
 
   constructor(cleanRowsMax: number) {
     this.#clean = new GenerationCache(cleanRowsMax);
@@ -99,27 +91,9 @@ export class RowBuffer {
     return [...(this.#dirty.get(partitionName(id, partition))?.values() ?? [])];
   }
 
-  /** Calls `read`, and collects the rows of the partition that are written to the file until it resolves. */
-  async whileReading<T>(
-    { id, partition }: Pick<CellPlace, 'id' | 'partition'>,
-    read: (written: readonly RowKey[]) => Promise<T>,
-  ): Promise<T> {
-    const name = partitionName(id, partition);
-    const all = this.#written.get(name) ?? new Set();
-    const written: RowKey[] = [];
-    this.#written.set(name, all.add(written));
-    try {
-      return await read(written);
-    } finally {
-      all.delete(written);
-    }
-  }
-
   /** The file has all rows of the partition now. */
   markClean(id: number, partition: number): void {
-    const readings = this.#written.get(partitionName(id, partition)) ?? [];
     for (const [name, cell] of this.#takeDirty(id, partition)) {
-      for (const written of readings) written.push(cell);
       cell.entries = undefined;
       cell.stored = cell.written;
       this.#clean.set(name, cell);

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '../database.ts';
 import { messageOfError } from '../failure.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
@@ -56,14 +57,22 @@ export const createCache = (file: string, log: string): DatabaseSync => {
   return open(file, log);
 };
 
+/**
+ * Names the file so that SQLite locks it for this process, whose threads share it. Other processes are kept out, because the
+ * rows in memory would miss their writes.
+ */
+export const urlOfCache = (file: string): URL => {
+  const url = pathToFileURL(file);
+  url.searchParams.set('vfs', 'unix-excl');
+  return url;
+};
+
 const open = (file: string, log: string): DatabaseSync => {
-  const db = openPrivate(file);
+  const db = openPrivate(urlOfCache(file));
   try {
     // The file is a cache of the log: after a power cut the engine rebuilds it, so no commit waits for
-    // the disk. Only one process has the file, because its rows in memory would miss the writes of
-    // another. The write-ahead log can grow to 32 MiB, so that a fill writes a page back less often.
+    // the disk. The write-ahead log can grow to 32 MiB, so that a fill writes a page back less often.
     db.exec(`
-      PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = OFF;
       PRAGMA cache_size = -65536;

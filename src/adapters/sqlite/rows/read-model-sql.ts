@@ -4,7 +4,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { ListQuery, Space } from '#src/ports/read-model.ts';
 import { inTransaction } from '../database.ts';
 import type { Cell, CellPlace } from './read-model-buffer.ts';
-import { prepareCheck, prepareRows } from './row-check.ts';
+import { prepareCheck } from './row-check.ts';
 import { BLOCK_IDS, partOf } from './row-records.ts';
 import { RowStatements } from './row-statements.ts';
 
@@ -12,7 +12,6 @@ import { RowStatements } from './row-statements.ts';
 export const prepareStatements = (db: DatabaseSync) => {
   const rows = new RowStatements(db);
   const check = prepareCheck(db);
-  const allRows = prepareRows(db);
   const move = db.prepare('INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)');
   const checkpoint = db.prepare('SELECT * FROM checkpoints WHERE part = ?');
   const addSpace = db.prepare('INSERT INTO spaces (space) VALUES (?)');
@@ -45,7 +44,6 @@ export const prepareStatements = (db: DatabaseSync) => {
     },
     check: (id: number, partition: number, written: RowDigest): void =>
       check(partOf(id, partition), written),
-    rowsOf: (id: number, partition: number) => allRows(partOf(id, partition)),
     addSpace: (space: Space): number => Number(addSpace.run(space).lastInsertRowid),
     allSpaces() {
       const all = db.prepare('SELECT id, space FROM spaces ORDER BY id').all();

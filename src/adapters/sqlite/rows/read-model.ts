@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type ListQuery,
   type LocalStore,
@@ -7,7 +7,6 @@ import {
   partitionOf,
   ReadModelRebuilding,
   type Row,
-  type RowJson,
   type RowKey,
   type Space,
 } from '#src/ports/read-model.ts';
@@ -16,6 +15,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import { sqliteCodeOf } from '../failure.ts';
 import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
 import type { Cell } from './read-model-buffer.ts';
+import { openRows } from './rows-reader.ts';
 import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
 
 /**
@@ -49,7 +49,7 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       store.flushPartition(state, partition);
       store.rows.check(state, partition);
     },
-    partitionRows: (space, partition) => readPartition(store, space, partition),
+    partitionRows: (space, partition) => readPartition(store, options.file, { space, partition }),
     count: async (space) => {
       store.flush(space);
       return (spaces.find(space)?.digests ?? []).reduce((sum, { rows }) => sum + rows, 0);
@@ -82,42 +82,14 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
   };
 };
 
-/** How long rows are read in one turn of the event loop; how many that are depends on the blocks they are in. */
-const TURN_MS = 1;
-
-const nameOf = ({ scope, key }: RowKey): string => `${scope}\0${key}`;
-
-/** Reads a partition in turns, and those of its rows again that were written meanwhile. */
 const readPartition = async (
   store: WriteBehind,
-  space: Space,
-  partition: number,
+  file: string,
+  { space, partition }: { space: Space; partition: number },
 ): ReturnType<LocalStore['partitionRows']> => {
-  const state = store.spaces.find(space);
-  if (!state) return { checkpoint: 0, rows: [] };
-  store.flushPartition(state, partition);
-  const from = state.checkpoints[partition] ?? 0;
-  const rows = new Map<string, RowJson>();
-  return store.buffer.whileReading({ id: state.id, partition }, async (written) => {
-    let end = performance.now() + TURN_MS;
-    for (const row of store.file.use((sql) => sql.rowsOf(state.id, partition))) {
-      if (row) rows.set(nameOf(row), row);
-      if (performance.now() < end) continue;
-      await pause(TURN_MS);
-      end = performance.now() + TURN_MS;
-    }
-    store.flushPartition(state, partition);
-    const checkpoint = state.checkpoints[partition] ?? 0;
-    // The rows were lost meanwhile.
-    if (store.spaces.find(space) !== state || checkpoint < from)
-      return readPartition(store, space, partition);
-    for (const { scope, key } of written) {
-      const { row } = store.rows.read(state, scope, key);
-      if (row) rows.set(nameOf({ scope, key }), { scope, key, json: JSON.stringify(row) });
-      else rows.delete(nameOf({ scope, key }));
-    }
-    return { checkpoint, rows: [...rows.values()] };
-  });
+  store.flush(space);
+  using rows = openRows(file);
+  return await rows.partitionRows(space, partition);
 };
 
 const checkpointsOf = ({ spaces }: WriteBehind, space: Space): readonly Position[] =>

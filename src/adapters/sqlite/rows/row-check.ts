@@ -9,14 +9,13 @@ type FoundRow = { place: string; hash: number; text: string | undefined };
 
 /**
  * Prepares the reading of all rows of a partition: those by themselves, then those in blocks. `placeOf` tells the place of a
- * line of a block. Yields undefined for a row whose block comes later, so that a reader can pause. Throws RowDamaged if a
- * block cannot be decompressed.
+ * line of a block. Yields undefined for a row whose block comes later, so that a reader can pause. Only one reading at a time
+ * is possible. Throws RowDamaged if a block cannot be decompressed.
  */
-const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) =>
-  function* (part: number): Generator<FoundRow | undefined, void> {
-    // A statement of its own, because another reading would begin it again.
-    const rows = db.prepare('SELECT place, hash, block, text FROM rows WHERE part = ?');
-    const blocks = db.prepare('SELECT id, data FROM blocks WHERE id BETWEEN ? AND ?');
+const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) => {
+  const rows = db.prepare('SELECT place, hash, block, text FROM rows WHERE part = ?');
+  const blocks = db.prepare('SELECT id, data FROM blocks WHERE id BETWEEN ? AND ?');
+  return function* (part: number): Generator<FoundRow | undefined, void> {
     const inBlocks = new Map<string, RowRecord>();
     for (const row of rows.iterate(part) as Iterable<RowRecord & { place: string }>)
       if (row.block === null) yield { ...row, text: row.text ?? '' };
@@ -36,6 +35,7 @@ const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) =>
       }
     for (const [place, { hash }] of inBlocks) yield { place, hash, text: undefined };
   };
+};
 
 /**
  * Prepares the check of a partition: reads each of its records. Throws RowDamaged if one of them is not what was written, or
@@ -62,8 +62,8 @@ export const prepareCheck = (db: DatabaseSync) => {
 };
 
 /**
- * Prepares the reading of a partition's rows as the file has them, also damaged ones. The reader may pause, and rows that
- * are written meanwhile may be read as they were before or after. Yields undefined now and then.
+ * Prepares the reading of a partition's rows as the file has them, also damaged ones. Yields undefined now and then, so
+ * that the reader can pause; it keeps a transaction open meanwhile.
  */
 export const prepareRows = (
   db: DatabaseSync,
