@@ -138,7 +138,7 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const checkRows =
     isRemoteLog(config) || hasRowsInMemory(config)
       ? rowCheckOf({ log, storeOf: () => store })
-      : checkInThread({ directory, file, flush: store.flush }, parts);
+      : checkInThread({ directory, file }, parts);
   const models = { local, localPassed, readModels: local, engine, stackOf, checkRows };
   return { ...models, following, ready, filling };
 };

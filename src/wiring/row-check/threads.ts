@@ -3,26 +3,23 @@ import { Worker } from 'node:worker_threads';
 import type { CheckRows } from './check-rows.ts';
 import type { CheckReport, CheckTask } from './check-thread.ts';
 
-type Stores = Omit<CheckTask, 'rows'> & {
-  /** Writes to the file what has changed in memory. */
-  flush(): Promise<void>;
-};
-
-/** Returns a function that compares rows in a thread, which `parts` ends. */
+/**
+ * Returns a function that compares rows in a thread, which `parts` ends. The newest changes, which are in memory for a
+ * moment, are not compared.
+ */
 export const checkInThread = (
-  { directory, file, flush }: Stores,
+  stores: Omit<CheckTask, 'rows'>,
   parts: AsyncDisposableStack,
 ): CheckRows => {
   const running = new Set<Worker>();
   parts.defer(async () => {
     for (const worker of running) await worker.terminate();
   });
-  return async (rows, onProgress) => {
-    await flush();
-    const workerData: CheckTask = { directory, file, rows };
-    const worker = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData });
-    running.add(worker);
-    return new Promise((resolve, reject) => {
+  return (rows, onProgress) =>
+    new Promise((resolve, reject) => {
+      const workerData: CheckTask = { ...stores, rows };
+      const worker = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData });
+      running.add(worker);
       worker.on('message', (report: CheckReport) => {
         if ('check' in report) resolve(report.check);
         else onProgress(report.position, report.rows);
@@ -33,5 +30,4 @@ export const checkInThread = (
         reject(new Error('the service stopped before all rows were compared'));
       });
     });
-  };
 };

@@ -106,10 +106,7 @@ describe('A check of live rows', () => {
     await world({});
     const rows = { owner: undefined, sample: 1 };
     const checkIn = (directory: string, parts: AsyncDisposableStack) =>
-      checkInThread({ directory, file: 'views.db', flush: async () => undefined }, parts)(
-        rows,
-        () => {},
-      );
+      checkInThread({ directory, file: 'views.db' }, parts)(rows, () => {});
     const parts = new AsyncDisposableStack();
     const checking = checkIn(app.directory, parts);
     await turn();
