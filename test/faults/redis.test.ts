@@ -60,7 +60,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
       redis.signal('SIGSTOP');
       await awaitAnswers(answers, 'rebuilding', 1_000);
       // Continues until the socket is closed, too.
-      while (!one.faults.some((fault) => String(fault).includes('Socket timeout')))
+      while (!one.faults.some((fault) => String(fault).includes('socket timeout')))
         await awaitAnswers(answers, 'rebuilding', 1);
       refused = answers.rebuilding;
       redis.signal('SIGCONT');

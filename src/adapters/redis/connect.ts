@@ -20,7 +20,7 @@ export type Connections = {
 };
 
 /** Settings that differ between the connections. */
-type ConnectionSettings = { socketTimeout?: number; enableAutoPipelining?: boolean };
+type ConnectionSettings = { silenceMs?: number; enableAutoPipelining?: boolean };
 
 /** Part of the five seconds that the whole start may take. */
 const START_MS_MAX = 2_000;
@@ -28,12 +28,13 @@ const RECONNECT_MS_MAX = 500;
 /** A socket without an answer for this long is closed: its other end may no longer exist. */
 const READ_SOCKET_MS = 1_000;
 const WRITE_SOCKET_MS = 10_000;
+/** How often that is checked in this time. */
+const SOCKET_CHECKS = 10;
 
 const SETTINGS = {
   connectTimeout: 2_000,
   // The timer also runs after a failed connection, and keeps the process alive.
   disconnectTimeout: 200,
-  socketTimeout: READ_SOCKET_MS,
   // Never repeats a batch whose outcome is unknown: its checkpoint decides.
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
@@ -54,36 +55,37 @@ export const connect = async (
   url: URL,
   onFault: (error: unknown) => void,
 ): Promise<Connections> => {
-  const opened: Client[] = [];
+  const opened: { client: Client; check: NodeJS.Timeout }[] = [];
+  const close = (): void => {
+    for (const { client, check } of opened) {
+      clearInterval(check);
+      client.disconnect();
+    }
+  };
   const open = async (over: ConnectionSettings, isCluster: boolean): Promise<Client> => {
     const client = isCluster ? clusterOf(url, over) : standaloneOf(url, over);
-    opened.push(client);
+    opened.push({ client, check: closeWhenSilent(client, over.silenceMs ?? READ_SOCKET_MS) });
     await ready(client, url, limit.over);
     return client;
   };
   const limit = timeLimit(START_MS_MAX, new Error('late'));
   try {
-    const first = await open({ socketTimeout: 2_000 }, false);
+    const first = await open({}, false);
     const info = await infoOf(first, url);
     const isCluster = info.get('cluster_enabled') === '1';
     // In a cluster this node may be a replica; the masters are checked below.
     if (!isCluster) requireServer(info, url);
     // Concurrent requests share a packet. Batches of rows must not wait for one another.
     const reads = await open({ enableAutoPipelining: true }, isCluster);
-    const writes = await open({ socketTimeout: WRITE_SOCKET_MS }, isCluster);
+    const writes = await open({ silenceMs: WRITE_SOCKET_MS }, isCluster);
     if (isCluster)
       for (const node of mastersOf(writes)) requireServer(await infoOf(node, url), url);
     await requireRights(writes, url);
     first.disconnect();
     for (const client of [reads, writes]) reportOutages(client, onFault);
-    return {
-      reads,
-      writes,
-      isCluster,
-      close: () => opened.forEach((client) => client.disconnect()),
-    };
+    return { reads, writes, isCluster, close };
   } catch (error) {
-    for (const client of opened) client.disconnect();
+    close();
     throw error;
   } finally {
     limit.stop();
@@ -94,10 +96,35 @@ export const connect = async (
 export const bytesOf = (client: Client): number =>
   mastersOf(client).reduce((sum, { stream }) => sum + (stream?.bytesRead ?? 0), 0);
 
-const standaloneOf = (url: URL, over: ConnectionSettings): Redis =>
-  new Redis({ ...SETTINGS, retryStrategy: retryMs, ...over, ...connectionOptions(url) });
+/**
+ * Closes a socket that receives nothing for `ms` while commands wait. Counts checks and not the time, because this process
+ * may have been too busy to read an answer; the limit of the client would then close the socket before it reads.
+ */
+const closeWhenSilent = (client: Client, ms: number): NodeJS.Timeout => {
+  const silent = new WeakMap<Redis['stream'], { bytes: number; checks: number }>();
+  const check = ({ stream, commandQueue }: Redis): void => {
+    const bytes = stream.bytesRead;
+    const before = silent.get(stream);
+    const isSilent = commandQueue.length > 0 && before?.bytes === bytes;
+    const checks = isSilent ? before.checks + 1 : 0;
+    silent.set(stream, { bytes, checks });
+    if (checks >= SOCKET_CHECKS) stream.destroy(new Error(`socket timeout: no answer in ${ms} ms`));
+  };
+  const checkAll = (): void => {
+    for (const node of mastersOf(client)) if (node.stream) check(node);
+  };
+  return setInterval(checkAll, ms / SOCKET_CHECKS).unref();
+};
 
-const clusterOf = (url: URL, { enableAutoPipelining, ...over }: ConnectionSettings): Cluster => {
+const standaloneOf = (url: URL, { enableAutoPipelining = false }: ConnectionSettings): Redis =>
+  new Redis({
+    ...SETTINGS,
+    retryStrategy: retryMs,
+    enableAutoPipelining,
+    ...connectionOptions(url),
+  });
+
+const clusterOf = (url: URL, { enableAutoPipelining = false }: ConnectionSettings): Cluster => {
   const { host, port, db, ...account } = connectionOptions(url);
   if (db > 0)
     throw new StartupError(
@@ -107,10 +134,10 @@ const clusterOf = (url: URL, { enableAutoPipelining, ...over }: ConnectionSettin
     enableOfflineQueue: false,
     clusterRetryStrategy: retryMs,
     clusterNodeRetryStrategy: retryMs,
-    enableAutoPipelining: enableAutoPipelining ?? false,
+    enableAutoPipelining,
     // Certificates are issued for host names, not for addresses.
     ...(account.tls && { dnsLookup: (address, done) => done(null, address) }),
-    redisOptions: { ...SETTINGS, ...over, ...account },
+    redisOptions: { ...SETTINGS, ...account },
   });
 };
 

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisLimits } from '#src/adapters/redis/limits.ts';
 import { RIGHTS } from '#src/adapters/redis/ready.ts';
@@ -137,6 +138,19 @@ describe.skipIf(!hasRedis)(`Redis at startup, ${ON_REDIS}`, () => {
     const busyUntil = performance.now() + 4_000;
     while (performance.now() < busyUntil);
     await (await opening).close();
+  });
+
+  test('A process that is too busy to read an answer in time keeps its connection', async () => {
+    const faults: unknown[] = [];
+    const onFault = (error: unknown) => faults.push(error);
+    const store = await redisStore({ url: redis.url, log: 'one', onFault });
+    const answer = store.refresh();
+    await setImmediate();
+    const busyUntil = performance.now() + 1_500;
+    while (performance.now() < busyUntil);
+    await answer;
+    expect(faults).toEqual([]);
+    await store.close();
   });
 
   test('An unknown user and a wrong password are refused without showing them', async () => {
