@@ -210,9 +210,9 @@ const FEW = 16;
 
 const narrow = async (selection: FactSelection, { ofSet }: Groups): Promise<FactSelection> => {
   const { chains, length } = selection;
+  if (!ofSet.includes(NONE)) return selection;
   const sets: number[] = [];
   for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
-  if (sets.length === ofSet.length) return selection;
   const all = await chains?.indexesOf(sets, length / FEW);
   if (!all) return selection;
   // Others may have added facts since the question began.

@@ -50,7 +50,7 @@ export const groupsOf = (dims: readonly Dims[], { groupBy, filters }: Query): Gr
   for (const [set, one] of dims.entries()) {
     if (!isMatch(one)) continue;
     const group = groupBy.map((dimension) => valueOf(one, dimension));
-    const key = group.length === 1 ? group[0] : JSON.stringify(group);
+    const key = group.length > 1 ? JSON.stringify(group) : group[0];
     let id = ids.get(key);
     if (id === undefined) {
       id = values.push(group) - 1;
