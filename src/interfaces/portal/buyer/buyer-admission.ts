@@ -4,11 +4,12 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { BuyerCaller } from '#src/app/pipeline/call.ts';
-import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
+import { type Page, sendPage } from '../layout/layout.ts';
 import { agentRefusal, isForeign } from './guard.ts';
 
 export type ByToken = { Params: { token: string } };
@@ -24,6 +25,13 @@ const TOO_OFTEN = {
   detail: 'This link was used too often within a minute. Nothing was changed.',
 };
 
+/** The request of an act as that of a read within it: the act is audited, not the read. */
+export const insideOf = ({ caller, arrival: { surface, requestId } }: BuyerAdmission) => ({
+  caller,
+  surface,
+  requestId,
+});
+
 export type Admissions = {
   /** The admission of a request; throws when the request has none. */
   of(request: FastifyRequest): BuyerAdmission;
@@ -33,29 +41,44 @@ export type Admissions = {
   refuseNow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined;
 };
 
-type Served<Button extends string> = {
+type Served<Button extends string, Shown> = {
   buttons: Readonly<Record<Button, string>>;
+  /** The operation that reads what the page shows. */
+  otherwise: string;
+  read(admission: BuyerAdmission): Promise<Outcome<Shown>>;
+  page(token: string, shown: Shown, request: FastifyRequest): Page;
   /** The path of the page. */
   path(token: string): string;
-  press(button: Button, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+  press(pressed: Pressed<Button>, reply: FastifyReply): Promise<FastifyReply>;
 };
 
+type Pressed<Button> = { button: Button; admission: BuyerAdmission; request: FastifyRequest };
+
 /**
- * Serves the buttons of the page behind a link, by the last segment of their paths, within the limit of the link. GET
+ * Serves the page behind a link, and its buttons by the last segment of their paths, within the limit of the link. GET
  * changes nothing, because mail scanners follow links: it shows the page, also when the page of an act is reloaded.
  */
-export const serveButtons = <Button extends string>(
+export const servePage = async <Button extends string, Shown>(
   scope: FastifyInstance,
-  admissions: Admissions,
-  { buttons, path, press }: Served<Button>,
-): void => {
-  for (const button of Object.keys(buttons) as Button[]) {
+  app: App,
+  { read, page, path, press, ...admitted }: Served<Button, Shown>,
+): Promise<void> => {
+  const admissions = await admitBuyers(scope, app, admitted);
+  scope.get<ByToken>('/:token', async (request, reply) => {
+    const shown = await read(admissions.of(request));
+    return shown.ok
+      ? sendPage(reply, 200, page(request.params.token, shown.value, request))
+      : sendRefusal(reply, shown);
+  });
+  for (const button of Object.keys(admitted.buttons) as Button[]) {
     scope.get<ByToken>(`/:token/${button}`, async ({ params }, reply) =>
       reply.redirect(path(encodeURIComponent(params.token)), 303),
     );
     scope.post(
       `/:token/${button}`,
-      (request, reply) => admissions.refuseNow(request, reply) ?? press(button, request, reply),
+      (request, reply) =>
+        admissions.refuseNow(request, reply) ??
+        press({ button, admission: admissions.of(request), request }, reply),
     );
   }
 };

@@ -3,7 +3,7 @@ import type { App } from '#src/app/app.ts';
 import { requestPath } from '#src/app/handoffs/review-token.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
-import { admitBuyers, type BuyerAdmission, type ByToken, serveButtons } from './buyer-admission.ts';
+import { type BuyerAdmission, insideOf, servePage } from './buyer-admission.ts';
 import type { PictureOptions } from '../links/product-routes.ts';
 import { requestPage } from './request-page.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.ts';
@@ -23,33 +23,17 @@ export const requestRoutes = async (
   app: App,
   pictures: PictureOptions,
 ): Promise<void> => {
-  const { buyers } = app;
-  const admissions = await admitBuyers(scope, app, {
+  await servePage(scope, app, {
     buttons: BUTTONS,
     otherwise: 'readRequest',
-  });
-
-  scope.get<ByToken>('/:token', async (request, reply) => {
-    const shown = await buyers.perform(admissions.of(request), 'readRequest', { input: {} });
-    if (!shown.ok) return sendRefusal(reply, shown);
-    const page = pageIn((request.query as { page?: unknown }).page);
-    return sendPage(
-      reply,
-      200,
-      requestPage(shown.value, { token: request.params.token, page, ...pictures }),
-    );
-  });
-
-  serveButtons(scope, admissions, {
-    buttons: BUTTONS,
     path: requestPath,
-    press: (button, request, reply) =>
-      press(app, reply, {
-        admission: admissions.of(request),
-        button,
-        body: request.body,
-        pictures,
-      }),
+    read: (admission) => app.buyers.perform(admission, 'readRequest', { input: {} }),
+    page(token, shown, { query }) {
+      const page = pageIn((query as { page?: unknown }).page);
+      return requestPage(shown, { token, page, ...pictures });
+    },
+    press: ({ button, admission, request: { body } }, reply) =>
+      press(app, reply, { admission, button, body, pictures }),
   });
 };
 
@@ -66,8 +50,7 @@ const press = async (
   reply: FastifyReply,
   { admission, button, body, pictures }: Pressed,
 ): Promise<FastifyReply> => {
-  const { caller, arrival } = admission;
-  const { token } = caller;
+  const { token } = admission.caller;
   const outcome =
     button === 'confirm'
       ? await buyers.perform(admission, 'confirmRequest', {
@@ -76,13 +59,7 @@ const press = async (
       : await buyers.perform(admission, BUTTONS[button], { input: {} });
   if (outcome.ok) return reply.redirect(requestPath(encodeURIComponent(token)), 303);
   if (outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
-  const { surface, requestId } = arrival;
-  const shown = await buyers.performInside('readRequest', {
-    caller,
-    surface,
-    requestId,
-    input: {},
-  });
+  const shown = await buyers.performInside('readRequest', { ...insideOf(admission), input: {} });
   if (!shown.ok) return sendRefusal(reply, shown);
   const page = requestPage(shown.value, { token, page: 1, refused: button, ...pictures });
   return sendPage(reply, 409, page);

@@ -12,6 +12,7 @@ import {
   admitBuyers,
   type BuyerAdmission,
   type ByToken,
+  insideOf,
 } from './buyer-admission.ts';
 import type { EnteredFields } from './review-form-fields.ts';
 import {
@@ -165,15 +166,13 @@ const actOf = async (
   return shown.value.isChanged ? 'quantities' : 'send';
 };
 
-/** Reads the list within the request of an act; the act is audited, not the read. */
 const lookAt = (
   buyers: App['buyers'],
-  { caller, arrival }: BuyerAdmission,
+  admission: BuyerAdmission,
   fields: EnteredFields,
 ): Promise<Outcome<Review>> => {
-  const { surface, requestId } = arrival;
   const input = { quantities: quantitiesOf(fields), words: wordsOf(fields) };
-  return buyers.performInside('reviewHandoff', { caller, surface, requestId, input });
+  return buyers.performInside('reviewHandoff', { ...insideOf(admission), input });
 };
 
 const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([

@@ -2,12 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import { applicationPath } from '#src/app/owners/application-link.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import {
-  admitBuyers,
-  type BuyerAdmission,
-  type ByToken,
-  serveButtons,
-} from '../buyer/buyer-admission.ts';
+import { type BuyerAdmission, insideOf, servePage } from '../buyer/buyer-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import {
@@ -46,9 +41,24 @@ const textIn = (fields: EnteredApplication, name: string): string =>
 /** The form for an application, and the page behind the link that an applicant gets by mail. */
 export const applicationRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  const admissions = await admitBuyers(scope, app, {
+  await servePage(scope, app, {
     buttons: BUTTONS,
     otherwise: 'readApplication',
+    path: applicationPath,
+    read: (admission) => buyers.perform(admission, 'readApplication', { input: {} }),
+    page: (token, shown) => applicationPage(token, shown),
+    async press({ button, admission, request }, reply) {
+      if (button === 'confirm')
+        return confirm(app, reply, { admission, owner: textIn(fieldsOf(request), 'owner_id') });
+      if (button === 'not-me') {
+        const outcome = await buyers.perform(admission, 'disownApplication', { input: {} });
+        return outcome.ok ? sendPage(reply, 200, disownedPage) : showOr(reply, admission, outcome);
+      }
+      const outcome = await buyers.perform(admission, 'issueFirstKey', { input: {} });
+      return outcome.ok
+        ? sendPage(reply, 200, keyPage(outcome.value))
+        : showOr(reply, admission, outcome);
+    },
   });
 
   scope.get('/', (_request, reply) => sendPage(reply, 200, applyPage()));
@@ -68,31 +78,6 @@ export const applicationRoutes = async (scope: FastifyInstance, app: App): Promi
     if (outcome.code !== 'validation_failed') return sendRefusal(reply, outcome);
     return sendPage(reply, 422, applyPage({ ...texts, scopes }, faultsIn(outcome.errors ?? [])));
   });
-
-  scope.get<ByToken>('/:token', async (request, reply) => {
-    const shown = await buyers.perform(admissions.of(request), 'readApplication', { input: {} });
-    return shown.ok
-      ? sendPage(reply, 200, applicationPage(request.params.token, shown.value))
-      : sendRefusal(reply, shown);
-  });
-
-  serveButtons(scope, admissions, {
-    buttons: BUTTONS,
-    path: applicationPath,
-    async press(button, request, reply) {
-      const admission = admissions.of(request);
-      if (button === 'confirm')
-        return confirm(app, reply, { admission, owner: textIn(fieldsOf(request), 'owner_id') });
-      if (button === 'not-me') {
-        const outcome = await buyers.perform(admission, 'disownApplication', { input: {} });
-        return outcome.ok ? sendPage(reply, 200, disownedPage) : showOr(reply, admission, outcome);
-      }
-      const outcome = await buyers.perform(admission, 'issueFirstKey', { input: {} });
-      return outcome.ok
-        ? sendPage(reply, 200, keyPage(outcome.value))
-        : showOr(reply, admission, outcome);
-    },
-  });
 };
 
 /** Shows the application as it is, if an act came too late; otherwise the refusal. */
@@ -111,20 +96,14 @@ const confirm = async (
   reply: FastifyReply,
   { admission, owner }: { admission: BuyerAdmission; owner: string },
 ): Promise<FastifyReply> => {
-  const { caller, arrival } = admission;
-  const { token } = caller;
+  const { token } = admission.caller;
   const outcome = await buyers.perform(admission, 'confirmApplication', {
     input: { owner_id: owner },
   });
   if (outcome.ok) return reply.redirect(applicationPath(token), 303);
   if (outcome.code !== 'validation_failed') return sendRefusal(reply, outcome);
-  const { surface, requestId } = arrival;
-  const shown = await buyers.performInside('readApplication', {
-    caller,
-    surface,
-    requestId,
-    input: {},
-  });
+  const inside = { ...insideOf(admission), input: {} };
+  const shown = await buyers.performInside('readApplication', inside);
   if (!shown.ok) return sendRefusal(reply, shown);
   const faults = faultsIn(outcome.errors ?? []);
   return sendPage(reply, 422, applicationPage(token, shown.value, { owner, faults }));

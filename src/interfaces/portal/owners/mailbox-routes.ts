@@ -4,7 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { MailboxToConfirm } from '#src/app/owners/confirm-mailbox.ts';
 import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
-import { admitBuyers, type ByToken, serveButtons } from '../buyer/buyer-admission.ts';
+import { servePage } from '../buyer/buyer-admission.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { type Html, type Page, sendPage } from '../layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
@@ -13,25 +13,15 @@ import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
 const BUTTONS = { confirm: 'confirmOwnMailbox', 'not-me': 'disownMailbox' } as const;
 
 /** The page behind the link that confirms the mailbox of an owner. */
-export const mailboxRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+export const mailboxRoutes = (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  const admissions = await admitBuyers(scope, app, {
+  return servePage(scope, app, {
     buttons: BUTTONS,
     otherwise: 'readOwnMailbox',
-  });
-
-  scope.get<ByToken>('/:token', async (request, reply) => {
-    const shown = await buyers.perform(admissions.of(request), 'readOwnMailbox', { input: {} });
-    return shown.ok
-      ? sendPage(reply, 200, mailboxPage(request.params.token, shown.value))
-      : sendRefusal(reply, shown);
-  });
-
-  serveButtons(scope, admissions, {
-    buttons: BUTTONS,
     path: mailboxPath,
-    async press(button, request, reply) {
-      const admission = admissions.of(request);
+    read: (admission) => buyers.perform(admission, 'readOwnMailbox', { input: {} }),
+    page: mailboxPage,
+    async press({ button, admission }, reply) {
       const outcome = await buyers.perform(admission, BUTTONS[button], { input: {} });
       if (outcome.ok && button === 'not-me') return sendPage(reply, 200, DISOWNED);
       if (outcome.ok || outcome.code === 'state_conflict')

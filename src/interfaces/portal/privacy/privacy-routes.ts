@@ -2,12 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
-import {
-  admitBuyers,
-  type BuyerAdmission,
-  type ByToken,
-  serveButtons,
-} from '../buyer/buyer-admission.ts';
+import { type BuyerAdmission, servePage } from '../buyer/buyer-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-pages.ts';
@@ -34,9 +29,23 @@ const valuesOf = (fields: Fields, name: string): string[] => [fields[name] ?? []
 /** The pages of people about their own data. */
 export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { buyers } = app;
-  const admissions = await admitBuyers(scope, app, {
+  await servePage(scope, app, {
     buttons: BUTTONS,
     otherwise: 'readOwnData',
+    path: privacyPath,
+    read: (admission) => buyers.perform(admission, 'readOwnData', { input: {} }),
+    page: (token, shown) => ownDataPage(token, shown),
+    async press({ button, admission, request }, reply) {
+      const pressed = { admission, fields: fieldsOf(request) };
+      if (button === 'export') return sendCopy(app, reply, pressed);
+      const outcome = await act(app, button, pressed);
+      if (!outcome.ok) return sendRefusal(reply, outcome);
+      const page =
+        button === 'erase'
+          ? erasedPage(outcome.value)
+          : ownDataPage(admission.caller.token, outcome.value, DONE[button]);
+      return sendPage(reply, 200, page);
+    },
   });
 
   scope.get('/', (_request, reply) => sendPage(reply, 200, askPage()));
@@ -51,32 +60,6 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
     return outcome.ok
       ? sendPage(reply, 200, mailedPage)
       : showRefusedForm(reply, { mailbox, refusal: outcome });
-  });
-
-  scope.get<ByToken>('/:token', async (request, reply) => {
-    const shown = await buyers.perform(admissions.of(request), 'readOwnData', { input: {} });
-    return shown.ok
-      ? sendPage(reply, 200, ownDataPage(request.params.token, shown.value))
-      : sendRefusal(reply, shown);
-  });
-
-  serveButtons(scope, admissions, {
-    buttons: BUTTONS,
-    path: privacyPath,
-    async press(button, request, reply) {
-      const pressed = { admission: admissions.of(request), fields: fieldsOf(request) };
-      if (button === 'export') return sendCopy(app, reply, pressed);
-      const outcome = await act(app, button, pressed);
-      if (!outcome.ok) return sendRefusal(reply, outcome);
-      const { token } = pressed.admission.caller;
-      return sendPage(
-        reply,
-        200,
-        button === 'erase'
-          ? erasedPage(outcome.value)
-          : ownDataPage(token, outcome.value, DONE[button]),
-      );
-    },
   });
 };
 
