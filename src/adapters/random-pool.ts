@@ -5,18 +5,12 @@ const POOL_BYTES = 8_192;
 export const randomPool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Returns the offset of `count` unused bytes in the pool. They are valid until the next call. */
-export const takeRandom = (count: number): number => {
+/** Returns unused bytes of the pool itself. The caller overwrites those that are secret. */
+export const randomView = (count: number): Buffer => {
   if (used + count > POOL_BYTES) {
     randomFillSync(randomPool);
     used = 0;
   }
   used += count;
-  return used - count;
-};
-
-/** Returns unused bytes of the pool itself. The caller overwrites those that are secret. */
-export const randomView = (count: number): Buffer => {
-  const at = takeRandom(count);
-  return randomPool.subarray(at, at + count);
+  return randomPool.subarray(used - count, used);
 };

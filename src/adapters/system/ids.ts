@@ -1,4 +1,5 @@
-import { randomPool, randomView, takeRandom } from '#src/adapters/random-pool.ts';
+import { randomUUID } from 'node:crypto';
+import { randomView } from '#src/adapters/random-pool.ts';
 import type { Ids } from '#src/ports/system.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -6,11 +7,8 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 export const systemIds = (now: () => number): Ids => ({
   uuid() {
     const time = now().toString(16).padStart(12, '0');
-    const at = takeRandom(10);
-    randomPool[at] = ((randomPool[at] ?? 0) & 0x0f) | 0x70;
-    randomPool[at + 2] = ((randomPool[at + 2] ?? 0) & 0x3f) | 0x80;
-    const hex = randomPool.toString('hex', at, at + 10);
-    return `${time.slice(0, 8)}-${time.slice(8)}-${hex.slice(0, 4)}-${hex.slice(4, 8)}-${hex.slice(8)}`;
+    // Version 4 has the same random bits and variant in the same places as version 7.
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
   },
   base62(count) {
     let out = '';
