@@ -85,7 +85,10 @@ const build = async (state: LoopState, targets: readonly FoldTarget[]): Promise<
 };
 
 /** Returns false if the run ended before `work` succeeded. */
-const retryUntilDone = async (state: LoopState, work: () => Promise<void>): Promise<boolean> => {
+export const retryUntilDone = async (
+  state: LoopState,
+  work: () => Promise<void>,
+): Promise<boolean> => {
   const { signal, onFault } = state.options;
   while (!signal.aborted) {
     try {

@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { advance } from './advance.ts';
-import { adoptPending, refillLost, rejectPending } from './build.ts';
+import { adoptPending, refillLost, rejectPending, retryUntilDone } from './build.ts';
 import { actOn, markLost, recheck } from './lifecycle.ts';
 import type { LoopState } from './loop-state.ts';
 import { RECHECK_MS } from './options.ts';
@@ -9,24 +8,14 @@ import { advanceCheckpoints } from './target.ts';
 
 const BATCH_EVENTS = 4_000;
 const CHECKPOINT_EVENTS = 10_000;
-const RETRY_MS = 500;
 
 /** Reads, folds and maintains until the run ends; subscribes again when the log fails. */
 export const runLoop = async (state: LoopState): Promise<void> => {
-  const { signal, onFault, recheckMs } = state.options;
+  const { onFault, recheckMs } = state.options;
   const timer = setInterval(() => recheck(state), recheckMs ?? RECHECK_MS);
   timer.unref();
-  while (!signal.aborted) {
-    try {
-      await follow(state);
-      // The log is closed and sends no more events.
-      break;
-    } catch (error) {
-      if (signal.aborted) break;
-      onFault?.(error);
-      await pause(RETRY_MS, undefined, { ref: false, signal }).catch(() => {});
-    }
-  }
+  // Done when the log is closed and sends no more events.
+  await retryUntilDone(state, () => follow(state));
   clearInterval(timer);
   await state.inspecting;
   rejectPending(state);
