@@ -16,7 +16,6 @@ export const openLogMemory = async (
   );
 };
 
-/** Opens the places that store a mark. */
 export const openMarkPlaces = async (
   config: Config,
   hasDirectory: boolean,

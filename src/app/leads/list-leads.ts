@@ -58,7 +58,6 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
   });
 };
 
-/** Reads the one lead with this external_id. */
 const findByExternalId = async (
   { readModels }: Deps,
   { ownerId, isMatch }: LeadSearch,

@@ -14,7 +14,6 @@ import { renderProposal, showLead } from './render-lead.ts';
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
 
-/** Reads a lead for the staff who work on it. */
 export const readLead: DeskHandler<'readLead'> = async (deps, { lead_id, owner_id }, call) => {
   const listed = ['open-leads', OPEN_RECORDS] as const;
   const owner = await ownerFor(deps, call, { owner_id, listed, kind: 'lead', id: lead_id });

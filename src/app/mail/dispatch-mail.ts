@@ -24,7 +24,6 @@ import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './ma
 import { countUnconfirmed } from './mailbox-limits.ts';
 import { mailStream } from './queue-mail.ts';
 
-/** The subject and both texts of a message. */
 export type MailTexts = Pick<MailDelivery, 'subject' | 'text' | 'html'>;
 
 export type MailSendingDeps = Pick<
@@ -36,7 +35,6 @@ export type MailSendingDeps = Pick<
     hourly: Pick<Limiter, 'take'>;
     /** Messages of test spaces never leave the machine. */
     mailers: { live: Mailer; test: Mailer };
-    /** Makes the texts of a message. */
     render<Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]): Promise<MailTexts>;
   };
 

@@ -21,7 +21,6 @@ import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { mailMailboxLink } from './mailbox-link.ts';
 
-/** The texts of a profile. */
 type Profile = { name: string; postal_address: string; mailbox: string };
 
 const NO_PROFILE = refuse('resource_not_found', 'The owner has no profile.');

@@ -93,7 +93,6 @@ export const refuseEnded = (key: KeyRow, agent: AgentRow | undefined): Refusal |
     : refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);
 };
 
-/** Refuses a revoked desk token. */
 export const refuseRevoked = ({ status }: DeskTokenRow): Refusal | undefined =>
   status === 'revoked' ? refuse('credential_revoked', 'The token was revoked.') : undefined;
 

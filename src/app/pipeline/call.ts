@@ -55,7 +55,6 @@ export type Call = {
 /** The A2A task that a call makes, stored with the record that the call creates. */
 export type TaskRef = { task_id: string; context_id: string };
 
-/** Options of a call besides its input. */
 export type CallOptions = {
   /** A read waits until the read models have reached it. */
   consistencyToken?: string | undefined;

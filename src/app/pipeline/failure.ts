@@ -121,7 +121,6 @@ const replacedLog = (isUnknown: boolean): Refusal =>
     extra: { outcome: isUnknown ? 'unknown' : 'none' },
   });
 
-/** Maps the failure of a log to a refusal. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
     case 'full':

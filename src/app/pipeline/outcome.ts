@@ -77,7 +77,6 @@ export const refuse = (
   more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS' | 'cause'> = {},
 ): Refusal => ({ ok: false, code, detail, ...more });
 
-/** Refuses one field of the input. */
 export const refuseField = (pointer: string, code: string, detail: string): Refusal =>
   refuse('validation_failed', 'Some fields are not valid.', {
     errors: [{ pointer, code, detail }],

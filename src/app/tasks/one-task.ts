@@ -10,7 +10,6 @@ import { taskStream } from './task-refs.ts';
 import type { TaskHandler } from './task-handler.ts';
 import { type TaskView, viewOfOutbound, viewOfTask } from './task-view.ts';
 
-/** Reads the caller's task as it is now. */
 export const getTask: TaskHandler<'getTask'> = async (deps, { id }, { caller }) => {
   const row = await rowOf(deps, caller, id);
   const view = row && (await viewOfRow(deps, caller, row));

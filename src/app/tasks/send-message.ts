@@ -26,7 +26,6 @@ const REJECTING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'approver_missing',
 ]);
 
-/** Starts a task or continues one. */
 const handleMessage = async (sending: Sending): Result => {
   const { deps, call, message } = sending;
   const { taskId, contextId } = message;

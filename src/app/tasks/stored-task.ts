@@ -16,7 +16,6 @@ const REFUSALS: Record<TaskRejection, () => Refusal> = {
   task_ended: taskEnded,
 };
 
-/** A message with the call that sends it. */
 export type Sending = { deps: Deps; call: TaskCall; message: TaskMessage };
 
 /** Appends to the task's own stream what no record holds. A repeated message finds it there. */

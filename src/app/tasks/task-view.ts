@@ -54,7 +54,6 @@ const CODES: Partial<Record<Outbound['status'], string>> = {
   rejected: 'approval_refused',
 };
 
-/** View of an outreach request as a task. */
 export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRef): TaskView => {
   const { status, approval, schedule, revision, content_sha256 } = record;
   const code = CODES[status];

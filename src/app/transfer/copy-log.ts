@@ -28,7 +28,6 @@ const PAGE_EVENTS = 1_000;
 const APPEND_EVENTS_MAX = 100;
 const APPEND_CHARS_MAX = 250_000;
 
-/** Reads a log event by event. */
 const eventsOf = async function* (
   log: Pick<EventLog, 'readAll'>,
   after: Position = 0,

@@ -21,7 +21,6 @@ type Opened = {
   endsWhenInterrupted: boolean;
   /** Converts an event to the form of its binding. */
   wrap(event: object): object;
-  /** Frees the reserved place. */
   release(): void;
 };
 

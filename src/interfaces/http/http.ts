@@ -40,7 +40,6 @@ export type HttpOptions = {
   isStarting?: (() => boolean) | undefined;
 };
 
-/** Answers a refusal as a problem. */
 export const sendProblem = (
   reply: FastifyReply,
   refusal: Omit<Refusal, 'ok'>,

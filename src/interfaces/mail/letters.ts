@@ -148,7 +148,6 @@ const LETTERS: Letters = {
   }),
 };
 
-/** Makes the subject and both texts of a message. */
 export const renderLetter = async <Kind extends MailKind>(
   kind: Kind,
   facts: Facts<Kind>,

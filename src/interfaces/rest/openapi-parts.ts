@@ -140,7 +140,6 @@ const headerRefs = (
       }),
   );
 
-/** Returns the headers of a successful answer. */
 export const successHeaders = (
   { kind, alsoAs }: { kind: 'query' | 'command'; alsoAs?: readonly string[] },
   named: NamedHeaders,
@@ -157,7 +156,6 @@ export const successHeaders = (
 
 const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);
 
-/** Returns the headers of the problems of one status. */
 const problemHeaderRefs = (
   status: number,
   codes: readonly ProblemCode[],

@@ -89,7 +89,6 @@ export const refuseBrowser = (reply: FastifyReply, refusal: Refusal): FastifyRep
   return reply;
 };
 
-/** Answers a refusal with an error page. */
 export const sendRefusal = (
   reply: FastifyReply,
   { code, detail, cause }: Pick<Refusal, 'code' | 'detail' | 'cause'>,

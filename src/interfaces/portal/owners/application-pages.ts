@@ -69,7 +69,6 @@ ${Object.entries(SCOPES).map(([name, { meaning }]) =>
 )}</div>`;
 };
 
-/** The form of an application. */
 export const applyPage = (entered: EnteredApplication = {}, faults: Faults = NO_FAULTS): Page => {
   const text = (
     name: string,
