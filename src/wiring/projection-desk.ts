@@ -68,9 +68,10 @@ export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
 
 const rebuildNow = async (deps: ProjectionDeskDeps, name: string): Promise<void> => {
   const { log } = deps;
-  const projection = PROJECTIONS.find((one) => one.name === name);
+  const stack = deps.stackOf(name);
+  const projection = stack.projections.find((one) => one.name === name);
   if (projection) {
-    await rebuild({ log, projection, ...deps.stackOf(name) });
+    await rebuild({ log, projection, ...stack });
     return;
   }
   await deps.rebuild(log);
@@ -98,9 +99,10 @@ const compareWithLog = async (
   name: string,
   onProgress: (position: Position) => void,
 ): Promise<ReadModelVerification> => {
-  const projections = PROJECTIONS.filter((one) => one.name === name);
+  const stack = stackOf(name);
+  const projections = stack.projections.filter((one) => one.name === name);
   if (projections.length > 0)
-    return verify({ log, ...stackOf(name), projections, fresh: memoryStore(), onProgress });
+    return verify({ log, ...stack, projections, fresh: memoryStore(), onProgress });
   const fresh = sqliteCatalog(':memory:');
   try {
     return await verifyCatalog({ log, catalog, fresh, onProgress });

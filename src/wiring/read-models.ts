@@ -35,7 +35,12 @@ export type OpenReadModels = {
   /** All read models together. */
   engine: EnginePair;
   /** Returns the store of a projection, and the engine that folds it. */
-  stackOf(projection: string): { store: ProjectionStore; engine: Engine };
+  stackOf(projection: string): {
+    store: ProjectionStore;
+    engine: Engine;
+    /** All of the store, in the versions that it has there. */
+    projections: readonly Projection[];
+  };
   checkRows: CheckRows;
   following: ReadModelFollower;
   /** Resolves once the local read models are filled, which requests cannot do without. */
@@ -131,7 +136,7 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
-  const stackOf = () => ({ store, engine });
+  const stackOf = () => ({ store, engine, projections: PROJECTIONS });
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
   const filling = fillingOf(engine, catalog, config);
@@ -213,7 +218,9 @@ const openLocalAndRemote = async (
   const localRows = localReadModels(localStore, LOCAL_PROJECTIONS, local);
   const remoteRows = remoteReadModels(remoteStore, REMOTE_PROJECTIONS, remote);
   const stackOf = (name: string) =>
-    isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote };
+    isLocal(name)
+      ? { store: localStore, engine: local, projections: LOCAL_PROJECTIONS }
+      : { store: remoteStore, engine: remote, projections: REMOTE_PROJECTIONS };
   return {
     local: localRows,
     localPassed: local.rowsPassed,

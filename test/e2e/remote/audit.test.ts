@@ -56,4 +56,14 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
       expect(check().rows).toBeGreaterThan(10);
     }
   });
+
+  it('find the rows that readers have after a rebuild', async () => {
+    const { status, text } = await app.desk('POST', '/projections/links/rebuild', {});
+    expect(status, text).toBe(200);
+    const { projections } = app.service.deps;
+    const last = async () => (await projections.status()).find(({ name }) => name === 'links');
+    while ((await last())?.lastRebuild?.state === 'running') await turn();
+    const links = await read(`/links?owner_id=${OWNER}&limit=100`);
+    expect((links['data'] as unknown[]).length).toBeGreaterThan(0);
+  });
 });

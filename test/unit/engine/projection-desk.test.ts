@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { ProjectionDesk } from '#src/app/read-models/projection-desk.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
@@ -47,7 +48,7 @@ beforeEach(async () => {
     ...builds,
     log: counted,
     engine,
-    stackOf: () => ({ store, engine }),
+    stackOf: () => ({ store, engine, projections: PROJECTIONS }),
     checkRows: () => Promise.reject(new Error('this desk compares no rows')),
     logger: pino({ level: 'silent' }),
   });
