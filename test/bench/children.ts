@@ -34,7 +34,8 @@ export const killAll = (): void => {
 };
 
 const CHILD = join(import.meta.dirname, 'child.ts');
-/** Where the launcher of the service keeps compiled code, too. */
+/** What the launcher of the service sets, too. */
+const AS_LAUNCHED = ['--v8-pool-size=0'];
 const COMPILED = join(import.meta.dirname, '../../node_modules/.cache/node');
 
 /** Long enough for the slowest role, which makes a catalog of a million products. */
@@ -50,7 +51,7 @@ export const start = async <Details>(
   args: object = {},
 ): Promise<Started<Details>> => {
   const into = role === 'load' ? undefined : profiles;
-  const execArgv =
+  const profile =
     into === undefined
       ? []
       : ['--cpu-prof', `--cpu-prof-dir=${join(into, `${role}.${nextProfile()}`)}`];
@@ -58,7 +59,7 @@ export const start = async <Details>(
   // The output of a command must not be part of the table.
   const stdio = ['inherit', process.stderr, 'inherit', 'ipc'] as const;
   const child = fork(CHILD, [role], {
-    execArgv,
+    execArgv: [...AS_LAUNCHED, ...profile],
     env: { NODE_COMPILE_CACHE: COMPILED, ...env },
     serialization: 'advanced',
     stdio: [...stdio],

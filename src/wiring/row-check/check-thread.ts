@@ -1,5 +1,7 @@
 /** A thread that compares the rows of the embedded stores with their log. The service does not wait for it. */
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
+import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RowCheck } from '#projections/row-check/difference.ts';
 import { UPCASTS } from '#src/adapters/event-codec.ts';
@@ -16,6 +18,8 @@ export type CheckReport = { position: Position; rows: number } | { check: RowChe
 
 const report = (message: CheckReport): void => parentPort?.postMessage(message);
 
+// Requests are more urgent. Elsewhere this would change the whole process.
+if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
 const { directory, file, rows } = workerData as CheckTask;
 const log = sqliteLogSource(directory, UPCASTS);
 using store = openRows(join(directory, file));
