@@ -17,7 +17,8 @@ import { type FoundRecord, isProfile } from './find-records.ts';
 
 /**
  * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The
- * contact of an RFQ is left out if it has another mailbox than `email`: it is another person's.
+ * contact of an RFQ, and the address that the agent entered, are left out if they have another mailbox than `email`: they
+ * are another person's.
  */
 export const exportRecord = async (
   deps: Deps,
@@ -39,10 +40,17 @@ export const exportRecord = async (
   }
   const state = await handoffOf(deps, ownerId, id);
   if (!state) return record;
-  const { review_url: _credential, ...handoff } = await showHandoff(deps, state, { ownerId, at });
+  const shown = await showHandoff(deps, state, { ownerId, at });
+  const { review_url: _credential, ...handoff } = shown;
+  const { email: entered, ...buyer } = shown.buyer;
   const contact = await contactOf(deps, state.rfq);
-  const isOwn = contact && mailboxOf(contact.email) === mailboxOf(email);
-  return { ...record, handoff, ...(isOwn && { contact }) };
+  const isOwn = (address: string | undefined): boolean =>
+    address !== undefined && mailboxOf(address) === mailboxOf(email);
+  return {
+    ...record,
+    handoff: { ...handoff, buyer: isOwn(entered) ? shown.buyer : buyer },
+    ...(isOwn(contact?.email) && { contact }),
+  };
 };
 
 /**
