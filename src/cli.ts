@@ -19,6 +19,7 @@ const FILE_HINTS: Readonly<Record<string, string>> = {
   EPERM: OTHER_USER,
   EISDIR: WRONG_KIND,
   ENOTDIR: WRONG_KIND,
+  ELOOP: WRONG_KIND,
   ENOSPC: NO_ROOM,
   EDQUOT: NO_ROOM,
 };
