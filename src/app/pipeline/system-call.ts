@@ -3,7 +3,7 @@ import type { SystemCall } from './call.ts';
 import type { Deps } from './deps.ts';
 
 /**
- * Makes the call of an operation that the service performs by itself. It needs no pipeline: there is nobody to identify,
+ * Makes the call of an operation that the service performs by itself. It needs no pipeline: it has no caller to identify,
  * no input to parse, no limit and no audit record. Its events record what it did.
  */
 export const systemCall = (
