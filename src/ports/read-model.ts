@@ -129,7 +129,9 @@ export type ProjectionStore = {
 };
 
 /** What a comparison of all rows reads. */
-export type RowsReader = Pick<ProjectionStore, 'spaces' | 'count' | 'partitionRows'>;
+export type RowsReader = Pick<ProjectionStore, 'count' | 'partitionRows'> & {
+  spaces(name: string): Promise<{ live: Space | null }>;
+};
 
 /** A store in this process, with synchronous reads, which authentication needs for every request. */
 export type LocalStore = ProjectionStore & {

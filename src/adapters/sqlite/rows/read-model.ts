@@ -87,7 +87,8 @@ const readPartition = async (
   file: string,
   { space, partition }: { space: Space; partition: number },
 ): ReturnType<LocalStore['partitionRows']> => {
-  store.flush(space);
+  const state = store.spaces.find(space);
+  if (state) store.flushPartition(state, partition);
   using rows = openRows(file);
   return await rows.partitionRows(space, partition);
 };

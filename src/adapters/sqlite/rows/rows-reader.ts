@@ -15,7 +15,6 @@ const TURN_MS = 1;
  */
 export const openRows = (file: string): RowsReader & Disposable => {
   const db = new DatabaseSync(urlOfCache(file), { readOnly: true });
-  const spaces = db.prepare('SELECT space FROM spaces');
   const id = db.prepare('SELECT id FROM spaces WHERE space = ?');
   const live = db.prepare('SELECT space FROM live WHERE name = ?');
   const checkpoint = db.prepare('SELECT position FROM checkpoints WHERE part = ?');
@@ -24,12 +23,8 @@ export const openRows = (file: string): RowsReader & Disposable => {
   const idOf = (space: string): number => Number(id.get(space)?.['id'] ?? -1);
   return {
     async spaces(name) {
-      const all = spaces.all().map(({ space }) => String(space));
-      const now = live.get(name)?.['space'];
-      return {
-        live: now === undefined ? null : String(now),
-        all: all.filter((space) => space.startsWith(`${name}@`)),
-      };
+      const space = live.get(name)?.['space'];
+      return { live: space === undefined ? null : String(space) };
     },
     async count(space) {
       const first = partOf(idOf(space), 0);
