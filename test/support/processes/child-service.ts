@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { until } from '../clients/cli.ts';
 import { ROOT } from '../source/tree.ts';
 import { UNLIMITED } from '../unlimited.ts';
 
@@ -103,13 +104,16 @@ export const serveFrom = async (
 
 let keys = 0;
 
-/** Sends a command to the desk of a running service. */
+/**
+ * Sends a command to the desk of a running service, again with the same key while the answer is 503: a process that
+ * a busy machine delays cannot confirm its credentials.
+ */
 export const atDesk = async (
   { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
   path: string,
   body: object,
 ): Promise<Record<string, string>> => {
-  const response = await fetch(`${url}/api/desk/v1${path}`, {
+  const request = {
     method: 'POST',
     headers: {
       authorization: `Bearer ${deskToken}`,
@@ -117,9 +121,13 @@ export const atDesk = async (
       'idempotency-key': `desk-${(keys += 1)}-${path}`,
     },
     body: JSON.stringify(body),
-  });
-  const answer = (await response.json()) as Record<string, string>;
-  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  };
+  let response: Response | undefined;
+  const isAnswered = async (): Promise<boolean> =>
+    (response = await fetch(`${url}/api/desk/v1${path}`, request)).status !== 503;
+  await until(isAnswered);
+  const answer = (await response?.json()) as Record<string, string>;
+  if (!response?.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
   return answer;
 };
 
