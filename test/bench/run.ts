@@ -177,5 +177,11 @@ if (options.json) writeFileSync(options.json, `${JSON.stringify(rows, undefined,
 print(tableText(rows));
 const seconds = Math.round((performance.now() - startedAt) / 1_000);
 print(`${machine()}; ${seconds} s; ratio is value / control, both of this run; quote ratios.`);
+const judged = rows.filter(({ met }) => met !== null);
+const reached = judged.filter(({ met }) => met).length;
+if (judged.length > 0)
+  print(
+    `${reached} of ${judged.length} goals are met; infra/BENCHMARKS.md says why others are missed.`,
+  );
 if (failed.length > 0) print(`failed: ${failed.join(' ')}`);
 process.exitCode = failed.length > 0 ? 1 : 0;
