@@ -226,8 +226,8 @@ const TABLE = {
     hint: 'Retry with the same key after Retry-After seconds.',
   }),
   storage_unavailable: temporary(503, 'retry_same_key', {
-    title: 'The outcome is unknown',
-    hint: 'The write may have happened. Retry with the same key: it executes at most once, and answers the outcome.',
+    title: 'The storage is not available',
+    hint: '`outcome` says whether this call wrote: none or unknown. Retry with the same key: the write executes at most once, and answers its outcome.',
   }),
   storage_full: temporary(507, 'retry_same_key', {
     title: 'The disk is full',
