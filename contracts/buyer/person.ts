@@ -63,9 +63,15 @@ const allowOwnContact = defineBuyerOperation({
 const eraseOwnData = defineBuyerOperation({
   kind: 'command',
   input: z.strictObject({ folded, allow_contact: z.boolean() }),
-  output: ownData,
+  output: z.object({ records: z.int(), requests: z.int() }),
   problems: actProblems,
-  writes: ['PrivacyRequestRecorded', 'SubjectErased', 'LeadClaimReleased', 'OwnerProfileRemoved'],
+  writes: [
+    'PrivacyRequestRecorded',
+    'SubjectErased',
+    'RfqDropped',
+    'LeadClaimReleased',
+    'OwnerProfileRemoved',
+  ],
 });
 
 export const personOperations = {

@@ -166,7 +166,8 @@ export const erasePersonalData = personCommand({
   name: 'erase',
   summary: 'Destroy the encryption keys of the records of a person',
   guidance:
-    'Exact matches, and the folded ones that you name; each as with eraseSubject. Open RFQs become withdrawn, won values ' +
+    'Exact matches, and the folded ones that you name; each as with eraseSubject. Of a handoff that has the address only in ' +
+    'an unconfirmed RFQ, where anybody can type it, that RFQ alone. Open RFQs become withdrawn, won values ' +
     'stay, the claims of leads are released, and a profile is removed. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
     'Repeat the call, with the same key, after an interruption: it continues. While complete is false, more records can be ' +
     'found later.',
@@ -177,7 +178,18 @@ export const erasePersonalData = personCommand({
       .default(false)
       .describe('true: the person may be contacted again, if a promoter gets the address again'),
   },
-  output: z.object({ data: z.array(match.omit({ match: true })), contact: refused, complete }),
+  output: z.object({
+    data: z.array(
+      match.omit({ match: true }).extend({
+        only: z
+          .literal('rfq')
+          .optional()
+          .describe('The unconfirmed RFQ of this handoff was erased, and nothing else of it'),
+      }),
+    ),
+    contact: refused,
+    complete,
+  }),
   answer: {
     data: [{ id: handoffExample.id, owner_id: 'acme' }],
     contact: EVERYBODY,

@@ -22,8 +22,8 @@ export const PrivacyRequestRecorded = z.object({
   action: z.string(),
   /** How staff know that the person asked for it. Absent if the person did it. */
   proof: z.string().optional(),
-  /** The records that are erased. */
-  records: z.array(z.object(record)).optional(),
+  /** The records that are erased; with `contact_subject`, only that contact of a handoff, with its unconfirmed RFQ. */
+  records: z.array(z.object({ ...record, contact_subject: z.string().optional() })).optional(),
   /** From then on an owner may not contact the person; without `owner_id` no owner may. */
   suppress: owner.optional(),
   /** Ends that, for one owner or for all. */

@@ -33,8 +33,13 @@ const forgotten = z.object({ ...subject, contact_subject: z.string() });
 /** The RFQ was not confirmed in time, and is none. */
 export const RfqConfirmationExpired = forgotten;
 
-/** An unconfirmed RFQ ended: the holder of the mailbox did not send it, another sending replaced it, or the list was closed. */
-export const RfqDropped = forgotten.extend({ reason: z.enum(['disowned', 'replaced', 'closed']) });
+/**
+ * An unconfirmed RFQ ended: the holder of the mailbox did not send it or erased their data, another sending replaced it,
+ * or the list was closed.
+ */
+export const RfqDropped = forgotten.extend({
+  reason: z.enum(['disowned', 'erased', 'replaced', 'closed']),
+});
 
 export const RfqTakenUp = moved;
 

@@ -48,7 +48,7 @@ export type HandoffCommand =
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | RfqCommand
   | ConfirmationCommand
-  | { type: 'EraseSubject'; subject: string; reason: string };
+  | { type: 'EraseSubject'; subject: string; reason: string; onlyContact?: string };
 
 export type HandoffRejection =
   | 'handoff_exists'
@@ -100,12 +100,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         : accept({ type: 'BuyerListCreated', data: command.list });
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
-    if (command.type === 'EraseSubject') {
-      const { subject, reason } = command;
-      const { contact_subject } = state.rfq ?? {};
-      const data = { subject, reason, ...(contact_subject && { contact_subject }) };
-      return state.erased ? accept() : accept({ type: 'SubjectErased', data });
-    }
+    if (command.type === 'EraseSubject') return erase(state, command);
     if (isRfqCommand(command)) return decideRfq(state.rfq, command, referenceTo(state));
     if (isConfirmationCommand(command))
       return decideConfirmation(state, command, referenceTo(state));
@@ -158,6 +153,18 @@ const referenceTo = ({ handoff_id, agent_id, dims, link_id }: HandoffState) => (
   dims,
   link_id,
 });
+
+/** With `onlyContact`, ends the RFQ with that contact if it waits for its confirmation; an RFQ that was replaced is gone. */
+const erase = (state: HandoffState, command: Of<'EraseSubject'>): HandoffDecision => {
+  const { subject, reason, onlyContact } = command;
+  const { confirmation, contact_subject } = state.rfq ?? {};
+  if (state.erased || (onlyContact !== undefined && onlyContact !== contact_subject))
+    return accept();
+  if (onlyContact !== undefined && confirmation)
+    return accept(...dropRfq(state, referenceTo(state), 'erased'));
+  const data = { subject, reason, ...(contact_subject && { contact_subject }) };
+  return accept({ type: 'SubjectErased', data });
+};
 
 /** A list that is closed ends an RFQ that waits for its confirmation. */
 const close = (state: HandoffState, end: Event): HandoffDecision =>

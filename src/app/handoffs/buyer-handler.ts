@@ -7,13 +7,13 @@ import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { KeyRecord } from '#contracts/records/access.ts';
 import type { ApplicationView } from '../owners/confirm-application.ts';
 import type { MailboxToConfirm } from '../owners/confirm-mailbox.ts';
-import type { OwnData, OwnDataCopy } from '../privacy/own-data.ts';
+import type { Erasure, OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
 import type { Review } from './review.ts';
 
 /** The answer of each operation, for the page that shows it. */
 type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';
-type OfPerson = 'readOwnData' | 'refuseOwnContact' | 'allowOwnContact' | 'eraseOwnData';
+type OfPerson = 'readOwnData' | 'refuseOwnContact' | 'allowOwnContact';
 type OfMailbox = 'readOwnMailbox' | 'confirmOwnMailbox' | 'disownMailbox';
 type OfApplicant = 'readApplication' | 'confirmApplication';
 type Other = {
@@ -23,6 +23,7 @@ type Other = {
   createList: { token: string };
   requestPrivacyLink: { sent: true };
   exportOwnData: OwnDataCopy;
+  eraseOwnData: Erasure;
 };
 type Answers = Record<
   Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson | OfMailbox | OfApplicant>,

@@ -8,11 +8,18 @@ import { hasPlainTexts } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { kindOfRecord, streamOfRecord } from '../records/streams.ts';
 import { findOwner } from '../records/find-owner.ts';
+import { present } from '../shared/present.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
-type Erase = { type: 'EraseSubject'; subject: string; reason: string };
+type Erase = {
+  type: 'EraseSubject';
+  subject: string;
+  reason: string;
+  /** The contact of an unconfirmed RFQ, which is erased without the rest of its handoff. */
+  onlyContact?: string;
+};
 
 const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
@@ -29,14 +36,20 @@ const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
 };
 
 /**
- * Erases a lead or a handoff of the call's owner. Appends the event before it destroys the key. After a crash between
+ * Erases a lead or a handoff of the call's owner, or the unconfirmed RFQ alone. Appends the event before it destroys the key. After a crash between
  * the two, the next start destroys the key, or the same command when it is sent again. In the other order, a crash would
  * lose the event.
  */
 export const eraseRecord = async (
   deps: Deps,
   call: Call,
-  { subject, reason }: Pick<Erase, 'subject' | 'reason'>,
+  {
+    subject,
+    reason,
+    onlyContact,
+  }: Pick<Erase, 'subject' | 'reason'> & {
+    onlyContact?: string | undefined;
+  },
 ) => {
   const stream = streamOfRecord(call.ownerId, subject);
   const erase = <State, E extends { type: string; data: object }, Reason extends string>(
@@ -48,7 +61,7 @@ export const eraseRecord = async (
       decider,
       async command(state) {
         if (state !== undefined) await first?.(state);
-        return { type: 'EraseSubject', subject, reason };
+        return { type: 'EraseSubject', subject, reason, ...present({ onlyContact }) };
       },
     });
   const written =
@@ -61,8 +74,8 @@ export const eraseRecord = async (
     written.before && 'rfq' in written.before ? written.before.rfq?.contact_subject : undefined;
   const isNew = (await deps.vault.knows(subject)) === 'never';
   const key: 'never' | 'destroyed' = isNew ? 'never' : 'destroyed';
-  await deps.vault.destroy(subject);
-  if (contact !== undefined) await deps.vault.destroy(contact);
+  for (const one of written.state.erased ? [subject, contact] : [onlyContact])
+    if (one !== undefined) await deps.vault.destroy(one);
   const in_clear = (await deps.log.readStream(stream)).filter(hasPlainTexts).length;
   return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
 };

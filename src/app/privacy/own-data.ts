@@ -17,7 +17,7 @@ import { stateOf } from '../events/fold.ts';
 import { mailboxRequests } from '#src/domain/privacy/mailbox-requests.ts';
 import { HOUR_MS } from '../shared/time.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
-import { eraseRecords, exportRecord } from './person-records.ts';
+import { erasedFor, eraseRecords, exportRecord } from './person-records.ts';
 import { NOT_REFUSED, recordRequest, renderSuppression } from './record-request.ts';
 import { openOne } from './sealed-texts.ts';
 import { findMailbox } from './suppression.ts';
@@ -36,6 +36,9 @@ export type OwnData = {
   /** Whether every stored contact was searched. */
   isComplete: boolean;
 };
+
+/** How many records were erased as a whole, and of how many lists only an unconfirmed request. */
+export type Erasure = { records: number; requests: number };
 
 /** A copy of the records of an address. */
 export type OwnDataCopy = Pick<OwnData, 'email' | 'contact'> & { data: { id: string }[] };
@@ -170,7 +173,7 @@ export const allowOwnContact: BuyerHandler<'allowOwnContact'> = changeContact('l
 export const eraseOwnData: BuyerHandler<'eraseOwnData'> = (deps, { folded, allow_contact }, call) =>
   actWith(deps, call, async (link) => {
     const chosen = await ownRecords(deps, link, folded);
-    const records = chosen.map(({ id, owner_id }) => ({ owner_id, record: id }));
+    const records = await erasedFor(deps, link.email, chosen);
     const written = await recordRequest(deps, call, {
       email: link.email,
       action: 'erase',
@@ -180,7 +183,7 @@ export const eraseOwnData: BuyerHandler<'eraseOwnData'> = (deps, { folded, allow
     if (!written.ok) return written;
     const refusal = await eraseRecords(deps, call, records);
     if (refusal) return refusal;
-    const shown = await show(deps, link);
     await deps.vault.destroy(link.sealedFor);
-    return done(shown, traceOf(written));
+    const requests = records.filter(({ contact_subject }) => contact_subject !== undefined).length;
+    return done({ records: records.length - requests, requests }, traceOf(written));
   });

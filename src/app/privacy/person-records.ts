@@ -14,6 +14,7 @@ import { present } from '../shared/present.ts';
 import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
+import { openOne } from './sealed-texts.ts';
 
 /**
  * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The
@@ -69,19 +70,39 @@ export const rightOver = async (
 
 type Erased = NonNullable<EventData<'PrivacyRequestRecorded'>['records']>;
 
+/**
+ * What an erasure for the person of `email` takes of each record: all, except of a handoff that has the mailbox in an
+ * unconfirmed RFQ only. Anybody can type an address into that form, so its holder has no claim to the rest.
+ */
+export const erasedFor = (
+  deps: Pick<Deps, 'log' | 'vault'>,
+  email: string,
+  found: readonly FoundRecord[],
+): Promise<Erased> =>
+  Promise.all(
+    found.map(async ({ id, owner_id }) => {
+      const state = id.startsWith('hnd_') ? await handoffOf(deps, owner_id, id) : undefined;
+      const { confirmation, contact_subject } = state?.rfq ?? {};
+      const entered = confirmation && (await openOne(deps.vault, state?.buyer.email ?? ''));
+      const isOwn = typeof entered === 'string' && mailboxOf(entered) === mailboxOf(email);
+      const only = confirmation && !isOwn ? contact_subject : undefined;
+      return { owner_id, record: id, ...present({ contact_subject: only }) };
+    }),
+  );
+
 const eraserOf = (subject: string) => {
   if (isProfile(subject)) return eraseProfile;
   return isApplication(subject) ? eraseApplication : eraseRecord;
 };
 
-/** Erases records one after the other; those that are erased already stay so. Resolves to the first refusal. */
+/** Erases records, or parts of them, one after the other; what is erased already stays so. Resolves to the first refusal. */
 export const eraseRecords = async (
   deps: Deps,
   call: Call,
   records: Erased,
 ): Promise<Refusal | undefined> => {
-  for (const { owner_id: ownerId, record: subject } of records) {
-    const about = { subject, reason: 'A person asked for it.' };
+  for (const { owner_id: ownerId, record: subject, contact_subject: onlyContact } of records) {
+    const about = { subject, onlyContact, reason: 'A person asked for it.' };
     const erase = eraserOf(subject);
     const erased = await erase(deps, { ...unkeyed(call), ownerId }, about);
     if (!erased.ok) return erased;

@@ -5,7 +5,7 @@ import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.
 import { done, isRefusal, type Refusal, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
-import { eraseRecords, exportRecord, rightOver } from './person-records.ts';
+import { erasedFor, eraseRecords, exportRecord, rightOver } from './person-records.ts';
 import { recordRequest, renderSuppression } from './record-request.ts';
 
 const allowedFor =
@@ -99,7 +99,7 @@ export const erasePersonalData: DeskHandler<'erasePersonalData'> = async (deps, 
     email,
     proof,
     action: 'erase',
-    records: chosen.map(({ id, owner_id }) => ({ owner_id, record: id })),
+    records: await erasedFor(deps, email, chosen),
     ...(!input.allow_contact && { suppress }),
   });
   if (!written.ok) return written;
@@ -108,7 +108,11 @@ export const erasePersonalData: DeskHandler<'erasePersonalData'> = async (deps, 
   const refusal = await eraseRecords(deps, call, records);
   if (refusal) return refusal;
   const complete = (await countUnindexed(deps)) === 0;
-  const data = records.map(({ owner_id, record }) => ({ id: record, owner_id }));
+  const data = records.map(({ owner_id, record, contact_subject }) => ({
+    id: record,
+    owner_id,
+    ...(contact_subject !== undefined && { only: 'rfq' as const }),
+  }));
   const contact = renderSuppression(written.state.suppression);
   return done({ data, contact, complete }, traceOf(written));
 };

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
+import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
 import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -233,6 +234,41 @@ describe('A handoff whose RFQ was never confirmed', () => {
       expect((body as Matches).data).toEqual([]);
       expect(await app.service.deps.vault.knows(id)).not.toBe('destroyed');
     }
+  });
+
+  it('loses only the RFQ when the mailbox of the RFQ is erased, also by a repeated call', async () => {
+    const email = 'typed-by-another@typed.example';
+    const { id, review_url } = await handoff(acme, { email: 'buyer@entered.example' });
+    const contact = { name: 'Bob', email };
+    await buyerOver(app.service.deps, review_url).send({ ...SENT, contact });
+    await caughtUp();
+    const key = freshKey();
+    const noRoom = new LogUnavailable('full', 'unknown', 'no room');
+    vi.spyOn(app.service.deps.vault, 'destroy').mockRejectedValueOnce(noRoom);
+    expect((await act('erase', email, {}, key)).status).toBe(503);
+    const { body } = await act('erase', email, {}, key);
+    expect((body as Matches).data).toEqual([{ id, owner_id: 'acme', only: 'rfq' }]);
+    await caughtUp();
+    expect(await find(email)).toEqual([]);
+    const { deps } = app.service;
+    expect(await deps.vault.knows(contactSubjectOf(id, 1))).toBe('destroyed');
+    expect(await deps.vault.knows(id)).toBe('key');
+    // The handoff goes on: its buyer can send the list.
+    const own = { name: 'Ann', email: 'buyer@entered.example' };
+    await buyerOver(deps, review_url).request({ ...SENT, contact: own });
+    await caughtUp();
+    expect((await act('erase', own.email)).body).toMatchObject({ data: [{ id }] });
+    expect(await deps.vault.knows(id)).toBe('destroyed');
+  });
+
+  it('is erased as a whole when the agent entered the same mailbox', async () => {
+    const email = 'same@entered.example';
+    const { id, review_url } = await handoff(acme, { email });
+    await buyerOver(app.service.deps, review_url).send({ ...SENT, contact: { name: 'B', email } });
+    await caughtUp();
+    const { data } = (await act('erase', email)).body as Matches;
+    expect(data).toEqual([{ id, owner_id: 'acme' }]);
+    expect(await app.service.deps.vault.knows(id)).toBe('destroyed');
   });
 
   it('is found by the mailbox that the agent entered, without the contact that another person sent', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { people } from '../../support/world/people.ts';
+import { buyerOver } from '../../support/world/server-over.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -140,6 +141,21 @@ describe('The link in the message', () => {
     expect((await get(path)).text).toContain('You refuse contact by acme');
     expect((await post(`${path}/allow`, 'owner=acme')).status).toBe(200);
     expect(await contact()).toMatchObject({ email });
+  });
+
+  it('erases only the request of a list whose unconfirmed request has the address', async () => {
+    const email = 'typed@shop.example';
+    const { id, review_url } = await world.handoff(acme, { email: 'buyer@shop.example' });
+    const contact = { name: 'Bob', email };
+    const { deps } = app.service;
+    await buyerOver(deps, review_url).send({ list_revision: 1, consent: true, contact });
+    await world.caughtUp();
+    // The mailbox gets the confirmation before the time that `linkFor` waits.
+    await app.service.dispatcher.idle();
+    const { status, text } = await post(`${await linkFor(email)}/erase`, '');
+    expect(status).toBe(200);
+    expect(text).toContain('Records erased: 0. Unconfirmed requests erased: 1; their lists stay.');
+    expect(await deps.vault.knows(id)).toBe('key');
   });
 
   it('erases the records of the exact address and those that are ticked, and ends itself', async () => {

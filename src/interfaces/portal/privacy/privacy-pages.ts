@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { isApplication } from '#src/app/owners/end-applications.ts';
-import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
+import { type Erasure, type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
 import { type Faults, field, NO_FAULTS, notice, tick } from '../layout/parts.ts';
@@ -117,7 +117,8 @@ ${ownerChoice(data, 'refuse-owner')}
 ${ownerChoice(data, 'allow-owner')}
 <button type="submit" class="second">Allow contact</button></form>
 <form method="post" action="${action('erase')}" class="card"><h2>Erase</h2>
-<p>This cannot be undone. Open requests for a quotation end. What was bought stays in the numbers, without your name. A keyed
+<p>This cannot be undone. Open requests for a quotation end. A list that has your address only in a request which you
+did not confirm stays, without that request. What was bought stays in the numbers, without your name. A keyed
 hash of your address stays, so that contact stays refused.</p>${foldedBoxes(data, 'erase')}
 ${tick({ id: 'allow', name: 'allow_contact', value: 'yes', label: 'I may be contacted again later' })}
 <button type="submit" class="second">Erase my data</button></form></article>`,
@@ -125,11 +126,10 @@ ${tick({ id: 'allow', name: 'allow_contact', value: 'yes', label: 'I may be cont
 };
 
 /** The link has ended with the erasure. */
-export const erasedPage = ({ records }: OwnData): Page => {
-  const erased = records.filter(({ isErased }) => isErased).length;
-  return {
-    title: 'Your data is erased',
-    main: html`<article class="review"><header class="head"><h1>Your data is erased</h1></header>
-<p class="lede">Records erased: ${String(erased)}. The link has ended. To look again, ask for another one.</p></article>`,
-  };
-};
+export const erasedPage = ({ records, requests }: Erasure): Page => ({
+  title: 'Your data is erased',
+  main: html`<article class="review"><header class="head"><h1>Your data is erased</h1></header>
+<p class="lede">Records erased: ${String(records)}.${
+    requests > 0 && html` Unconfirmed requests erased: ${String(requests)}; their lists stay.`
+  } The link has ended. To look again, ask for another one.</p></article>`,
+});

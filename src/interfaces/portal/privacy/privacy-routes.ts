@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
-import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
-import { type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import { privacyPath } from '#src/app/privacy/own-data.ts';
 import { type BuyerAdmission, servePage } from '../buyer/buyer-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
@@ -38,12 +38,12 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
     async press({ button, admission, request }, reply) {
       const pressed = { admission, fields: fieldsOf(request) };
       if (button === 'export') return sendCopy(app, reply, pressed);
-      const outcome = await act(app, button, pressed);
+      if (button === 'erase') return erase(app, reply, pressed);
+      const [owner = ''] = valuesOf(pressed.fields, 'owner');
+      const input = owner === '' ? {} : { owner_id: owner };
+      const outcome = await buyers.perform(admission, BUTTONS[button], { input });
       if (!outcome.ok) return sendRefusal(reply, outcome);
-      const page =
-        button === 'erase'
-          ? erasedPage(outcome.value)
-          : ownDataPage(admission.caller.token, outcome.value, DONE[button]);
+      const page = ownDataPage(admission.caller.token, outcome.value, DONE[button]);
       return sendPage(reply, 200, page);
     },
   });
@@ -65,21 +65,17 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
 
 type Pressed = { admission: BuyerAdmission; fields: Fields };
 
-const act = (
+const erase = async (
   { buyers }: App,
-  button: 'refuse' | 'allow' | 'erase',
+  reply: FastifyReply,
   { admission, fields }: Pressed,
-): Promise<Outcome<OwnData>> => {
-  if (button === 'erase') {
-    const input = {
-      folded: valuesOf(fields, 'folded'),
-      allow_contact: fields['allow_contact'] !== undefined,
-    };
-    return buyers.perform(admission, 'eraseOwnData', { input });
-  }
-  const [owner = ''] = valuesOf(fields, 'owner');
-  const input = owner === '' ? {} : { owner_id: owner };
-  return buyers.perform(admission, BUTTONS[button], { input });
+): Promise<FastifyReply> => {
+  const input = {
+    folded: valuesOf(fields, 'folded'),
+    allow_contact: fields['allow_contact'] !== undefined,
+  };
+  const outcome = await buyers.perform(admission, 'eraseOwnData', { input });
+  return outcome.ok ? sendPage(reply, 200, erasedPage(outcome.value)) : sendRefusal(reply, outcome);
 };
 
 const sendCopy = async (
