@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { buildDiskFaults, type DiskFaults } from '../support/disk/disk-faults.ts';
+import { until } from '../support/clients/cli.ts';
 import { directories } from '../support/processes/directories.ts';
 import { awaitPassed } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
@@ -13,6 +14,9 @@ const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 const temporary = directories('redis-disk-');
 const disk = buildDiskFaults(temporary.fresh());
 afterAll(temporary.removeAll);
+
+const awaitFault = async ({ faults }: Process, text: string): Promise<void> =>
+  expect(await until(() => faults.some((fault) => String(fault).includes(text)))).toBe(true);
 
 describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
   let redis: TestRedis;
@@ -60,8 +64,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
       redis.signal('SIGSTOP');
       await awaitAnswers(answers, 'rebuilding', 1_000);
       // Continues until the socket is closed, too.
-      while (!one.faults.some((fault) => String(fault).includes('socket timeout')))
-        await awaitAnswers(answers, 'rebuilding', 1);
+      await awaitFault(one, 'socket timeout');
       refused = answers.rebuilding;
       redis.signal('SIGCONT');
       sent = (await calls()) - before;
@@ -112,8 +115,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 200);
       await redis.control.config('SET', 'maxmemory', 1);
-      while (!one.faults.some((fault) => String(fault).includes('OOM')))
-        await awaitAnswers(answers, 'right', 1);
+      await awaitFault(one, 'OOM');
       // Reads that began before the first refused write can still be pending.
       await awaitAnswers(answers, 'rebuilding', 200);
       const { right } = answers;
@@ -211,8 +213,7 @@ describe.skipIf(!hasRedis || !disk)(
       const answers = await underLoad(world, one, OWNERS, async (answers) => {
         await awaitAnswers(answers, 'right', 200);
         faults.fail(['write'], 'ENOSPC', redis.directory);
-        while (!one.faults.some((fault) => String(fault).includes('No space left')))
-          await awaitAnswers(answers, 'right', 1);
+        await awaitFault(one, 'No space left');
         // Reads that began before the first refused write can still be pending.
         await awaitAnswers(answers, 'rebuilding', 200);
         const { right } = answers;

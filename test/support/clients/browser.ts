@@ -28,7 +28,12 @@ const FLAGS = [
 ];
 
 export const launchChromium = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM ?? '', headless: true, args: FLAGS });
+  chromium.launch({
+    executablePath: CHROMIUM ?? '',
+    headless: true,
+    args: FLAGS,
+    timeout: HANG_MS,
+  });
 
 export const DESKTOP = { viewport: { width: 1100, height: 800 } } as const;
 export const PHONE = {
