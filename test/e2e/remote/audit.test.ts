@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
+import { untilServed } from '../../support/clients/cli.ts';
 import { exported } from '../../support/audit/export.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
@@ -25,7 +26,7 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
   });
 
   const read = async (path: string): Promise<Record<string, unknown>> => {
-    const { status, body, text } = await app.desk('GET', path);
+    const { status, body, text } = await untilServed(() => app.desk('GET', path));
     expect(status, text).toBe(200);
     return body;
   };

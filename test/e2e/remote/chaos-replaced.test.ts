@@ -41,7 +41,8 @@ describe.skipIf(!hasRedis)(`A service whose log is replaced at random, ${ON_REDI
     if (!service) throw new Error('not started');
     const products = Array.from({ length: 5 }, (_, n) => feedProduct(`SKU-${n}`));
     await atDesk(service, '/products/import', { products });
-    load = newLoad(await agentKey(service));
+    const others = apis.flatMap((api) => api.now() ?? []);
+    load = newLoad(await agentKey(service, 'acme', others));
     const backup = await backUp(world.log, world.directory());
     copies = [undefined, backup, await writeOtherLog(world.directory(), 200)];
   });

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { until } from '../../support/clients/cli.ts';
 import { agentKey, type ChildService } from '../../support/processes/child-service.ts';
-import { ask, endRemote, type RemoteWorld, remoteWorld } from '../../support/processes/remote.ts';
+import {
+  ask,
+  askOnce,
+  endRemote,
+  type RemoteWorld,
+  remoteWorld,
+} from '../../support/processes/remote.ts';
 import {
   hasRedis,
   ON_REDIS,
@@ -30,7 +36,7 @@ describe.skipIf(!hasRedis)(`A Redis Cluster under five processes, ${ON_REDIS}`, 
     world = await remoteWorld(startFirst);
     const roles = ['api', 'api', 'api', 'projector', 'projector'];
     apis = (await Promise.all(roles.map((role) => world.start(role)))).slice(0, 3);
-    for (const owner of OWNERS) keys.set(owner, await agentKey(nextApi(), owner));
+    for (const owner of OWNERS) keys.set(owner, await agentKey(nextApi(), owner, apis));
   });
   afterAll(endRemote);
 
@@ -45,7 +51,7 @@ describe.skipIf(!hasRedis)(`A Redis Cluster under five processes, ${ON_REDIS}`, 
     return name;
   };
   const read = async (owner: string, api = nextApi()) => {
-    const { status, body } = await ask(api, keys.get(owner) ?? '', '/leads?limit=100');
+    const { status, body } = await askOnce(api, keys.get(owner) ?? '', '/leads?limit=100');
     const text = JSON.stringify(body);
     expect([200, 503], text).toContain(status);
     if (status === 503) expect(body['code']).toBe('read_model_rebuilding');

@@ -10,6 +10,7 @@ import { ensureDemo } from '#src/demo/story.ts';
 import { openService, type Service } from '#src/main.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
+import { untilServed } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
@@ -103,12 +104,12 @@ const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> =
     await audit.flush();
     expect(await following.passed((await log.head()).position, HANG_MS)).toBe(true);
     const key = { agent: facts.api_key, staff: deskToken, buyer: undefined }[as];
-    const { statusCode, body } = await service.server.inject({
-      method: 'GET',
-      url,
-      headers: { ...(key && { authorization: `Bearer ${key}` }), ...(accept && { accept }) },
+    const headers = { ...(key && { authorization: `Bearer ${key}` }), ...(accept && { accept }) };
+    const { status, body } = await untilServed(async () => {
+      const { statusCode, body } = await service.server.inject({ method: 'GET', url, headers });
+      return { status: statusCode, body };
     });
-    texts.push(`${as === 'buyer' ? 'the buyer' : url}\n${statusCode}\n${masked(body)}`);
+    texts.push(`${as === 'buyer' ? 'the buyer' : url}\n${status}\n${masked(body)}`);
   }
   return texts;
 };

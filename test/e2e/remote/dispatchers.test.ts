@@ -10,6 +10,7 @@ import { endReceivers, receiver } from '../../support/world/receivers.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
+import { readDesk } from '../upgrade/services.ts';
 
 const MANY = 12;
 const DISPATCH = /^Outbound(?:Dispatched|Deferred|Confirmed|Failed|OutcomeUnknown)$/;
@@ -78,22 +79,11 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     });
   type Shown = { request?: { status: string }; exact?: { sha256: string } };
   /** As staff see it; what is at its end is found under its owner. */
-  const shown = async (id: string): Promise<Shown> => {
-    const answer = await fetch(`${api.url}/api/desk/v1/approvals/${id}?owner_id=acme`, {
-      headers: { authorization: `Bearer ${api.deskToken}` },
-    });
-    return (await answer.json()) as Shown;
-  };
+  const shown = (id: string): Promise<Shown> => readDesk(api, `/approvals/${id}?owner_id=acme`);
   const approve = async (id: string): Promise<void> => {
-    let sha256: string | undefined;
-    // A projector that lags answers 503; the test repeats the request.
-    const isShown = async (): Promise<boolean> => {
-      sha256 = (await shown(id)).exact?.sha256;
-      return sha256 !== undefined;
-    };
-    expect(await until(isShown)).toBe(true);
+    const { exact } = await shown(id);
     // With its owner it can be read from the log.
-    const body = { content_sha256: sha256, owner_id: 'acme' };
+    const body = { content_sha256: exact?.sha256, owner_id: 'acme' };
     await atDesk(api, `/approvals/${id}/approve`, body);
   };
   const statusOf = async (id: string): Promise<unknown> => (await shown(id)).request?.status;

@@ -7,6 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { readConfig } from '#src/config.ts';
 import { startService, type StartingService } from '#src/main.ts';
 import { endStandIns, standIn, type StandIn } from '../../support/eventstoredb/start.ts';
+import { UNLIMITED_APP } from '../../support/unlimited.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 const LINKS = '/api/affiliate/v1/links';
@@ -24,8 +25,14 @@ afterEach(async () => {
 const startOn = async (server: StandIn): Promise<StartingService> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-filling-'));
   directories.push(directory);
-  const settings = { EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY };
-  const config = readConfig({ DATA_DIR: directory, PORT: '0', ...settings });
+  const urls = { EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:' };
+  const config = readConfig({
+    ...UNLIMITED_APP,
+    DATA_DIR: directory,
+    PORT: '0',
+    ROOT_KEY,
+    ...urls,
+  });
   const service = await startService(config, { log });
   services.push(service);
   return service;

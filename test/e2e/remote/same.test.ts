@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Ids } from '#src/ports/system.ts';
+import { untilServed } from '../../support/clients/cli.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
@@ -109,7 +110,7 @@ const told = async (app: TestApp): Promise<string[]> => {
     await settled(app);
     app.clock.advance(60_000);
     const isDesk = url.startsWith(DESK);
-    const { status, text, headers } = await app.send({
+    const request = {
       method: method ?? (body ? 'POST' : 'GET'),
       url,
       key: isDesk ? app.deskToken : key,
@@ -119,7 +120,8 @@ const told = async (app: TestApp): Promise<string[]> => {
         ...(accept && { accept }),
         ...(!body && !isDesk && token && { 'consistency-token': token }),
       },
-    });
+    };
+    const { status, text, headers } = await untilServed(() => app.send(request));
     token = headers['consistency-token'] ?? token;
     answers.push(`${method ?? ''} ${url}\n${status} ${headers['content-type']}\n${masked(text)}`);
   }

@@ -8,7 +8,7 @@ import { COMMAND, ON_COMMAND, scavenge } from '../../support/eventstoredb/events
 import { follow, positionsOf } from '../../conformance/log-events.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, read, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
 describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`, () => {
@@ -39,7 +39,7 @@ describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`
     };
   };
   const leads = (token: string): Promise<Answer> =>
-    read(api, key, '/leads', { 'consistency-token': token });
+    ask(api, key, '/leads', { 'consistency-token': token });
   /** Where the record of the key stands in `$all`; undefined when nobody can read it there. */
   const keyPosition = async (): Promise<number | undefined> => {
     let found: number | undefined;

@@ -2,13 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentKey, type ChildService } from '../../support/processes/child-service.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import {
-  ask,
-  endRemote,
-  read,
-  remoteWorld,
-  type RemoteWorld,
-} from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
   let world: RemoteWorld;
@@ -33,7 +27,7 @@ describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
 
   it('every role stops normally', async () => {
     const token = (await lead('crm-1')).headers.get('consistency-token') ?? '';
-    await read(services[1] as ChildService, key, '/leads', { 'consistency-token': token });
+    await ask(services[1] as ChildService, key, '/leads', { 'consistency-token': token });
     world.redis.signal('SIGSTOP');
     try {
       expect((await lead('crm-2')).status).toBe(201);

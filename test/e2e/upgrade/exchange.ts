@@ -1,4 +1,5 @@
 /** Requests to a service and their answers, as the upgrade fixtures record them. */
+import { untilServed } from '../../support/clients/cli.ts';
 
 export type Asked = {
   method: 'GET' | 'POST' | 'HEAD';
@@ -73,17 +74,18 @@ export const requestHeaders = (
   ...headers,
 });
 
-/** Sends over HTTP to the process at `url`. */
+/** Sends over HTTP to the process at `url`, until the answer is not 503. */
 export const overHttp =
   (url: string): Send =>
   async (asked, credentials) => {
     const { method, path, body } = asked;
-    const response = await fetch(`${url}${path}`, {
+    const request = {
       method,
       headers: requestHeaders(asked, credentials),
       redirect: 'manual',
       ...(body !== undefined && { body }),
-    });
+    } as const;
+    const response = await untilServed(() => fetch(`${url}${path}`, request));
     const text = await response.text();
     return { status: response.status, headers: comparable(response.headers), body: text };
   };

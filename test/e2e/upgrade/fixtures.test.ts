@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Service } from '#src/main.ts';
-import { ended, lastLine, until } from '../../support/clients/cli.ts';
+import { ended, lastLine, untilServed } from '../../support/clients/cli.ts';
 import { endStandIns } from '../../support/eventstoredb/start.ts';
 import { endChildren, runCli } from '../../support/processes/child-service.ts';
 import { endRedis, hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
@@ -55,13 +55,14 @@ const testCopy = (commit: string, store: Store): void => {
     await service.deps.following.passed(recording.position, HANG_MS);
     send = inProcess(service);
     // A read model with a new version is filled while the others serve.
-    const read = { method: 'GET' as const, path: '/api/affiliate/v1/performance', as: 'acme' };
-    await until(async () => (await send(read, recording.credentials)).status !== 503);
+    await served({ method: 'GET', path: '/api/affiliate/v1/performance', as: 'acme' });
   });
   afterAll(() => service?.close());
 
+  const served = (asked: Asked): Promise<Answer> =>
+    untilServed(() => send(asked, recording.credentials));
   const ask = async (asked: Asked): Promise<Record<string, unknown>> => {
-    const { status, body } = await send(asked, recording.credentials);
+    const { status, body } = await served(asked);
     expect(status, `${asked.path}: ${body}`).toBeLessThan(300);
     return body === '' ? {} : (JSON.parse(body) as Record<string, unknown>);
   };
@@ -81,28 +82,16 @@ const testCopy = (commit: string, store: Store): void => {
       body: JSON.stringify(body),
     });
 
-  /** A slow machine reads its own Redis late; clients repeat such a read. */
-  const read = async (asked: Asked): Promise<Answer> => {
-    let answer = await send(asked, recording.credentials);
-    await until(async () => {
-      if (answer.status === 503) answer = await send(asked, recording.credentials);
-      return answer.status !== 503;
-    });
-    return answer;
-  };
-
   it('answers every read as that commit did', async () => {
     expect(recording.reads.length).toBeGreaterThan(20);
     for (const { title, answer, ...asked } of recording.reads)
-      expect(readFacts(asked, await read(asked)), title).toEqual(readFacts(asked, answer));
+      expect(readFacts(asked, await served(asked)), title).toEqual(readFacts(asked, answer));
   });
 
   it('answers every retry with the bytes that that commit answered', async () => {
     expect(recording.writes.length).toBeGreaterThan(40);
     for (const { title, retried, answer: _, ...asked } of recording.writes)
-      expect(retryFacts(await send(asked, recording.credentials)), title).toEqual(
-        retryFacts(retried),
-      );
+      expect(retryFacts(await served(asked)), title).toEqual(retryFacts(retried));
   });
 
   it('accepts writes that continue the records, and shows them', async () => {

@@ -1,7 +1,7 @@
 /** How services of any version are set up, and when they have done their work. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ChildService } from '../../support/processes/child-service.ts';
-import { until } from '../../support/clients/cli.ts';
+import { until, untilServed } from '../../support/clients/cli.ts';
 
 export const PUBLIC_URL = 'https://t.example';
 /** Of the fixtures on servers; the embedded one has a `root.key`. */
@@ -12,20 +12,21 @@ const SUMMED_SECONDS_MAX = 90;
 
 type Status = { data: { lag_events: number }[] };
 
-/** Answers a read at the desk as JSON. */
+/** Answers a read at the desk as JSON, which is not a 503. */
 export const readDesk = async <T>(
   { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
   path: string,
 ): Promise<T> => {
   const headers = { authorization: `Bearer ${deskToken}` };
-  return (await (await fetch(`${url}/api/desk/v1${path}`, { headers })).json()) as T;
+  const answer = await untilServed(() => fetch(`${url}/api/desk/v1${path}`, { headers }));
+  return (await answer.json()) as T;
 };
 
 /** Resolves when every read model has folded the log. Throws when that takes too long. */
 export const folded = async (service: ChildService): Promise<void> => {
   const isFolded = async (): Promise<boolean> => {
     const { data } = await readDesk<Status>(service, '/projections');
-    return data?.every(({ lag_events }) => lag_events === 0) ?? false;
+    return data.every(({ lag_events }) => lag_events === 0);
   };
   if (!(await until(isFolded))) throw new Error('the read models lag');
 };

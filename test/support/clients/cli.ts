@@ -104,6 +104,18 @@ export const until = async (
   return false;
 };
 
+/**
+ * Sends a request until its answer is not 503, as clients do. A busy machine delays read models and the confirmation of
+ * credentials for longer than a request waits. A write needs the same idempotency key each time.
+ */
+export const untilServed = async <Answer extends { status: number }>(
+  send: () => Promise<Answer>,
+): Promise<Answer> => {
+  let answer = await send();
+  await until(async () => answer.status !== 503 || (answer = await send()).status !== 503);
+  return answer;
+};
+
 /** Returns the object on the last line. */
 export const lastLine = (stdout: string): unknown =>
   JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Slot } from './chaos.ts';
 import { type Client, httpClient, type Journal, newJournal, writeOf } from '../clients/journal.ts';
-import { ask, type Answer, type RemoteWorld } from './remote.ts';
+import { askOnce, type Answer, type RemoteWorld } from './remote.ts';
 import { patientLog } from '../eventstoredb/eventstoredb-logs.ts';
 
 export type Load = {
@@ -63,11 +63,11 @@ export const look = async (load: Load, from: Slot): Promise<string> => {
   if (!service) return 'the process is down';
   const body = { external_id: `seen-${load.next++}`, company: { name: 'Shop', country: 'GB' } };
   const request = { body, 'idempotency-key': body.external_id };
-  const written = await ask(service, load.key, '/leads', request).catch(() => undefined);
+  const written = await askOnce(service, load.key, '/leads', request).catch(() => undefined);
   const token = written?.headers.get('consistency-token');
   if (written?.status !== 201 || !token) return `writing: ${describeAnswer(written)}`;
   const reading = { 'consistency-token': token };
-  const answer = await ask(service, load.key, '/leads', reading).catch(() => undefined);
+  const answer = await askOnce(service, load.key, '/leads', reading).catch(() => undefined);
   if (answer === undefined || answer.status >= 500) return `reading: ${describeAnswer(answer)}`;
   if (!JSON.stringify(answer.body).includes(`"${body.external_id}"`))
     load.faults.push(`${body.external_id} was written, and is not listed: ${answer.status}`);

@@ -131,8 +131,12 @@ export const atDesk = async (
   return answer;
 };
 
-/** Creates an approved agent that may write, and returns its key. */
-export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
+/** Creates an approved agent that may write, and returns its key, which the service and `others` know. */
+export const agentKey = async (
+  service: ChildService,
+  owner = 'acme',
+  others: readonly ChildService[] = [],
+): Promise<string> => {
   const scopes = [
     'products:read',
     'links:write',
@@ -149,5 +153,10 @@ export const agentKey = async (service: ChildService, owner = 'acme'): Promise<s
   });
   await atDesk(service, `/agents/${agent['id']}/approve`, { reason: 'Known' });
   const issued = await atDesk(service, `/agents/${agent['id']}/keys`, {});
+  for (const { url } of [service, ...others])
+    await until(async () => {
+      const health = (await (await fetch(`${url}/readyz`)).json()) as { events_behind: unknown };
+      return health.events_behind === 0;
+    });
   return issued['api_key'] ?? '';
 };

@@ -1,7 +1,7 @@
 /** Runs processes of the service with their roles, on EventStoreDB or its stand-in, and a real Redis. */
 import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
-import { until } from '../clients/cli.ts';
+import { untilServed } from '../clients/cli.ts';
 import { endLogServers, logServer, type LogServer } from '../eventstoredb/log-server.ts';
 import { endRedis, startRedis, type TestRedis } from '../redis/redis-server.ts';
 
@@ -49,12 +49,14 @@ export const endRemote = async (): Promise<void> => {
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
-/** Sends a request of an agent. */
-export const ask = async (
+type Asked = { body?: object | undefined } & Record<string, unknown>;
+
+/** Sends a request of an agent once, for tests of a 503. */
+export const askOnce = async (
   { url }: Pick<ChildService, 'url'>,
   key: string,
   path: string,
-  { body, ...headers }: { body?: object | undefined } & Record<string, unknown> = {},
+  { body, ...headers }: Asked = {},
 ): Promise<Answer> => {
   const response = await fetch(`${url}/api/affiliate/v1${path}`, {
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
@@ -72,18 +74,9 @@ export const ask = async (
   };
 };
 
-/** Sends a read until its answer is not 503: read models on a busy machine can lag longer than a request waits. */
-export const read = async (
-  service: Pick<ChildService, 'url'>,
-  key: string,
-  path: string,
-  headers: Record<string, string> = {},
-): Promise<Answer> => {
-  let answer: Answer | undefined;
-  const isRead = async () => (answer = await ask(service, key, path, headers)).status !== 503;
-  if (!(await until(isRead)) || !answer) throw new Error(JSON.stringify(answer?.body));
-  return answer;
-};
+/** Sends a request of an agent until its answer is not 503. */
+export const ask = (...request: Parameters<typeof askOnce>): Promise<Answer> =>
+  untilServed(() => askOnce(...request));
 
 /** The position in the Consistency-Token of an answer; NaN without one. */
 export const positionOf = (headers: Headers): number => {
