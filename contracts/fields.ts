@@ -18,7 +18,6 @@ export const text = (max: number) =>
       error: 'contains control, bidirectional or invisible characters',
     });
 
-/** Text on one line. */
 export const line = (max: number) =>
   text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
 

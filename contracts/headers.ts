@@ -1,54 +1,52 @@
 import { LIMITS } from './limits.ts';
 
+export type HeaderText = {
+  name: string;
+  description: string;
+  /** A text if absent. */
+  type?: 'string' | 'integer';
+};
+
 /** The headers of answers. Those about the caller's key are in every answer to it. */
 export const ANSWER_HEADERS = {
   requestId: {
     name: 'Request-Id',
-    type: 'string',
     description: 'Identifies the call in the audit record; the same as request_id of a problem',
   },
   consistencyToken: {
     name: 'Consistency-Token',
-    type: 'string',
     description: 'The position this answer reflects. Send it on a read to see at least that state',
   },
   logState: {
     name: 'Log-State',
-    type: 'string',
     description:
       '"replaced" while the service has found another log than its own: the answer shows what was recorded ' +
       'before, and writes are refused with log_replaced; omitted otherwise',
   },
   replayed: {
     name: 'Idempotent-Replayed',
-    type: 'string',
     description:
       '"true" when this answer replays an earlier request with the same key; omitted otherwise',
   },
   original: {
     name: 'Original-Request-Id',
-    type: 'string',
     description: 'With Idempotent-Replayed: Request-Id of the call that was executed',
   },
   asOf: {
     name: 'As-Of',
-    type: 'string',
     description: 'For a file: the log position that it reflects, and the time of the event there',
   },
   next: {
     name: 'Link',
-    type: 'string',
     description: 'For a page of a file: rel="next" is the next page; omitted on the last page',
   },
   help: {
     name: 'Link',
-    type: 'string',
     description:
       'For a problem: rel="service-desc" is the contract, rel="help" explains what to do',
   },
   challenge: {
     name: 'WWW-Authenticate',
-    type: 'string',
     description: 'Why the credential was rejected (RFC 6750); scope names the missing scope',
   },
   retryAfter: {
@@ -58,24 +56,20 @@ export const ANSWER_HEADERS = {
   },
   rateLimit: {
     name: 'RateLimit',
-    type: 'string',
     description: 'Remaining calls of the key: r calls within the next t seconds',
   },
   rateLimitPolicy: {
     name: 'RateLimit-Policy',
-    type: 'string',
     description: 'Total calls of the key: q calls in w seconds',
   },
   deprecation: {
     name: 'Deprecation',
-    type: 'string',
     description:
       'Time at which the key was rotated (RFC 9745); its successor works already. About the key and not ' +
       'about the operation, unless there is a Link with rel="deprecation"',
   },
   sunset: {
     name: 'Sunset',
-    type: 'string',
     description:
       'Time at which the key stops working (RFC 8594): it was rotated, or expires within ' +
       `${LIMITS.KEY_NOTICE_DAYS} days. About the key and not about the operation, unless there is a Link with ` +

@@ -89,55 +89,45 @@ export const LIMITS = {
   IMPORT_PRODUCTS_MAX: 500,
 } as const;
 
-/** The limits that an operator can configure. */
-export type Rates = {
-  readsPerMinute: number;
-  writesPerMinute: number;
-  outreachPerMinute: number;
+/** The limits that an operator can configure, by the names of their settings: each has its usual value in LIMITS. */
+const RATES = {
+  readsPerMinute: 'READS_PER_MINUTE',
+  writesPerMinute: 'WRITES_PER_MINUTE',
+  outreachPerMinute: 'OUTREACH_PER_MINUTE',
   /** Of one network address. */
-  pagesPerSecond: number;
-  redirectsPerSecond: number;
-  callsPerSecond: number;
-  socketsPerAddress: number;
+  pagesPerSecond: 'ADDRESS_PAGES_PER_SECOND',
+  redirectsPerSecond: 'ADDRESS_REDIRECTS_PER_SECOND',
+  callsPerSecond: 'ADDRESS_CALLS_PER_SECOND',
+  socketsPerAddress: 'ADDRESS_SOCKETS_MAX',
   /** To one link. */
-  visitsPerMinute: number;
+  visitsPerMinute: 'ADDRESS_VISITS_PER_MINUTE',
   /** Sent from one network address to one process. */
-  rfqsPerDay: number;
+  rfqsPerDay: 'RFQS_PER_DAY',
   /** Calls of one key that one process performs at the same time. */
-  readsAtOnce: number;
-  writesAtOnce: number;
+  readsAtOnce: 'READS_AT_ONCE',
+  writesAtOnce: 'WRITES_AT_ONCE',
   /** A request that would wait longer in one process is refused. */
-  admissionWaitMs: number;
-};
+  admissionWaitMs: 'ADMISSION_WAIT_MS_MAX',
+} as const satisfies Record<string, keyof typeof LIMITS>;
 
-export const DEFAULT_RATES: Rates = {
-  readsPerMinute: LIMITS.READS_PER_MINUTE,
-  writesPerMinute: LIMITS.WRITES_PER_MINUTE,
-  outreachPerMinute: LIMITS.OUTREACH_PER_MINUTE,
-  pagesPerSecond: LIMITS.ADDRESS_PAGES_PER_SECOND,
-  redirectsPerSecond: LIMITS.ADDRESS_REDIRECTS_PER_SECOND,
-  callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
-  socketsPerAddress: LIMITS.ADDRESS_SOCKETS_MAX,
-  visitsPerMinute: LIMITS.ADDRESS_VISITS_PER_MINUTE,
-  rfqsPerDay: LIMITS.RFQS_PER_DAY,
-  readsAtOnce: LIMITS.READS_AT_ONCE,
-  writesAtOnce: LIMITS.WRITES_AT_ONCE,
-  admissionWaitMs: LIMITS.ADMISSION_WAIT_MS_MAX,
-};
+export type Rates = Record<keyof typeof RATES, number>;
+
+const NAMES = Object.entries(RATES) as [keyof Rates, keyof typeof LIMITS][];
+
+export const DEFAULT_RATES = Object.fromEntries(
+  NAMES.map(([rate, limit]) => [rate, LIMITS[limit]]),
+) as Rates;
 
 /** Returns every limit as it is published, with the rates of this service. */
-export const publishedLimits = (rates: Rates): Record<string, number> => ({
-  ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value])),
-  reads_per_minute: rates.readsPerMinute,
-  writes_per_minute: rates.writesPerMinute,
-  outreach_per_minute: rates.outreachPerMinute,
-  address_pages_per_second: rates.pagesPerSecond,
-  address_redirects_per_second: rates.redirectsPerSecond,
-  address_calls_per_second: rates.callsPerSecond,
-  address_sockets_max: rates.socketsPerAddress,
-  address_visits_per_minute: rates.visitsPerMinute,
-  rfqs_per_day: rates.rfqsPerDay,
-  reads_at_once: rates.readsAtOnce,
-  writes_at_once: rates.writesAtOnce,
-  admission_wait_ms_max: rates.admissionWaitMs,
-});
+export const publishedLimits = (rates: Rates): Record<string, number> => {
+  const limits = {
+    ...LIMITS,
+    ...Object.fromEntries(NAMES.map(([rate, name]) => [name, rates[rate]])),
+  };
+  return Object.fromEntries(
+    Object.entries(limits).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+};
+
+/** Events in one answer of readEvents. */
+export const EVENTS_PAGE_MAX = 1_000;

@@ -50,7 +50,6 @@ export const RFQ_OUTCOMES = ['won', 'lost', 'withdrawn'] as const;
 /** The states to which a correction can set an RFQ that has an outcome. */
 export const RFQ_CORRECTIONS = ['in_progress', ...RFQ_OUTCOMES] as const;
 
-/** The states to which staff can move an RFQ. */
 export const RFQ_TARGETS = ['confirmed', 'in_progress', 'quoted', ...RFQ_OUTCOMES] as const;
 
 export const OPEN_RFQ_STATES = Object.keys(RFQ_MOVES) as (keyof typeof RFQ_MOVES)[];

@@ -91,7 +91,6 @@ export type DeskOperation<
   Output extends z.ZodType = z.ZodType,
 > = Declared<Input, Output> & AtDesk;
 
-/** An operation of agents on their tasks over A2A. */
 export type TaskOperation = Declared & { scope: NeededScope };
 
 /**

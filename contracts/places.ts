@@ -29,7 +29,6 @@ export const pathOf = (
     encodeURIComponent(String(input[field])),
   );
 
-/** The header that holds idempotency_key. */
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
 /** Not a field of the input: the state that a read must have reached before it answers. */

@@ -3,82 +3,47 @@
  * hour. No interface of agents or of the desk offers these operations.
  */
 import { z } from 'zod';
-import { defineBuyerOperation } from '../operation.ts';
-import { WRITE_PROBLEMS } from '../problems.ts';
+import { buyerActs, buyerView, LINK_PROBLEMS } from './define.ts';
 
 const ownData = z.looseObject({ email: z.string() });
-const problems = ['resource_not_found'] as const;
-const actProblems = [...WRITE_PROBLEMS, ...problems] as const;
+const act = buyerActs(LINK_PROBLEMS);
+
 /** Without `owner_id` every owner. */
-const scope = z.strictObject({ owner_id: z.string().optional() });
+const scope = { owner_id: z.string().optional() };
+
 /** Ids of records with another spelling of the mailbox that the person calls their own. */
 const folded = z.array(z.string());
 
-/** Mails a link to an address that anybody can have typed. Does the same for every address. */
-const requestPrivacyLink = defineBuyerOperation({
-  kind: 'command',
-  input: z.strictObject({
-    mailbox: z.string(),
-    /** The client's address; counted, and not stored. */
-    address: z.string(),
-  }),
-  output: z.object({ sent: z.literal(true) }),
-  problems: actProblems,
-  writes: ['PrivacyLinkRequested', 'MailQueued'],
-});
-
-/** Shows which records there are. Changes nothing. */
-const readOwnData = defineBuyerOperation({
-  kind: 'query',
-  input: z.strictObject({}),
-  output: ownData,
-  problems,
-});
-
-const exportOwnData = defineBuyerOperation({
-  kind: 'command',
-  input: z.strictObject({ folded }),
-  output: z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) }),
-  problems: actProblems,
-  writes: ['PrivacyRequestRecorded'],
-});
-
-const refuseOwnContact = defineBuyerOperation({
-  kind: 'command',
-  input: scope,
-  output: ownData,
-  problems: actProblems,
-  writes: ['PrivacyRequestRecorded'],
-});
-
-const allowOwnContact = defineBuyerOperation({
-  kind: 'command',
-  input: scope,
-  output: ownData,
-  problems: actProblems,
-  writes: ['PrivacyRequestRecorded'],
-});
-
-/** Erases the records, and ends the link with the messages that have it. */
-const eraseOwnData = defineBuyerOperation({
-  kind: 'command',
-  input: z.strictObject({ folded, allow_contact: z.boolean() }),
-  output: z.object({ records: z.int(), requests: z.int() }),
-  problems: actProblems,
-  writes: [
-    'PrivacyRequestRecorded',
-    'SubjectErased',
-    'RfqDropped',
-    'LeadClaimReleased',
-    'OwnerProfileRemoved',
-  ],
-});
-
 export const personOperations = {
-  requestPrivacyLink,
-  readOwnData,
-  exportOwnData,
-  refuseOwnContact,
-  allowOwnContact,
-  eraseOwnData,
+  /** Mails a link to an address that anybody can have typed. Does the same for every address. */
+  requestPrivacyLink: act(
+    {
+      mailbox: z.string(),
+      /** The client's address; counted, and not stored. */
+      address: z.string(),
+    },
+    z.object({ sent: z.literal(true) }),
+    ['PrivacyLinkRequested', 'MailQueued'],
+  ),
+  /** Shows which records there are. Changes nothing. */
+  readOwnData: buyerView({}, ownData),
+  exportOwnData: act(
+    { folded },
+    z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) }),
+    ['PrivacyRequestRecorded'],
+  ),
+  refuseOwnContact: act(scope, ownData, ['PrivacyRequestRecorded']),
+  allowOwnContact: act(scope, ownData, ['PrivacyRequestRecorded']),
+  /** Erases the records, and ends the link with the messages that have it. */
+  eraseOwnData: act(
+    { folded, allow_contact: z.boolean() },
+    z.object({ records: z.int(), requests: z.int() }),
+    [
+      'PrivacyRequestRecorded',
+      'SubjectErased',
+      'RfqDropped',
+      'LeadClaimReleased',
+      'OwnerProfileRemoved',
+    ],
+  ),
 };

@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { id, line, ownerId, text } from '../fields.ts';
+import { line, ownerId, text } from '../fields.ts';
 import { agentRecord } from '../records/access.ts';
-import { type DeskRole, SCOPE_NAMES } from '../scopes.ts';
-import { deskCommand, deskList, EXAMPLE_AT } from './define.ts';
-
-export const agentId = id('agt');
-/** The reason of a decision on an agent or a credential. */
-export const accessReason = line(500).describe('Shown to people who ask why');
+import { SCOPE_NAMES } from '../scopes.ts';
+import {
+  accessReason,
+  agentId,
+  deskCommand,
+  deskList,
+  EXAMPLE_AT,
+  recordCommands,
+} from './define.ts';
 
 const scopes = z
   .array(z.enum(SCOPE_NAMES))
@@ -30,7 +33,6 @@ const decided = {
   created_at: EXAMPLE_AT,
 };
 const undecided = { ...decided, pending: request };
-const decision = { idempotency_key: 'review-17', agent_id: decided.id, reason: 'Known promoter' };
 
 export const requestAccess = deskCommand({
   roles: ['owner', 'staff'],
@@ -55,48 +57,27 @@ export const requestAccess = deskCommand({
   },
 });
 
-export const approveAccess = deskCommand({
+const decide = recordCommands({
+  path: '/agents/{agent_id}',
+  roles: ['owner', 'staff'],
+  fields: { agent_id: agentId, reason: accessReason },
+  output: agentRecord,
+  example: { input: { agent_id: decided.id, reason: 'Known promoter' }, output: decided },
+});
+
+export const approveAccess = decide({
+  verb: 'approve',
   roles: ['staff'],
-  path: '/agents/{agent_id}/approve',
   summary: 'Approve an access request, with all or some of its scopes',
   guidance:
     'Also approves the name and purpose in pending: buyers read the name. Scopes that were not requested ' +
     'are refused. For an agent that is already approved, scopes that are left out are revoked. The person who ' +
     'requested the access cannot approve it. The owner then issues a key.',
-  fields: {
-    agent_id: agentId,
-    scopes: scopes.optional().describe('Default: all that were requested'),
-    reason: accessReason,
-  },
-  output: agentRecord,
+  fields: { scopes: scopes.optional().describe('Default: all that were requested') },
   problems: ['approver_not_independent'],
-  example: {
-    name: 'as requested',
-    input: decision,
-    output: { ...decided, status: 'approved', granted_scopes: decided.requested_scopes },
-  },
+  name: 'as requested',
+  output: { status: 'approved', granted_scopes: decided.requested_scopes },
 });
-
-/** Defines a decision on an agent that gives a reason and nothing else. */
-const decide = ({
-  verb,
-  status,
-  ...operation
-}: {
-  verb: string;
-  roles: readonly DeskRole[];
-  summary: string;
-  guidance: string;
-  /** The status of the agent afterwards. */
-  status: string;
-}) =>
-  deskCommand({
-    ...operation,
-    path: `/agents/{agent_id}/${verb}`,
-    fields: { agent_id: agentId, reason: accessReason },
-    output: agentRecord,
-    example: { name: verb, input: decision, output: { ...decided, status } },
-  });
 
 export const denyAccess = decide({
   verb: 'deny',
@@ -105,27 +86,28 @@ export const denyAccess = decide({
   guidance:
     'Discards the requested name, purpose and scopes; what the agent was granted before stays in force. Answers ' +
     'state_conflict if nothing is pending: to stop an agent, suspend it.',
-  status: 'denied',
+  fields: {},
+  output: { status: 'denied' },
 });
 
 export const suspendAgent = decide({
   verb: 'suspend',
-  roles: ['owner', 'staff'],
   summary: 'Suspend an agent: its keys stop working within a second',
   guidance:
     'Reversible with reinstateAgent. Staff may also suspend an agent that its owner has suspended; then only ' +
     'staff can lift the suspension.',
-  status: 'suspended',
+  fields: {},
+  output: { status: 'suspended' },
 });
 
 export const reinstateAgent = decide({
   verb: 'reinstate',
-  roles: ['owner', 'staff'],
   summary: 'Lift a suspension',
   guidance:
     'Keys that have not expired or been revoked work again. An owner can lift a suspension imposed by an owner; ' +
     'staff can lift any.',
-  status: 'approved',
+  fields: {},
+  output: { status: 'approved' },
 });
 
 export const listAgents = deskList({

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { postExample } from '../examples/records.ts';
 import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '../fields.ts';
-import type { ProblemCode } from '../problems.ts';
 import { OUTBOUND_STATUSES, outboundRecord } from '../records/outbound.ts';
-import { deskCommand, deskQuery, EXAMPLE_AS_OF } from './define.ts';
+import { deskQuery, EXAMPLE_AS_OF, recordCommands } from './define.ts';
 
 const request = {
   outbound_id: id('out'),
@@ -79,43 +78,23 @@ export const showApproval = deskQuery({
   },
 });
 
-const DECISION_PROBLEMS = [
-  'approval_mismatch',
-  'approval_expired',
-  'outreach_halted',
-  'approver_not_independent',
-] as const satisfies readonly ProblemCode[];
-
 /** Defines a decision of a person on an outreach request. */
-const decide = <Fields extends z.ZodRawShape>({
-  verb,
-  fields,
-  example,
-  status,
-  ...operation
-}: {
-  verb: string;
-  summary: string;
-  guidance: string;
-  fields: Fields;
-  /** Values of `fields`. */
-  example: Record<string, unknown>;
-  /** The status of the request afterwards. */
-  status: (typeof OUTBOUND_STATUSES)[number];
-}) =>
-  deskCommand({
-    ...operation,
-    roles: ['owner', 'staff'],
-    path: `${PATH}/${verb}`,
-    fields: { ...request, ...fields },
-    output: outboundRecord,
-    problems: DECISION_PROBLEMS,
-    example: {
-      name: verb,
-      input: { idempotency_key: `post-${verb}`, outbound_id: postExample.id, ...example },
-      output: { ...postExample, status, version: 1 },
-    },
-  });
+const decide = recordCommands({
+  path: PATH,
+  roles: ['owner', 'staff'],
+  fields: request,
+  output: outboundRecord,
+  problems: [
+    'approval_mismatch',
+    'approval_expired',
+    'outreach_halted',
+    'approver_not_independent',
+  ],
+  example: {
+    input: { outbound_id: postExample.id },
+    output: { ...postExample, version: 1 },
+  },
+});
 
 const content_sha256 = z
   .string()
@@ -134,8 +113,8 @@ export const approveOutbound = decide({
     'they must come from two people, neither of whom issued the token of the other. In admin_approved mode the person ' +
     "who issued the agent's key cannot approve. Any later change of the content needs a new approval.",
   fields: { content_sha256, note: line(500).optional().describe('Stored with the decision') },
-  example: exampleContent,
-  status: 'approved',
+  input: exampleContent,
+  output: { status: 'approved' },
 });
 
 export const refuseOutbound = decide({
@@ -143,8 +122,8 @@ export const refuseOutbound = decide({
   summary: 'Refuse an outreach request; this is final',
   guidance: 'The agent can read the reason.',
   fields: { content_sha256, reason },
-  example: { ...exampleContent, reason: 'Not our tone' },
-  status: 'rejected',
+  input: { ...exampleContent, reason: 'Not our tone' },
+  output: { status: 'rejected' },
 });
 
 export const requestOutboundChanges = decide({
@@ -152,8 +131,8 @@ export const requestOutboundChanges = decide({
   summary: 'Send an outreach request back to the agent',
   guidance: 'The agent may send new content, which needs a new decision.',
   fields: { content_sha256, reason },
-  example: { ...exampleContent, reason: 'Name the price' },
-  status: 'changes_requested',
+  input: { ...exampleContent, reason: 'Name the price' },
+  output: { status: 'changes_requested' },
 });
 
 export const cancelOutbound = decide({
@@ -161,8 +140,8 @@ export const cancelOutbound = decide({
   summary: 'Cancel an outreach request that has not been sent',
   guidance: 'Possible until the request is dispatched.',
   fields: { reason },
-  example: { reason: 'Campaign over' },
-  status: 'canceled',
+  input: { reason: 'Campaign over' },
+  output: { status: 'canceled' },
 });
 
 export const observeOutbound = decide({
@@ -174,6 +153,6 @@ export const observeOutbound = decide({
     outcome: z.enum(['confirmed', 'failed']).describe('What became of the request'),
     evidence: line(500).describe('What was observed, and where'),
   },
-  example: { outcome: 'confirmed', evidence: 'The post is there' },
-  status: 'confirmed',
+  input: { outcome: 'confirmed', evidence: 'The post is there' },
+  output: { status: 'confirmed' },
 });

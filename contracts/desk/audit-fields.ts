@@ -5,6 +5,9 @@ import { EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
 /* Fields that the operations of auditors share. */
 
+/** Events that a page of acts reads at most, so that a filter that matches few answers in time. */
+export const ACTS_SCANNED_MAX = 5_000;
+
 export const auditRoles: readonly DeskRole[] = ['auditor', 'owner'];
 
 export const AUDITED_KIND_NAMES = ['link', 'handoff', 'lead', 'outreach', 'agent', 'key'] as const;
@@ -39,7 +42,6 @@ export const openingReason = line(500)
       'Role auditor only. Do not name a person in it',
   );
 
-/** Who caused an event. */
 export const cause = {
   actor: z.string().describe('An agent, desk:<token>, applicant, buyer, system or visitor'),
   actor_name: z.string().optional().describe('Name that the desk token was issued for'),

@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import { asOf, before, id, limit, line, nextBefore, ownerSpace, time } from '../fields.ts';
-import { AUDIT_OUTCOMES, auditAct, auditRoles, cause, moment } from './audit-fields.ts';
+import {
+  ACTS_SCANNED_MAX,
+  AUDIT_OUTCOMES,
+  auditAct,
+  auditRoles,
+  cause,
+  moment,
+} from './audit-fields.ts';
 import { deskQuery, EXAMPLE_AS_OF } from './define.ts';
 
 /* What happened: the acts and refusals of an owner, and the chain of one of them. */
-
-/** Events that a page of acts reads at most, so that a filter that matches few answers in time. */
-export const ACTS_SCANNED_MAX = 5_000;
 
 export const auditHistory = deskQuery({
   roles: auditRoles,

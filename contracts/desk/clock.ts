@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { accessReason } from './agents.ts';
-import { deskCommand, EXAMPLE_AT } from './define.ts';
+import { accessReason, deskCommand, EXAMPLE_AT } from './define.ts';
 
 export const acceptClock = deskCommand({
   roles: ['operator'],

@@ -1,11 +1,24 @@
 import { z } from 'zod';
-import { asOf, before, idempotencyKey, limit, nextBefore, ownerSpace } from '../fields.ts';
+import {
+  asOf,
+  before,
+  id,
+  idempotencyKey,
+  limit,
+  line,
+  nextBefore,
+  ownerSpace,
+} from '../fields.ts';
 import { defineDeskOperation, type DeskOperation, type Example } from '../operation.ts';
 import { type ProblemCode, WRITE_PROBLEMS } from '../problems.ts';
 
 /** The time and the log position of every example. */
 export const EXAMPLE_AT = '2026-11-20T09:30:00.000Z';
 export const EXAMPLE_AS_OF = { position: 3120, at: EXAMPLE_AT };
+
+export const agentId = id('agt');
+/** The reason of a decision on an agent or a credential. */
+export const accessReason = line(500).describe('Shown to people who ask why');
 
 /** What any query of the desk may answer. */
 const QUERY_PROBLEMS = [
@@ -78,6 +91,48 @@ export const deskCommand = <Fields extends z.ZodRawShape, Output extends z.ZodTy
     problems: [...COMMAND_PROBLEMS, ...problems],
     examples: [example],
   });
+
+/** Returns a function that defines the commands on one kind of record. Each adds what only it has. */
+export const recordCommands =
+  <Shared extends z.ZodRawShape, Output extends z.ZodType>(record: {
+    path: string;
+    roles: DeskOperation['roles'];
+    fields: Shared;
+    output: Output;
+    problems?: readonly ProblemCode[];
+    example: { input: object; output: object };
+  }) =>
+  <Fields extends z.ZodRawShape>({
+    verb,
+    fields,
+    problems = [],
+    name = verb,
+    input,
+    output,
+    ...operation
+  }: Pick<DeskOperation, 'summary' | 'guidance'> & {
+    verb: string;
+    roles?: DeskOperation['roles'];
+    fields: Fields;
+    problems?: readonly ProblemCode[];
+    /** The name, the input and the output of the example. */
+    name?: string;
+    input?: object;
+    output?: object;
+  }) =>
+    deskCommand({
+      roles: record.roles,
+      ...operation,
+      path: `${record.path}/${verb}`,
+      fields: { ...record.fields, ...fields },
+      output: record.output,
+      problems: [...(record.problems ?? []), ...problems],
+      example: {
+        name,
+        input: { idempotency_key: 'case-4711', ...record.example.input, ...input },
+        output: { ...record.example.output, ...output },
+      },
+    });
 
 /** Defines a query of an owner's records, newest first, in pages. */
 export const deskList = <Row extends z.ZodType>({

@@ -4,7 +4,7 @@ import { leadExample } from '../examples/records.ts';
 import { id, line, money, ownerSpace } from '../fields.ts';
 import { LEAD_MOVES, LEAD_STATES } from '../moves.ts';
 import { leadRecord } from '../records/lead.ts';
-import { deskCommand, deskQuery, movesText, recordState } from './define.ts';
+import { deskQuery, movesText, recordCommands, recordState } from './define.ts';
 import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from './proposals.ts';
 
 const LEAD = { lead_id: id('led'), owner_id: ownerSpace };
@@ -23,40 +23,22 @@ const leadState = recordState.extend({
     .describe('The move that waits for the approval of another person'),
 });
 
-const leadCommand = <Fields extends z.ZodRawShape>({
-  name,
-  fields,
-  input,
-  state,
-  ...operation
-}: {
-  path: string;
-  summary: string;
-  guidance: string;
-  fields: Fields;
-  problems?: readonly 'approver_not_independent'[];
-  name: string;
-  input: object;
-  /** The state of the lead afterwards. */
-  state: (typeof LEAD_STATES)[number];
-}) =>
-  deskCommand({
-    ...operation,
-    roles: ['staff'],
-    fields: { ...LEAD, ...fields },
-    output: leadState,
-    example: {
-      name,
-      input: { idempotency_key: 'lead-4711', lead_id: leadExample.id, owner_id: 'acme', ...input },
-      output: { id: leadExample.id, owner_id: 'acme', state },
-    },
-  });
+const leadCommand = recordCommands({
+  path: '/leads/{lead_id}',
+  roles: ['staff'],
+  fields: LEAD,
+  output: leadState,
+  example: {
+    input: { lead_id: leadExample.id, owner_id: 'acme' },
+    output: { id: leadExample.id, owner_id: 'acme' },
+  },
+});
 
 const APPROVAL =
   'Above APPROVAL_ABOVE it is only proposed, and another person approves it with approveLeadMove.';
 
 export const moveLead = leadCommand({
-  path: '/leads/{lead_id}/move',
+  verb: 'move',
   summary: 'Move a lead to its next state',
   guidance:
     `${movesText(LEAD_MOVES)}. A won lead may have a value. ${APPROVAL} A lead whose buyer has sent the RFQ of its ` +
@@ -72,11 +54,11 @@ export const moveLead = leadCommand({
   },
   name: 'accepted',
   input: { to: 'accepted' },
-  state: 'accepted',
+  output: { state: 'accepted' },
 });
 
 export const correctLead = leadCommand({
-  path: '/leads/{lead_id}/correct',
+  verb: 'correct',
   summary: 'Change or reverse the outcome of a lead',
   guidance:
     'For a lead that was won or lost by itself; qualified reverses the outcome. The numbers of the day of the outcome ' +
@@ -88,28 +70,28 @@ export const correctLead = leadCommand({
   },
   name: 'reversed',
   input: { to: 'qualified', reason: 'The order was for another shop' },
-  state: 'qualified',
+  output: { state: 'qualified' },
 });
 
 export const approveLeadMove = leadCommand({
-  path: '/leads/{lead_id}/approve',
+  verb: 'approve',
   summary: 'Approve the proposed win or correction of a lead as the second person',
   guidance: APPROVER_RULE,
   fields: { proposal },
   problems: ['approver_not_independent'],
   name: 'of a win',
   input: { proposal: 1 },
-  state: 'won',
+  output: { state: 'won' },
 });
 
 export const refuseLeadMove = leadCommand({
-  path: '/leads/{lead_id}/refuse',
+  verb: 'refuse',
   summary: 'Refuse or take back the proposed win or correction of a lead',
   guidance: 'The lead keeps its state. The person who proposed the move can take it back.',
   fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },
   name: 'of a win',
   input: { proposal: 1, reason: 'The value is that of another order' },
-  state: 'qualified',
+  output: { state: 'qualified' },
 });
 
 export const readLead = deskQuery({

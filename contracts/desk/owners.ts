@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../limits.ts';
 import { linkRecord, target } from '../records/link.ts';
 import { line, mailbox, ownerId, text, time } from '../fields.ts';
-import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
+import { deskQuery, EXAMPLE_AT, recordCommands } from './define.ts';
 
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 
@@ -37,28 +37,29 @@ const changed = z.object({
   mailbox_confirmed: z.boolean(),
   updated_at: time,
 });
-const changedExample = (mailbox_confirmed: boolean) => ({
-  owner_id: 'acme',
-  mailbox_confirmed,
-  updated_at: EXAMPLE_AT,
+
+const ownerCommand = recordCommands({
+  path: '/owners/{owner_id}',
+  roles: ['staff'],
+  fields: { owner_id: ownerId },
+  output: changed,
+  example: {
+    input: { owner_id: 'acme' },
+    output: { owner_id: 'acme', mailbox_confirmed: false, updated_at: EXAMPLE_AT },
+  },
 });
 
-export const setOwnerProfile = deskCommand({
-  roles: ['staff'],
-  path: '/owners/{owner_id}/profile',
+export const setOwnerProfile = ownerCommand({
+  verb: 'profile',
   summary: "Set an owner's name, postal address, mailbox and settings for all links",
   guidance:
     'Replaces the profile. A mailbox that is not confirmed gets a link to confirm it, which works for ' +
     `${LIMITS.MAILED_LINK_DAYS} days and ends with the next change of the profile. Notices are sent to a confirmed mailbox ` +
     'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again.',
   problems: ['link_target_invalid'],
-  fields: { owner_id: ownerId, ...profile },
-  output: changed,
-  example: {
-    name: 'a company',
-    input: { idempotency_key: 'acme-profile', owner_id: 'acme', ...exampleProfile },
-    output: changedExample(false),
-  },
+  fields: profile,
+  name: 'a company',
+  input: exampleProfile,
 });
 
 export const readOwnerProfile = deskQuery({
@@ -85,43 +86,27 @@ export const readOwnerProfile = deskQuery({
   },
 });
 
-export const confirmOwnerMailbox = deskCommand({
-  roles: ['staff'],
-  path: '/owners/{owner_id}/mailbox/confirm',
+export const confirmOwnerMailbox = ownerCommand({
+  verb: 'mailbox/confirm',
   summary: "Record that the mailbox of an owner's profile belongs to the owner",
   guidance:
     'For a mailbox whose holder cannot open the mailed link. Name the mailbox that you have checked: another one than that of the profile is refused.',
   fields: {
-    owner_id: ownerId,
     mailbox: mailbox.describe('The mailbox that was checked'),
     reason: line(500).describe('How you know that it is the mailbox of the owner'),
   },
-  output: changed,
-  example: {
-    name: 'a call',
-    input: {
-      idempotency_key: 'acme-mailbox',
-      owner_id: 'acme',
-      mailbox: exampleProfile.mailbox,
-      reason: 'It is in the signed contract',
-    },
-    output: changedExample(true),
-  },
+  name: 'a call',
+  input: { mailbox: exampleProfile.mailbox, reason: 'It is in the signed contract' },
+  output: { mailbox_confirmed: true },
 });
 
-export const removeOwnerProfile = deskCommand({
-  roles: ['staff'],
-  path: '/owners/{owner_id}/profile/remove',
+export const removeOwnerProfile = ownerCommand({
+  verb: 'profile/remove',
   summary: "Remove an owner's profile and destroy the key of its texts",
   guidance: 'No notice is sent to the owner any more, and none that is queued.',
   fields: {
-    owner_id: ownerId,
     reason: line(500).describe('Stays in the log as it is: name no person'),
   },
-  output: changed,
-  example: {
-    name: 'a former promoter',
-    input: { idempotency_key: 'acme-left', owner_id: 'acme', reason: 'The contract ended' },
-    output: changedExample(false),
-  },
+  name: 'a former promoter',
+  input: { reason: 'The contract ended' },
 });

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
 import { line, ownerSpace, text, time } from '../fields.ts';
-import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
+import { deskQuery, EXAMPLE_AT, recordCommands } from './define.ts';
 
 const RECORD = {
   record_id: z
@@ -27,32 +27,13 @@ const SEALED =
   'Encrypted with the personal data of the record, and erased with it. A request for access has no text, because it is ' +
   'never erased';
 
-const planCommand = <Fields extends z.ZodRawShape>({
-  verb,
-  fields,
-  input,
-  output,
-  ...operation
-}: {
-  verb: string;
-  summary: string;
-  guidance: string;
-  fields: Fields;
-  input: object;
-  output: object;
-}) =>
-  deskCommand({
-    ...operation,
-    roles: ['staff'],
-    path: `/plans/{record_id}/${verb}`,
-    fields: { ...RECORD, ...fields },
-    output: planSummary,
-    example: {
-      name: verb,
-      input: { idempotency_key: `plan-${verb}`, ...EXAMPLE, ...input },
-      output: { ...EXAMPLE, notes: 0, ...output },
-    },
-  });
+const planCommand = recordCommands({
+  path: '/plans/{record_id}',
+  roles: ['staff'],
+  fields: RECORD,
+  output: planSummary,
+  example: { input: EXAMPLE, output: { ...EXAMPLE, notes: 0 } },
+});
 
 export const assignRecord = planCommand({
   verb: 'assign',
@@ -88,8 +69,6 @@ export const endNextStep = planCommand({
   guidance:
     'Changes nothing if there is none. A record for which nothing was ever planned is refused.',
   fields: {},
-  input: {},
-  output: {},
 });
 
 export const readPlan = deskQuery({

@@ -1,74 +1,63 @@
 import { z } from 'zod';
 import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
 import { id, line, ownerSpace } from '../fields.ts';
-import type { DeskRole } from '../scopes.ts';
-import { deskCommand, recordState } from './define.ts';
+import { deskCommand, recordCommands, recordState } from './define.ts';
 
 /* What people do with single handoffs and links, and the erasure of a person. */
 
-/** Defines a command that ends a record. `record` maps the input field to its schema. */
-const close = <Field extends string>({
-  record,
-  exampleId,
-  state,
-  ...operation
-}: {
-  roles: readonly DeskRole[];
-  path: string;
-  summary: string;
-  record: Record<Field, z.ZodString>;
-  exampleId: string;
-  /** The state of the record afterwards. */
-  state: string;
-}) =>
-  deskCommand({
-    ...operation,
-    guidance:
-      'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
-      'and encrypted with its personal data.',
-    fields: {
-      ...record,
-      owner_id: ownerSpace,
-      reason: line(500).describe('Stored in the history of the record'),
-    },
-    output: recordState,
-    example: {
-      name: state,
-      input: {
-        idempotency_key: 'close-1',
-        ...Object.fromEntries(Object.keys(record).map((field) => [field, exampleId])),
-        owner_id: 'acme',
-        reason: 'Recalled',
-      },
-      output: { id: exampleId, owner_id: 'acme', state },
-    },
-  });
+const FINAL =
+  'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
+  'and encrypted with its personal data.';
+const ended = {
+  owner_id: ownerSpace,
+  reason: line(500).describe('Stored in the history of the record'),
+};
 
-const handoff = { record: { handoff_id: id('hnd') }, exampleId: handoffExample.id };
-
-export const withdrawHandoff = close({
-  ...handoff,
+const handoffCommand = recordCommands({
+  path: '/handoffs/{handoff_id}',
   roles: ['owner', 'staff'],
-  path: '/handoffs/{handoff_id}/withdraw',
+  fields: { handoff_id: id('hnd'), ...ended },
+  output: recordState,
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme', reason: 'Recalled' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
+  },
+});
+
+export const withdrawHandoff = handoffCommand({
+  verb: 'withdraw',
   summary: 'Withdraw a handoff that the buyer has not answered',
-  state: 'withdrawn',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'withdrawn' },
 });
 
-export const invalidateHandoff = close({
-  ...handoff,
+export const invalidateHandoff = handoffCommand({
+  verb: 'invalidate',
   roles: ['staff'],
-  path: '/handoffs/{handoff_id}/invalidate',
   summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
-  state: 'invalidated',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'invalidated' },
 });
 
-export const disableLink = close({
+export const disableLink = deskCommand({
   roles: ['owner', 'staff'],
   path: '/links/{link_id}/disable',
   summary: 'Disable a link: requests for it are no longer redirected',
-  record: { link_id: id('lnk') },
-  exampleId: linkExample.id,
-  state: 'disabled',
+  guidance: FINAL,
+  fields: { link_id: id('lnk'), ...ended },
+  output: recordState,
+  example: {
+    name: 'disabled',
+    input: {
+      idempotency_key: 'case-4711',
+      link_id: linkExample.id,
+      owner_id: 'acme',
+      reason: 'Recalled',
+    },
+    output: { id: linkExample.id, owner_id: 'acme', state: 'disabled' },
+  },
 });
 
 export const eraseSubject = deskCommand({

@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { handoffExample } from '../examples/records.ts';
 import { id, line, money, ownerSpace, time } from '../fields.ts';
-import { lineItem } from '../records/handoff.ts';
+import { lineItem, moneyList } from '../records/handoff.ts';
 import { closedContact } from '../records/lead.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '../moves.ts';
-import { moneyList } from '../records/rfq.ts';
-import { deskCommand, deskQuery, EXAMPLE_AT, movesText, recordState } from './define.ts';
+import { deskQuery, EXAMPLE_AT, movesText, recordCommands, recordState } from './define.ts';
 import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from './proposals.ts';
 
 const HANDOFF = {
@@ -34,44 +33,22 @@ const rfqState = recordState.extend({
     .describe('The move that waits for the approval of another person'),
 });
 
-const rfqCommand = <Fields extends z.ZodRawShape>({
-  input,
-  output,
-  ...operation
-}: {
-  path: string;
-  summary: string;
-  guidance: string;
-  fields: Fields;
-  input: object;
-  output: object;
-  problems?: readonly 'approver_not_independent'[];
-  name: string;
-}) => {
-  const { name, fields, ...rest } = operation;
-  return deskCommand({
-    ...rest,
-    roles: ['staff'],
-    fields: { ...HANDOFF, ...fields },
-    output: rfqState,
-    example: {
-      name,
-      input: {
-        idempotency_key: 'rfq-4711',
-        handoff_id: handoffExample.id,
-        owner_id: 'acme',
-        ...input,
-      },
-      output: { id: handoffExample.id, owner_id: 'acme', ...output },
-    },
-  });
-};
+const rfqCommand = recordCommands({
+  path: '/handoffs/{handoff_id}/rfq',
+  roles: ['staff'],
+  fields: HANDOFF,
+  output: rfqState,
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
+  },
+});
 
 const APPROVAL =
   'Above APPROVAL_ABOVE the move is only proposed, and another person approves it with approveRfqMove.';
 
 export const moveRfq = rfqCommand({
-  path: '/handoffs/{handoff_id}/rfq/move',
+  verb: 'move',
   summary: 'Move an RFQ: take it up, quote, and record its outcome',
   guidance:
     `${movesText(RFQ_MOVES)}. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how they know the ` +
@@ -94,7 +71,7 @@ export const moveRfq = rfqCommand({
 });
 
 export const correctRfq = rfqCommand({
-  path: '/handoffs/{handoff_id}/rfq/correct',
+  verb: 'correct',
   summary: 'Change or reverse the outcome of an RFQ',
   guidance:
     'in_progress reverses the outcome. The numbers of the day of the outcome change, and the leads of the handoff ' +
@@ -110,7 +87,7 @@ export const correctRfq = rfqCommand({
 });
 
 export const approveRfqMove = rfqCommand({
-  path: '/handoffs/{handoff_id}/rfq/approve',
+  verb: 'approve',
   summary: 'Approve the proposed move of an RFQ as the second person',
   guidance: APPROVER_RULE,
   fields: { proposal },
@@ -121,7 +98,7 @@ export const approveRfqMove = rfqCommand({
 });
 
 export const refuseRfqMove = rfqCommand({
-  path: '/handoffs/{handoff_id}/rfq/refuse',
+  verb: 'refuse',
   summary: 'Refuse or take back the proposed move of an RFQ',
   guidance: 'The RFQ keeps its state. The person who proposed the move can take it back.',
   fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { line, ownerSpace } from '../fields.ts';
 import { deskCommand, deskQuery } from './define.ts';
+import { EVENTS_PAGE_MAX } from '../limits.ts';
 
 const event = z
   .object({
@@ -21,8 +22,6 @@ const event = z
       ),
   })
   .meta({ id: 'Event' });
-
-export const EVENTS_PAGE_MAX = 1_000;
 
 export const readEvents = deskQuery({
   roles: ['owner', 'staff', 'auditor', 'operator'],

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { attributionDims, auditEntry } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /**
  * A request for a short link: observations, not a verdict. The fold decides whether the visit counts, so that a
  * better classifier can judge it again. `visitor` is a keyed hash that changes every day; no address and no

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 const scopes = z.array(z.string());
 const decision = { agent_id: z.string(), reason: z.string() };
 

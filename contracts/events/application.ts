@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { mailboxKeys, sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // In the stream desk-application_{id}. The application is a subject of its own, which SubjectErased ends.
 
 /** Somebody applied for access with a mailbox that is not confirmed yet. */

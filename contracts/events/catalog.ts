@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { publishedProduct, stockLevel } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 export const ProductPublished = z.object({ product: publishedProduct, stock: stockLevel });
 export const ProductRevised = z.object({ product: publishedProduct, stock: stockLevel });
 export const ProductStockObserved = z.object({ product_id: z.string(), stock: stockLevel });

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /** In the stream codes-code_{slug}: the first link to claim a slug keeps it permanently. */
 export const CodeClaimed = z.object({
   code: z.string(),

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /** An operator decided that the clock is right and the time of an earlier event is not. */
 export const ClockAccepted = z.object({
   /** The event that was ahead of the clock. */

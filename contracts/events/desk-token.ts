@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 export const DeskTokenIssued = z.object({
   token_id: z.string(),
   name: z.string(),

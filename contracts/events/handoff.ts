@@ -9,8 +9,6 @@ import {
   storedLine,
 } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 export const HandoffCreated = z.object({
   handoff_id: z.string(),
   agent_id: z.string(),

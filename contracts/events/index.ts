@@ -23,8 +23,9 @@ import * as rfq from './rfq.ts';
 import * as task from './task.ts';
 
 /**
- * Every event that a log can hold. Each module exports events and nothing else; the name of an export is the
- * stored name: past tense, never changed. Checked before an event is written and when a stream is read.
+ * Every event that a log can hold. Each module exports events and nothing else; the name of an export is the stored name,
+ * in the past tense. Names and shapes are in every log: never rename one, and only add optional fields. Checked before an
+ * event is written and when a stream is read.
  */
 export const EVENTS = Object.freeze({
   ...link,

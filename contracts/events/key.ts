@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /** The key itself is never stored: `hash` is HMAC-SHA-256 with the pepper of that version. */
 export const KeyIssued = z.object({
   key_id: z.string(),

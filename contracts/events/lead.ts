@@ -8,8 +8,6 @@ import {
   storedMetadata,
 } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 const content = {
   company: z.object({ name: z.string(), country: z.string(), website: z.string().optional() }),
   contact: sealed.optional(),
@@ -96,7 +94,6 @@ export const LeadWon = z.object({
   uncounted,
 });
 export const LeadLost = z.object({ ...subject, ...follows });
-/** Changes or reverses an outcome. */
 export const LeadOutcomeCorrected = z.object({
   ...subject,
   ...follows,

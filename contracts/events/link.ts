@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { attributionDims, linkTarget, storedMetadata } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 export const LinkCreated = z.object({
   link_id: z.string(),
   agent_id: z.string(),

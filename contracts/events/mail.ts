@@ -1,15 +1,12 @@
 import { z } from 'zod';
 import { sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 const subject = { mail_id: z.string() };
 
 /** A message that is to be sent once. `sealed_for` is the subject whose erasure makes it unreadable. */
 export const MailQueued = z.object({
   ...subject,
   kind: z.string(),
-  /** The record that it is about. */
   record: z.string().optional(),
   sealed_for: z.string(),
   /** Address, subject line and text, as sealed JSON. */

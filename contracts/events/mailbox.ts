@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // In the stream claims-mailbox_{keyed hash of the address}: mail to a mailbox that has not confirmed anything.
 
 /** The message was given to the mailer, and counts in the limits of the mailbox. */

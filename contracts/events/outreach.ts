@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { outboundKind, outboundVia } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 const channel = outboundVia.extend({
   receiver_idempotent: z.boolean().optional(),
   secret_version: z.number().optional(),

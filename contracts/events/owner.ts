@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { linkTarget, mailboxKeys, sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /** Replaces the profile before. Its texts are sealed for the subject `sealed_for`, a new one each time. */
 export const OwnerProfileSet = z.object({
   sealed_for: z.string(),

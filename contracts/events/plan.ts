@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // In the stream {owner}-plan_{id of the record}: what staff plan for a lead, an RFQ or a request for access. Texts are
 // sealed for the record, so that its erasure erases them.
 

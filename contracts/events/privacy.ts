@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 /** The subject's key was destroyed; no copy of its sealed text can be read any more. */
 export const SubjectErased = z.object({
   subject: z.string(),

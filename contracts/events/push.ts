@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // `task` and not `task_id`: these events change no task, and a follower of a task reads every event with its `task_id`.
 
 const subject = {
   push_id: z.string(),
-  /** The id of the task. */
   task: z.string(),
   agent_id: z.string(),
 };

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { mailboxKeys, sealed } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
 const owner = z.object({ owner_id: z.string().optional() });
 const record = { owner_id: z.string(), record: z.string() };
 

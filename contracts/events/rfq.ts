@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { attributionDims, moneyAmount, reasonFields } from './shared.ts';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // The events of an RFQ after the buyer sent it. They are in the stream of its handoff.
 
 const subject = {
@@ -68,7 +67,6 @@ export const RfqMoveProposed = moved.extend({
 
 export const RfqMoveRefused = moved;
 
-/** Changes or reverses an outcome. */
 export const RfqOutcomeCorrected = moved.extend({
   from: z.object({ state: outcome, values: values.optional() }),
   to: z.object({

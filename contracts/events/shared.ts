@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 // Parts of the stored format: never rename a field; only add optional ones.
 
-/** What a link points to. */
 export const linkTarget = z.object({
   kind: z.enum(['product', 'category', 'search']),
   ref: z.string(),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 // A task stores the skill and a hash of each message, never its text.
 
 const subject = {

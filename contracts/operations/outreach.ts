@@ -44,7 +44,6 @@ const common = {
     .describe('A request of the same kind that this one replaces: new content needs new approval'),
 };
 
-/** Defines a proposal of one kind of outreach. */
 const proposal = <Fields extends z.ZodRawShape>({
   fields,
   ...operation

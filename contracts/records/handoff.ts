@@ -1,6 +1,24 @@
 import { z } from 'zod';
 import { id, money, time, shownMetadata, versioned } from '../fields.ts';
-import { shownRfq } from './rfq.ts';
+import { RFQ_OUTCOMES } from '../moves.ts';
+
+const CURRENCIES_MAX = 10;
+
+/** Amounts, one per currency. */
+export const moneyList = z
+  .array(z.strictObject(money.shape))
+  .min(1)
+  .max(CURRENCIES_MAX)
+  .refine((values) => new Set(values.map(({ currency }) => currency)).size === values.length, {
+    error: 'has a currency twice; currencies are never added up',
+  })
+  .describe('One per currency');
+
+/** What an agent sees of the RFQ of its handoff. */
+const shownRfq = z.object({
+  state: z.enum(['open', 'expired', ...RFQ_OUTCOMES]),
+  won_value: z.array(money).optional(),
+});
 
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',

@@ -7,10 +7,20 @@ const code = z.string();
 const page = z.int().min(1);
 /** The token or the code of the link that led to the page; others are ignored. */
 const source = { attribution: z.string().optional(), via: z.string().optional() };
-const problems = ['resource_not_found'] as const;
 
 /** One page of products. What else the page shows is not part of the contract. */
 const listing = z.looseObject({ pages: z.int(), page: z.int() });
+
+const view = <Fields extends z.ZodRawShape, Output extends z.ZodType>(
+  fields: Fields,
+  output: Output,
+) =>
+  defineVisitorOperation({
+    kind: 'query',
+    input: z.strictObject(fields),
+    output,
+    problems: ['resource_not_found'],
+  });
 
 /** Follows a short link: records the visit, then answers its target. */
 const visitLink = defineVisitorOperation({
@@ -35,53 +45,24 @@ const visitLink = defineVisitorOperation({
   writes: ['VisitRecorded', 'VisitsSummed'],
 });
 
-/** Answers the URL of an existing short link, for its QR code. Records no visit. */
-const locateLink = defineVisitorOperation({
-  kind: 'query',
-  input: z.strictObject({ code }),
-  output: z.object({ code: z.string(), url: z.string() }),
-  problems,
-});
-
-const viewProduct = defineVisitorOperation({
-  kind: 'query',
-  input: z.strictObject({ product_id: z.string(), ...source }),
-  output: z.looseObject({ withdrawn: z.boolean() }),
-  problems,
-});
-
-const viewCategory = defineVisitorOperation({
-  kind: 'query',
-  input: z.strictObject({ category: z.string(), page, ...source }),
-  output: listing,
-  problems,
-});
-
-const viewSearch = defineVisitorOperation({
-  kind: 'query',
-  input: z.strictObject({ words: z.string(), page, ...source }),
-  output: listing,
-  problems,
-});
-
-/** Shows a list that the address has, priced. Changes nothing. */
-const viewList = defineVisitorOperation({
-  kind: 'query',
-  input: z.strictObject({
-    lines: z.array(z.strictObject({ product_id: z.string(), quantity: z.int() })),
-    ...source,
-  }),
-  output: z.looseObject({ once: z.string() }),
-  problems: [],
-});
-
 export const visitorOperations = registryOf({
   visitLink,
-  locateLink,
-  viewProduct,
-  viewCategory,
-  viewSearch,
-  viewList,
+  /** Answers the URL of an existing short link, for its QR code. Records no visit. */
+  locateLink: view({ code }, z.object({ code, url: z.string() })),
+  viewProduct: view(
+    { product_id: z.string(), ...source },
+    z.looseObject({ withdrawn: z.boolean() }),
+  ),
+  viewCategory: view({ category: z.string(), page, ...source }, listing),
+  viewSearch: view({ words: z.string(), page, ...source }, listing),
+  /** Shows a list that the address has, priced. Changes nothing. */
+  viewList: view(
+    {
+      lines: z.array(z.strictObject({ product_id: z.string(), quantity: z.int() })),
+      ...source,
+    },
+    z.looseObject({ once: z.string() }),
+  ),
 });
 
 export type VisitorOperations = typeof visitorOperations;

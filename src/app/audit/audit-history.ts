@@ -1,7 +1,7 @@
 import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { DeskInput } from '../pipeline/desk-handler.ts';
 import type { z } from 'zod';
-import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-history.ts';
+import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';
 import { type EventData, EVENTS } from '#contracts/events/index.ts';
 import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';

@@ -1,5 +1,5 @@
 /** Shows and follows events of the log. */
-import { EVENTS_PAGE_MAX } from '#contracts/desk/system.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';

@@ -7,7 +7,7 @@ import type {
 } from 'openapi3-ts/oas31';
 import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { ANSWER_HEADERS, type AnswerHeader } from '#contracts/headers.ts';
+import { ANSWER_HEADERS, type AnswerHeader, type HeaderText } from '#contracts/headers.ts';
 import {
   PROBLEM_CODES,
   type ProblemCode,
@@ -134,7 +134,7 @@ const headerRefs = (
     [...ids, ...(gated ? KEY_HEADERS : [])]
       .filter((id) => id !== false)
       .map((id) => {
-        const { name, type, description } = ANSWER_HEADERS[id];
+        const { name, type = 'string', description }: HeaderText = ANSWER_HEADERS[id];
         headers.set(id, { description, schema: { type } });
         return [name, { $ref: `#/components/headers/${id}` }];
       }),
