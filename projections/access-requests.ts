@@ -1,9 +1,8 @@
 import { AGENT_EVENTS, type AgentEventType } from '#contracts/events/index.ts';
 import { agent, type AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, typedEvent } from './projection.ts';
 import { withPlan } from './staff/with-plan.ts';
-import { typedEvent } from './typed-event.ts';
 
 const requests: Projection<OpenRow<AgentState>> = {
   name: 'access-requests',

@@ -1,8 +1,7 @@
 import { LINK_EVENTS, type LinkEventType } from '#contracts/events/index.ts';
 import type { LinkSettings } from '#src/domain/owners/profile.ts';
 import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
-import { typedEvent } from './typed-event.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
 

@@ -7,28 +7,22 @@ import type {
 } from '#contracts/events/index.ts';
 import { agent, type AgentState, apiKey, type KeyState } from '#src/domain/access.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
-import { typedEvent } from './typed-event.ts';
-import type { Projection } from './projection.ts';
+import { accessScope, type AgentRow, type DeskTokenRow, type KeyRow } from '#src/ports/rows.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
 
 type Common = { owner: string; sort: Position };
 
 /** The state of an agent, a key or a desk token, with its owner and the position of its first event. */
-export type CredentialRow =
+type CredentialRow =
   | (AgentRow & AgentState & Common)
   | (KeyRow & KeyState & Common)
   | (DeskTokenRow & Common);
 
-export const ACCESS_EVENTS: readonly EventType[] = [
-  ...AGENT_EVENTS,
-  ...KEY_EVENTS,
-  ...DESK_TOKEN_EVENTS,
-];
+const ACCESS_EVENTS: readonly EventType[] = [...AGENT_EVENTS, ...KEY_EVENTS, ...DESK_TOKEN_EVENTS];
 
-/** The kind and the id of the credential that an event belongs to. */
-export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
+const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
   const { data } = typedEvent<AccessEventType>(event);
   if ('key_id' in data) return { kind: 'key', id: data.key_id };
   if ('token_id' in data) return { kind: 'desk', id: data.token_id };
@@ -36,10 +30,7 @@ export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; i
 };
 
 /** Folds an event into the row that `credentials` and `access` share. */
-export const evolveCredential = (
-  row: CredentialRow | undefined,
-  event: FoldEvent,
-): CredentialRow => {
+const evolveCredential = (row: CredentialRow | undefined, event: FoldEvent): CredentialRow => {
   const { owner } = event;
   const sort = row ? row.sort : event.position;
   const { kind } = credentialOf(event);
@@ -77,4 +68,17 @@ export const credentials: Projection<CredentialRow> = {
     return { scope: id, key: kind };
   },
   evolve: evolveCredential,
+};
+
+/** The rows of `credentials`, listed per owner and kind, newest first. */
+export const access: Projection<CredentialRow> = {
+  name: 'access',
+  version: 6,
+  handles: ACCESS_EVENTS,
+  place(event) {
+    const { kind, id } = credentialOf(event);
+    return { scope: accessScope(event.owner, kind), key: id };
+  },
+  evolve: evolveCredential,
+  sort: (row) => row.sort,
 };

@@ -1,6 +1,5 @@
 import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
-import { typedEvent } from './typed-event.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 const ENDS = ['RfqConfirmationExpired', 'RfqDropped'] as const;
 type Handled = 'SubjectErased' | (typeof ENDS)[number];

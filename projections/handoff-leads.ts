@@ -1,6 +1,5 @@
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { typedEvent } from './typed-event.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 /** Bounds the size of a row; a handoff has few leads in practice. */
 const LEADS_MAX = 100;

@@ -1,7 +1,6 @@
-import { access } from './access.ts';
 import { accessRequests } from './access-requests.ts';
 import { codes } from './codes.ts';
-import { credentials } from './credentials.ts';
+import { access, credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';

@@ -12,8 +12,7 @@ import {
   listBy,
 } from '#src/ports/rows.ts';
 import { ownerRecords, type RecordRow } from './owner-records.ts';
-import type { Projection } from './projection.ts';
-import { recordIdOf } from './typed-event.ts';
+import { type Projection, recordIdOf } from './projection.ts';
 
 /** `is_late`: it was submitted, or its claim ends, more than LEAD_SKEW_MS before that of an earlier lead in the log. */
 type LeadRow = RecordRow<LeadState> & { is_late?: true };

@@ -2,14 +2,12 @@ import { CONTACT_EVENTS, storedContact } from '#src/domain/privacy/stored-contac
 import { foldSuppression, type Suppression } from '#src/domain/privacy/mailbox-requests.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_CONTACTS, type MailboxRow, SUPPRESSION, type UnindexedRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
-import { typedEvent } from './typed-event.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type ContactEvent = Parameters<typeof storedContact>[0];
 
 const contactIn = (event: FoldEvent) => storedContact(event as FoldEvent & ContactEvent);
 
-/** The record and the keys that an event adds to a mailbox. */
 const entryOf = (event: FoldEvent) => {
   if (event.type === 'ContactIndexed') {
     const { owner_id, record, mailbox_keys: keys } = typedEvent<'ContactIndexed'>(event).data;

@@ -2,8 +2,7 @@ import type { EventType, Happened } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
-import { typedEvent } from './typed-event.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'version'> & {
   handles: readonly Type[];

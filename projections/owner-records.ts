@@ -14,8 +14,7 @@ import { link } from '#src/domain/link.ts';
 import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
-import { recordIdOf, typedEvent } from './typed-event.ts';
+import { type Projection, recordIdOf, typedEvent } from './projection.ts';
 
 /** The decider's state and the position of the record's first event. */
 export type RecordRow<State> = State & { sort: Position };

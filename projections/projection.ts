@@ -1,8 +1,7 @@
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType, Happened } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
 
-/** The place of the row that an event changes. */
 export type EventPlace = { scope: string; key: string };
 
 /** The other rows of the scope of an event. Rows may be modified in place only if they are set afterwards. */
@@ -51,3 +50,19 @@ export type Projection<R extends Row = Row> = {
 
 export const spaceOf = (projection: Pick<Projection, 'name' | 'version'>, build: number): Space =>
   `${projection.name}@${projection.version}.${build}`;
+
+/** Narrows an event to its stored shape. The log validates events, and `handles` selects their types. */
+export const typedEvent = <Type extends EventType>(event: FoldEvent): Happened<Type> =>
+  event as FoldEvent & Happened<Type>;
+
+/** The id of the record that the event's stream belongs to: `led_0k3…` for `acme-lead_0k3…`. */
+export const recordIdOf = (
+  { stream, owner }: FoldEvent,
+  kind: string,
+  prefix: string,
+): string | undefined => {
+  const start = owner.length + 1;
+  return stream.startsWith(`${kind}_`, start)
+    ? `${prefix}_${stream.slice(start + kind.length + 1)}`
+    : undefined;
+};

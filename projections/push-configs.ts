@@ -1,7 +1,6 @@
 import type { PushEventType } from '#contracts/events/index.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
-import { typedEvent } from './typed-event.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 /** The push notification configurations of all owners that are not deleted, without their secrets. */
 export const pushConfigs: Projection<PushRow> = {

@@ -1,6 +1,5 @@
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { typedEvent } from './typed-event.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type Begin = 'HandoffCreated' | 'BuyerListCreated' | 'RfqSubmittedByBuyer';
 const BEGINS: readonly Begin[] = ['HandoffCreated', 'BuyerListCreated', 'RfqSubmittedByBuyer'];

@@ -9,9 +9,8 @@ import {
 } from '#src/domain/outcomes/rfq-state.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
-import type { Projection } from './projection.ts';
+import { type Projection, recordIdOf, typedEvent } from './projection.ts';
 import { withPlan } from './staff/with-plan.ts';
-import { recordIdOf, typedEvent } from './typed-event.ts';
 
 type Row = RfqRow<RfqProgress>;
 const LEAD_OUTCOMES = ['LeadWon', 'LeadOutcomeCorrected'] as const;

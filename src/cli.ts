@@ -1,8 +1,14 @@
 /** The command line: `tributary --help` lists the commands. */
 import { CommanderError } from 'commander';
 import { program } from './cli/program.ts';
-import { CommandError, EXIT } from './cli/terminal/exit.ts';
-import { exitOnClosedOutput, print, printNotice, style } from './cli/terminal/output.ts';
+import {
+  CommandError,
+  EXIT,
+  exitOnClosedOutput,
+  print,
+  printNotice,
+  style,
+} from './cli/terminal/output.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
 import { StartupError } from './ports/startup-error.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EventType } from '#contracts/events/index.ts';
 import { mailbox } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { hostPort, isOrigin, originList, proxies, smtpUrl } from './config/addresses.ts';
+import { hostPort, isOrigin, listOf, originList, proxies, smtpUrl } from './config/addresses.ts';
 
 /**
  * Event types that an earlier version does not know and that the service can do without during an
@@ -92,26 +92,16 @@ const environment = z.object({
     .transform((value) => value.split(','))
     .optional(),
   OUTBOX_DIR: z.string().min(1).optional(),
-  OUTREACH_PRIVATE_HOSTS: z
-    .string()
-    .default('')
-    .transform((value) => value.split(',').flatMap((host) => host.trim() || []))
-    .pipe(z.array(hostPort)),
+  OUTREACH_PRIVATE_HOSTS: listOf(hostPort),
   MAIL_URL: smtpUrl.optional(),
   MAIL_FROM: mailbox.optional(),
   STAFF_MAIL: mailbox.optional(),
   CONFIRMATION_MAILS_PER_HOUR: rate(LIMITS.CONFIRMATION_MAILS_PER_HOUR),
-  HOLD_EVENT_TYPES: z
-    .string()
-    .default('')
-    .transform((value) => value.split(',').flatMap((type) => type.trim() || []))
-    .pipe(
-      z.array(
-        z.enum(HOLDABLE_EVENT_TYPES, {
-          error: `must be event types that can be held, separated by commas: ${HOLDABLE_EVENT_TYPES.join()}`,
-        }),
-      ),
-    ),
+  HOLD_EVENT_TYPES: listOf(
+    z.enum(HOLDABLE_EVENT_TYPES, {
+      error: `must be event types that can be held, separated by commas: ${HOLDABLE_EVENT_TYPES.join()}`,
+    }),
+  ),
   NODE_ENV: z.string().optional(),
 });
 

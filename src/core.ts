@@ -8,8 +8,7 @@ import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { personNameIn } from '#src/app/audit/people.ts';
@@ -31,16 +30,14 @@ import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
 import { createListener, type Listener } from './wiring/listener.ts';
-import { appendLogger } from './wiring/log-lines.ts';
-import { commandLogger, serviceLogger } from './wiring/logger.ts';
+import { appendLogger, commandLogger, serviceLogger } from './wiring/logger.ts';
 import { type ProcessRole, requireRole } from './wiring/process-roles.ts';
 import { projectionDesk } from './wiring/projection-desk.ts';
 import { openReadModels } from './wiring/read-models.ts';
 import { recordersOf } from './wiring/recorders.ts';
-import { openSecrets } from './wiring/secrets.ts';
 import { settingsOf } from './wiring/settings.ts';
 import { openSharedCount } from './wiring/shared-count.ts';
-import { openVault, requireMailboxGeneration } from './wiring/vault.ts';
+import { openSecrets, openVault, requireMailboxGeneration } from './wiring/vault.ts';
 import { waitsOf } from './wiring/waits.ts';
 
 export type Core = {

@@ -52,21 +52,6 @@ export const startService = async (
   }
 };
 
-/** Starts the service and waits until it is ready, however long that takes. */
-export const openService = async (
-  config: Config,
-  options: ServiceOptions = {},
-): Promise<Service> => {
-  const service = await startService(config, options);
-  try {
-    await service.ready;
-    return service;
-  } catch (error) {
-    await service.close();
-    throw error;
-  }
-};
-
 const createServer = (
   core: Core,
   config: Config,

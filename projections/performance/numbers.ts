@@ -2,7 +2,7 @@
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { PerformanceTail } from '#src/ports/performance-rows.ts';
-import { typedEvent } from '../typed-event.ts';
+import { typedEvent } from '../projection.ts';
 
 /** Indexes of the metrics that a fact can count. Equal to the order of METRICS. */
 export const METRIC = {

@@ -2,8 +2,7 @@ import { ALL_LEADS, type LeadHintRow, listBy } from '#src/ports/rows.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import type { Happened } from '#contracts/events/index.ts';
-import type { Projection } from '../projection.ts';
-import { recordIdOf, typedEvent } from '../typed-event.ts';
+import { type Projection, recordIdOf, typedEvent } from '../projection.ts';
 
 type Handled = 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased';
 

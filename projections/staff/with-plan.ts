@@ -3,8 +3,7 @@ import { foldSummary } from '#src/domain/staff/plan.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import { listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
-import type { Projection } from '../projection.ts';
-import { typedEvent } from '../typed-event.ts';
+import { type Projection, typedEvent } from '../projection.ts';
 
 const IS_PLAN: ReadonlySet<string> = new Set(PLAN_EVENTS);
 const planned = (event: FoldEvent) =>

@@ -62,7 +62,6 @@ const encodeEvent = (event: NewEvent): EncodedEvent => {
   return { id: event.id, type: event.type, at: event.meta.at, data, meta, bytes };
 };
 
-/** An append with its events as text. */
 export type EncodedAppend = {
   stream: string;
   owner: string;

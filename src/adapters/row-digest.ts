@@ -19,7 +19,6 @@ export class RowDamaged extends Error {
 /** The list of all rows that have a sort key. It follows from the rows, so a digest does not include it. */
 export const ALL_ROWS = '';
 
-/** Returns a hash as HASH_DIGITS digits. */
 export const hashText = (text: string): string => hash('sha256', text, 'hex').slice(0, HASH_DIGITS);
 
 /** Returns an integer from 0 to 2^48 - 1. */
@@ -32,7 +31,6 @@ export const rowText = ({ scope, key }: RowKey, sort: number | null, json: strin
 export const entryHash = (scope: string, key: string, [list, sort]: ListEntry): number =>
   hashOf(JSON.stringify([scope, list, sort, key]));
 
-/** The number of rows, and the sum of all hashes. */
 export type RowDigest = { rows: number; sum: number };
 
 export const noRows = (): RowDigest => ({ rows: 0, sum: 0 });

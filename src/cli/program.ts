@@ -1,13 +1,12 @@
-/** The program: every command in its group. */
 import { Command } from 'commander';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { defineOwnCommand, OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
-import { EXIT_HELP } from './terminal/exit.ts';
 import { addHelpCommand, HELP, wrap } from './terminal/help.ts';
 import { defineDeskCommand } from './verbs/desk-command.ts';
 import { TOPICS, topicOf } from './verbs/topics.ts';
 import { type Registry, commandWordsOf } from './verbs/words.ts';
 import { VERSION } from './version.ts';
+import { EXIT_HELP } from './terminal/output.ts';
 
 /** A command: its usage, and what adds the rest to it. */
 type Entry = { usage: string; define(command: Command): void };

@@ -1,4 +1,3 @@
-/** Settings that name hosts and origins. */
 import { z } from 'zod';
 
 /** Normalizes host and port as URLs do, because they are compared with parts of URLs. */
@@ -58,17 +57,19 @@ export const isOrigin = (value: string): boolean => {
   return href === `${origin}/` && !/[?#]/.test(value);
 };
 
-export const originList = z
-  .string()
-  .default('')
-  .transform((value) => value.split(',').flatMap((origin) => origin.trim() || []))
-  .pipe(
-    z.array(
-      z
-        .string()
-        .refine(isOrigin, {
-          error: 'must be origins like https://img.example, without path, separated by commas',
-        })
-        .transform((value) => new URL(value).origin),
-    ),
-  );
+/** Values that are separated by commas. */
+export const listOf = <Item extends z.ZodType<unknown, string>>(item: Item) =>
+  z
+    .string()
+    .default('')
+    .transform((value) => value.split(',').flatMap((each) => each.trim() || []))
+    .pipe(z.array(item));
+
+export const originList = listOf(
+  z
+    .string()
+    .refine(isOrigin, {
+      error: 'must be origins like https://img.example, without path, separated by commas',
+    })
+    .transform((value) => new URL(value).origin),
+);

@@ -7,11 +7,9 @@ import { PHONE } from './traffic.ts';
 /** The list that the banner links to. */
 export const WAITING = 'waiting list';
 
-/** Returns line items from quantities by sku. */
 const lines = (quantities: Record<string, number>) =>
   Object.entries(quantities).map(([sku, quantity]) => ({ sku, quantity }));
 
-/** Moves the RFQ of a list. */
 const rfq = (day: number, list: string, change: Omit<StoryInput<'moveRfq'>, 'handoff_id'>): Act =>
   staff(day, 'moveRfq', { handoff_id: `{${list}.id}`, ...change });
 

@@ -1,4 +1,3 @@
-/** The links of the story. */
 import { type Act, actor, type StoryInput } from './acts.ts';
 import { CONCIERGE, DEMO_AGENT, SCOUT } from './cast.ts';
 

@@ -117,7 +117,6 @@ export class Player {
     await this.perform(APPROVER, 'approveRfqMove', { handoff_id: String(id), proposal });
   }
 
-  /** Performs one operation, and returns its answer. */
   async perform<Id extends StoryOperationId>(
     by: string,
     operation: Id,
@@ -190,7 +189,6 @@ export class Player {
     return token ?? api_key ?? review_url?.split('/').at(-1) ?? '';
   }
 
-  /** Replaces the references in all texts of a value. */
   #resolve(value: unknown): unknown {
     if (typeof value === 'string')
       return value

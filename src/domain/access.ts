@@ -21,7 +21,6 @@ export type AgentRejection =
   | 'agent_not_in_state'
   | 'suspended_by_staff';
 
-/** The name, the purpose and the scopes of an agent. */
 type Access = Omit<EventData<'AccessRequested'>, 'agent_id' | 'application_id'>;
 
 /** The last request for access, and its decision. `partial`: some of its scopes were not granted. */

@@ -25,10 +25,11 @@ export const reject = <const Rejection extends string>(
   detail: string,
 ): Decision<never, Rejection> => ({ accepted: false, reason, detail });
 
-type Versioned = { created_at: number; updated_at: number; version: number };
+/** The members of a record that count its events. */
+export type RecordVersion = { created_at: number; updated_at: number; version: number };
 
 /** What the first event of a record, at `at`, sets in its state. */
-export const firstVersion = (at: number): Versioned => ({
+export const firstVersion = (at: number): RecordVersion => ({
   created_at: at,
   updated_at: at,
   version: 0,
@@ -38,7 +39,7 @@ export const firstVersion = (at: number): Versioned => ({
  * What each later event sets: the later of the two times. Calls can be written in another order than they were
  * accepted in, and a reader that asks for changes since a time must not miss the last one.
  */
-export const nextVersion = ({ updated_at, version }: Versioned, at: number) => ({
+export const nextVersion = ({ updated_at, version }: RecordVersion, at: number) => ({
   updated_at: Math.max(updated_at, at),
   version: version + 1,
 });

@@ -11,7 +11,6 @@ export type DeskTokenRejection = 'token_exists' | 'token_unknown';
 
 export type DeskTokenState = EventData<'DeskTokenIssued'> & { status: 'active' | 'revoked' };
 
-/** The credential of a person at the desk. */
 export const deskToken: Decider<DeskTokenState, DeskTokenCommand, Event, DeskTokenRejection> = {
   evolve(state, event) {
     if (event.type === 'DeskTokenIssued') return { ...event.data, status: 'active' };

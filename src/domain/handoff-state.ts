@@ -1,5 +1,6 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { RfqProgress } from './outcomes/rfq-state.ts';
+import type { RecordVersion } from './decider.ts';
 
 export type HandoffStatus =
   | 'awaiting_buyer'
@@ -14,30 +15,28 @@ export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
   price_when_sent?: { amount: number; currency: string };
 };
 
-export type HandoffState = Omit<EventData<'HandoffCreated'>, 'lines'> & {
-  lines: HandoffLine[];
-  /** The buyer made the list; its author is not an agent. */
-  made_by_buyer?: true;
-  status: HandoffStatus;
-  status_reason?: string | undefined;
-  /** Empty after an erasure, like every sealed text. */
-  sealed_reason?: string;
-  /** Rises with each change of the list. The buyer sends the revision that was shown. */
-  list_revision: number;
-  /** Number of lines in all changes. Older events contain whole lists and are not counted. */
-  lines_revised?: number;
-  rfq?:
-    | (RfqProgress & {
-        contact: string;
-        /** The subject for which the contact is sealed; absent if it is the handoff. */
-        contact_subject?: string | undefined;
-        submitted_at: number;
-      })
-    | undefined;
-  /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
-  rfqs_sent?: number;
-  erased: boolean;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type HandoffState = RecordVersion &
+  Omit<EventData<'HandoffCreated'>, 'lines'> & {
+    lines: HandoffLine[];
+    /** The buyer made the list; its author is not an agent. */
+    made_by_buyer?: true;
+    status: HandoffStatus;
+    status_reason?: string | undefined;
+    /** Empty after an erasure, like every sealed text. */
+    sealed_reason?: string;
+    /** Rises with each change of the list. The buyer sends the revision that was shown. */
+    list_revision: number;
+    /** Number of lines in all changes. Older events contain whole lists and are not counted. */
+    lines_revised?: number;
+    rfq?:
+      | (RfqProgress & {
+          contact: string;
+          /** The subject for which the contact is sealed; absent if it is the handoff. */
+          contact_subject?: string | undefined;
+          submitted_at: number;
+        })
+      | undefined;
+    /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
+    rfqs_sent?: number;
+    erased: boolean;
+  };

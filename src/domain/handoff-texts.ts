@@ -5,7 +5,6 @@ import { eraseRfq } from './outcomes/rfq-state.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 
-/** The reason of an end, plain or sealed. */
 export const endReason = ({
   reason,
   sealed_reason,

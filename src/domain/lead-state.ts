@@ -1,6 +1,7 @@
 import type { EventData, LeadEventType } from '#contracts/events/index.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
 import type { Proposing } from './outcomes/proposal.ts';
+import type { RecordVersion } from './decider.ts';
 
 /** The event of each move of staff. */
 export const MOVE_EVENTS = {
@@ -14,7 +15,6 @@ export const MOVE_EVENTS = {
   lost: 'LeadLost',
 } as const satisfies Record<(typeof LEAD_MOVES)[keyof typeof LEAD_MOVES][number], LeadEventType>;
 
-/** The states that staff can move a lead to. */
 export type StaffMove = keyof typeof MOVE_EVENTS;
 
 export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
@@ -26,6 +26,7 @@ export type LeadMove = Pick<
 >;
 
 export type LeadState = EventData<'LeadSubmitted'> &
+  RecordVersion &
   Proposing<LeadMove> & {
     state: Exclude<LeadStatus, 'lapsed'>;
     state_reason?: string | undefined;
@@ -39,9 +40,6 @@ export type LeadState = EventData<'LeadSubmitted'> &
     /** Another lead counts for the same RFQ. */
     uncounted?: true | undefined;
     erased: boolean;
-    created_at: number;
-    updated_at: number;
-    version: number;
   };
 
 /** Whether only an erasure or a correction can follow. The claim of a lead expires by the clock, without an event. */

@@ -9,7 +9,6 @@ export const AUTOMATIC_REASONS = {
   withdrawn: 'rfq_withdrawn',
 } as const;
 
-/** Whether a person wrote the reason. */
 export const isWrittenReason = (reason: string | undefined): reason is string =>
   reason !== undefined && !Object.values<string>(AUTOMATIC_REASONS).includes(reason);
 

@@ -1,5 +1,5 @@
 import type { EventData, EventOf, LinkEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, firstVersion, reject } from './decider.ts';
+import { accept, type Decider, firstVersion, reject, type RecordVersion } from './decider.ts';
 
 type Event = EventOf<LinkEventType>;
 
@@ -10,12 +10,8 @@ export type LinkCommand =
 export type LinkRejection = 'link_exists' | 'link_unknown';
 
 /** The state of a link. Expiry has no event and no status here: it follows from `expires_at` and the time. */
-export type LinkState = EventData<'LinkCreated'> & {
-  status: 'active' | 'disabled';
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type LinkState = EventData<'LinkCreated'> &
+  RecordVersion & { status: 'active' | 'disabled' };
 
 export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
   evolve(state, event) {

@@ -1,5 +1,6 @@
 import type { EventData, Happened, OutboundEventType } from '#contracts/events/index.ts';
-import { firstVersion } from './decider.ts';
+import { firstVersion, type RecordVersion } from './decider.ts';
+import type { AttemptState } from './sending/attempt.ts';
 
 export type OutboundStatus =
   | 'pending_approval'
@@ -25,25 +26,16 @@ export type OutboundDecision = {
   content_sha256: string;
 };
 
-export type OutboundState = EventData<'OutboundProposed'> & {
-  status: OutboundStatus;
-  status_reason?: string | undefined;
-  /** The decisions on the present content. */
-  decisions: OutboundDecision[];
-  attempts: number;
-  attempted_at?: number;
-  /** Until then the last attempt can still be under way. */
-  until?: number;
-  /** When the next attempt is due; set while one is. */
-  retry_at?: number | undefined;
-  /** Set if an attempt may have had its effect without a confirmation. */
-  uncertain?: boolean;
-  outcome: 'none' | 'unknown' | 'rejected' | 'observed';
-  evidence?: string;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type OutboundState = EventData<'OutboundProposed'> &
+  AttemptState &
+  RecordVersion & {
+    status: OutboundStatus;
+    status_reason?: string | undefined;
+    /** The decisions on the present content. */
+    decisions: OutboundDecision[];
+    outcome: 'none' | 'unknown' | 'rejected' | 'observed';
+    evidence?: string;
+  };
 
 const ENDS: readonly OutboundStatus[] = [
   'confirmed',

@@ -1,5 +1,5 @@
 import type { EventData, EventOf, TaskEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, reject } from './decider.ts';
+import { accept, type Decider, reject, type RecordVersion } from './decider.ts';
 import type { OutboundStatus } from './outbound-state.ts';
 
 type Event = EventOf<TaskEventType>;
@@ -47,7 +47,7 @@ export type TaskCommand =
 export type TaskRejection = 'task_unknown' | 'task_ended';
 
 /** A task without a record of its own: the missing input, or the answer. */
-export type TaskState = {
+export type TaskState = RecordVersion & {
   task_id: string;
   context_id: string;
   agent_id: string;
@@ -58,9 +58,6 @@ export type TaskState = {
   artifact?: EventData<'TaskCompleted'>['artifact'];
   code?: string;
   boundary?: string | undefined;
-  created_at: number;
-  updated_at: number;
-  version: number;
 };
 
 /** A task. Its stream contains only what the stream of its record does not. */

@@ -30,7 +30,6 @@ export type ServerOptions = {
   isStarting?: () => boolean;
 };
 
-/** What the server needs besides the application. */
 export type ServerDeps = HealthDeps & {
   ids: Ids;
   metrics?: Metrics;

@@ -73,7 +73,6 @@ export type AppendResult =
    */
   | { outcome: 'conflict'; isPartial?: true };
 
-/** A stream and the revision of its last event. */
 export type StreamRevision = { stream: string; revision: number };
 
 /**
@@ -90,7 +89,6 @@ export type ConditionalRevision = {
   confirm(): Promise<void>;
 };
 
-/** The revision that an append expects of its own stream. */
 export const expectedRevision = (expected: Expected): number =>
   typeof expected === 'number' ? expected : expected.revision;
 

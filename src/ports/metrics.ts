@@ -14,7 +14,6 @@ export type AppendOutcome = 'appended' | 'conflict' | 'unavailable';
 /** What the service sends by itself. */
 export type SendingKind = 'outreach' | 'push' | 'mail';
 
-/** Outcome of an attempt to send something. */
 export type SendingOutcome = 'confirmed' | 'deferred' | 'failed' | 'unknown';
 
 export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };

@@ -2,7 +2,6 @@
 import type { FoldEvent } from './event-log.ts';
 import type { ReadModels, Row, RowJson, RowKey } from './read-model.ts';
 
-/** The place of a row in a read model. */
 export type RowPlace = RowKey & { readModel: string };
 
 export type OwnerFold = {
@@ -13,6 +12,5 @@ export type OwnerFold = {
   /** Lists the row of each read model that the event changes; a projection may change further rows beside it. */
   placesOf(event: FoldEvent): RowPlace[];
   peek(place: RowPlace): Row | undefined;
-  /** All rows of a read model. */
   rowsOf(readModel: string): RowJson[];
 };

@@ -60,7 +60,6 @@ export type PerformanceTail = {
   facts: PerformanceFacts;
 };
 
-/** The key of an owner's tail. */
 export const TAIL_KEY = 'tail';
 
 /** Sort keys in the list of an owner: chunks by number, blocks by that of their last chunk, groups of sets from here on, and the tail as the newest. */

@@ -7,7 +7,6 @@ import type { Position } from './event-log.ts';
 /** Number of partitions that scopes hash to. It can never change: stores contain checkpoints by it. */
 export const PARTITIONS = 64;
 
-/** The number of each partition. */
 export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -62,7 +61,6 @@ export type PartitionBatch = {
   writes: readonly RowWrite[];
 };
 
-/** A row of a list, with its place in that list, and its key. */
 export type ListedRow<R extends Row = Row> = { row: R; sort: number; key: string };
 
 export type ListQuery = {
@@ -135,7 +133,6 @@ export type RowsReader = Pick<ProjectionStore, 'count' | 'partitionRows'> & {
 
 /** A store in this process, with synchronous reads, which authentication needs for every request. */
 export type LocalStore = ProjectionStore & {
-  /** Returns the live space of `name`. */
   live(name: string): Space | null;
   peek(space: Space, scope: string, key: string): Row | undefined;
   list(space: Space, query: ListQuery): ListedRow[];

@@ -126,7 +126,6 @@ export const listOfPerson = (personId: string): string =>
 /** The list of the records with a move that waits for the approval of another person. */
 export const NEEDS_APPROVAL = 'needs-approval';
 
-/** The list of the records with a next step. */
 export const WITH_NEXT_STEP = 'next-step';
 
 /** A record that is not at its end: its owner, and its state as src/domain folds it. */
@@ -176,7 +175,6 @@ export const OPEN_PUSH = 'push';
 /** A push notification configuration that is not deleted; its secrets are only in the log. */
 export type PushRow = {
   owner: string;
-  /** The id of the task. */
   task: string;
   config_id: string;
   url: string;

@@ -7,8 +7,8 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { openMarkPlaces } from './log-memory.ts';
 import { REMOTE_PROJECTIONS } from './read-models.ts';
+import { openMarkPlaces } from './event-log.ts';
 
 /** Caches of the log in a data directory, and the desk token, which is an entry of the log. */
 const DERIVED_FILES =
@@ -50,7 +50,6 @@ export const adoptLog = async (config: Config, adoption: Adoption): Promise<Adop
 const markOf = ({ found }: Adoption): LogMark | undefined =>
   found === NO_LOG ? undefined : { id: found, newest: null };
 
-/** Returns the places that belong to the log `known`. */
 const findPlaces = async (
   { eventLogUrl }: Config,
   places: readonly MarkPlace[],

@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { OwnerAuditDeps } from '#src/app/audit/audit-handler.ts';
 import { type Replay, Replays, startReplay } from '#src/app/audit/replays.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { Refused, refuse } from '#src/app/pipeline/outcome.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
+import type { OwnerAuditDeps } from '#src/app/audit/audit-state.ts';
 
 export type OpenedAuditFile = { file: AuditFile; deps: OwnerAuditDeps };
 

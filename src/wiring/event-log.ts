@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import type { LogMemory } from '#src/adapters/log-memory.ts';
+import { LogMemory, type MarkPlace } from '#src/adapters/log-memory.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
-import type { Config } from '#src/config.ts';
+import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
-import { openLogMemory } from './log-memory.ts';
-import { remoteLogLogger } from './log-lines.ts';
+import { markFile } from '#src/adapters/system/log-mark-file.ts';
+import { remoteLogLogger } from './logger.ts';
 
 export type LogVerification = {
   events: number;
@@ -111,4 +111,28 @@ const readAllEvents = async (
     if (!(error instanceof LogCorrupted)) throw error;
     return { events, fault: { position: after, reason: error.message } };
   }
+};
+
+/**
+ * Opens what this process remembers of its log on a server: in its data directory, unless it has none, and in the
+ * Redis of its read models. With `inspect` nothing is stored. Throws StartupError if Redis cannot be used.
+ */
+const openLogMemory = async (
+  config: Config,
+  directory: 'hold' | 'ignore' | 'inspect',
+): Promise<LogMemory> => {
+  const places = await openMarkPlaces(config, directory !== 'ignore');
+  return new LogMemory(
+    directory === 'inspect' ? places.map((place) => ({ ...place, store: async () => {} })) : places,
+  );
+};
+
+export const openMarkPlaces = async (
+  config: Config,
+  hasDirectory: boolean,
+): Promise<MarkPlace[]> => {
+  const places: MarkPlace[] = hasDirectory ? [markFile(config.dataDirectory)] : [];
+  if (!hasRemoteReadModels(config)) return places;
+  const { redisLogMark } = await import('#src/adapters/redis/log-mark.ts');
+  return [...places, await redisLogMark({ url: config.readModelUrl })];
 };

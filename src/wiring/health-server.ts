@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import { type HealthDeps, healthRoutes } from '#src/interfaces/http/health.ts';
 import { httpServer } from '#src/interfaces/http/http.ts';
 import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
+import type { Deps } from '#src/app/pipeline/call.ts';
 
 /** Builds the server of a process without interfaces: health and metrics for its supervisor. */
 export const healthServer = (

@@ -2,7 +2,6 @@ import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 export const PROCESS_ROLES = ['all', 'api', 'projector', 'dispatcher'] as const;
-/** What a process of the service does. */
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
 
 /** Throws StartupError if the configured stores do not allow a separate process of this role. */

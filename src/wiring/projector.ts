@@ -1,22 +1,117 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { runProjections } from '#projections/engine/engine.ts';
-import { redisMembership } from '#src/adapters/redis/membership.ts';
+import { type Engine, runProjections } from '#projections/engine/engine.ts';
+import { type Membership, redisMembership } from '#src/adapters/redis/membership.ts';
 import { timeline } from '#src/app/events/timeline.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Config } from '#src/config.ts';
 import type { Position } from '#src/ports/event-log.ts';
+import type { Projection } from '#projections/projection.ts';
+import { ALL_PARTITIONS } from '#src/ports/read-model.ts';
 import { openEventLog } from './event-log.ts';
 import { healthServer } from './health-server.ts';
 import { createListener } from './listener.ts';
-import { assignmentLogger } from './log-lines.ts';
-import { memberSetOf, startAssignedEngine } from './partition-assignment.ts';
 import { requireRole } from './process-roles.ts';
 import { engineCallbacks, openRemoteStore, REMOTE_PROJECTIONS } from './read-models.ts';
 import { closeAfterGrace } from './shutdown-grace.ts';
-import { throttledLog } from './throttled-log.ts';
+import { type Assignment, assignmentLogger, throttledLog } from './logger.ts';
+
+const RENEW_MS = 1_000;
+/** A projector that has not renewed its membership for this long has lost its partitions. */
+const EXPIRY_MS = 3_000;
+const SET_CHARS = 12;
+
+/** Names the group of projectors that fold the same read models in the same versions. */
+export const memberSetOf = (
+  projections: readonly Pick<Projection, 'name' | 'version'>[],
+): string => {
+  const versions = projections.map(({ name, version }) => `${name}@${version}`).toSorted();
+  return createHash('sha256').update(versions.join()).digest('base64url').slice(0, SET_CHARS);
+};
+
+/** Returns every n-th partition, by the place of `name` among the n members. */
+const assignPartitions = (names: readonly string[], name: string): number[] => {
+  const place = names.indexOf(name);
+  return place < 0 ? [] : ALL_PARTITIONS.filter((partition) => partition % names.length === place);
+};
+
+export type AssignedEngineOptions = {
+  membership: Membership;
+  name: string;
+  /** Starts an engine that folds these partitions until `signal` aborts. */
+  start(partitions: readonly number[], signal: AbortSignal): Promise<Engine>;
+  signal: AbortSignal;
+  onAssigned?(assignment: Assignment): void;
+  onFault(error: unknown): void;
+};
+
+/**
+ * Starts an engine that folds the partitions assigned to this process as assignments change. Two projectors may fold the
+ * same partition for a moment, for example after a pause; checkpoints make that harmless. During an upgrade each version
+ * divides its own read models.
+ */
+export const startAssignedEngine = async (options: AssignedEngineOptions): Promise<Engine> => {
+  const { membership, name, signal, onAssigned, onFault } = options;
+  let members = await membership.renew(EXPIRY_MS);
+  let lastSeen = members;
+  let ending = new AbortController();
+  let isRunning = false;
+
+  const start = async (): Promise<Engine> => {
+    const partitions = assignPartitions(members, name);
+    ending = new AbortController();
+    const engine = await options.start(partitions, AbortSignal.any([signal, ending.signal]));
+    isRunning = true;
+    const position = engine.position();
+    onAssigned?.({ partitions: partitions.length, projectors: members, position });
+    return engine;
+  };
+
+  /** Acts on two equal answers in a row: the first one after an outage lists no other members. */
+  const renew = async (): Promise<void> => {
+    const seen = await membership.renew(EXPIRY_MS);
+    const isSettled = seen.join() === lastSeen.join();
+    lastSeen = seen;
+    if (!isSettled || (isRunning && seen.join() === members.join())) return;
+    members = seen;
+    isRunning = false;
+    ending.abort();
+    await current.done;
+    // If this fails, the next renewal tries again.
+    current = await start();
+  };
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await pause(RENEW_MS, undefined, { signal, ref: false }).catch(() => {});
+      if (!signal.aborted) await renew().catch(onFault);
+    }
+    await current.done;
+    await membership.leave().catch(onFault);
+  };
+
+  let current = await start();
+  const { ready } = current;
+  const done = run();
+  return {
+    passed: (position, waitMs) => current.passed(position, waitMs),
+    position: () => current.position(),
+    asOf: () => current.asOf(),
+    isFailing: () => current.isFailing(),
+    status: () => current.status(),
+    requiredCheckpoint: (projection, scope) => current.requiredCheckpoint(projection, scope),
+    completeUpTo: (projection, scope, at) => current.completeUpTo(projection, scope, at),
+    parkedFor: (projection, scope) => current.parkedFor(projection, scope),
+    adopt: (target) => current.adopt(target),
+    reportFill: (projection, progress) => current.reportFill(projection, progress),
+    recheck: () => current.recheck(),
+    ready,
+    done,
+  };
+};
 
 const NAME_CHARS = 12;
 

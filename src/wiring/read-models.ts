@@ -11,7 +11,6 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
 import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
@@ -19,12 +18,12 @@ import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
 import { RemoteProgress } from './remote-progress.ts';
-import { type CheckRows, rowCheckOf } from './row-check/check-rows.ts';
-import { checkInThread } from './row-check/threads.ts';
+import { checkInThread, type CheckRows, rowCheckOf } from './row-check/check-rows.ts';
 import { closeAfterGrace } from './shutdown-grace.ts';
-import { throttledLog } from './throttled-log.ts';
+import { throttledLog } from './logger.ts';
 
 export type OpenReadModels = {
   /** The read models of this process, with synchronous lookup. */
@@ -34,7 +33,6 @@ export type OpenReadModels = {
   readModels: ReadModels;
   /** All read models together. */
   engine: EnginePair;
-  /** Returns the store of a projection, and the engine that folds it. */
   stackOf(projection: string): {
     store: ProjectionStore;
     engine: Engine;

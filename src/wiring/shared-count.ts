@@ -1,10 +1,9 @@
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { ProcessRole } from './process-roles.ts';
 import type { ReadModelOptions } from './read-models.ts';
-import { throttledLog } from './throttled-log.ts';
+import { throttledLog } from './logger.ts';
 
 const NAME_CHARS = 12;
 
@@ -24,7 +23,7 @@ export const openSharedCount = async (
     url: config.readModelUrl,
     log: log.id,
     // Unique to this process, so that no response depends on it.
-    name: systemIds(systemClock().now).base62(NAME_CHARS),
+    name: systemIds().base62(NAME_CHARS),
     onFault: throttledLog(
       logger,
       'Redis does not answer; each process enforces its share of limits',

@@ -6,13 +6,13 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { type Config, readConfig } from '#src/config.ts';
 import type { AppDeps } from '#src/app/app.ts';
 import {
-  openService,
   type Service,
   serviceLogger,
   type ServiceOptions,
   type StartingService,
   startService,
 } from '#src/main.ts';
+import { openService } from '../support/world/open-service.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { listenAt } from '#src/wiring/listener.ts';

@@ -48,7 +48,7 @@ export const getGreeting = defineOperation({
 });
 `;
 const HANDLER = `
-import type { Handler } from '../pipeline/agent-handler.ts';
+import type { Handler } from '../pipeline/call.ts';
 import { done } from '../pipeline/outcome.ts';
 
 export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
@@ -77,7 +77,7 @@ export const sendGreeting = deskCommand({
 });
 `;
 const DESK_HANDLER = `
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '../pipeline/call.ts';
 import { done } from '../pipeline/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>
@@ -133,10 +133,11 @@ describe('A new operation', () => {
       import { toolNamed } from './src/interfaces/mcp/tools.ts';
       import { restMarkdown } from './src/interfaces/rest/docs.ts';
       import { llmsText } from './src/interfaces/text/llms.ts';
-      import { openService } from './src/main.ts';
+      import { startService } from './src/main.ts';
       import { readConfig } from './src/config.ts';
       const config = readConfig({ EVENT_LOG_URL: 'memory:', DATA_DIR: './data', LOG_LEVEL: 'silent' });
-      const service = await openService(config);
+      const service = await startService(config);
+      await service.ready;
       const answer = await service.server.inject({ url: '/api/affiliate/v1/greetings/Ada' });
       const page = restMarkdown('https://t.example', config);
       const shown = page.slice(page.indexOf('Example, hello'));
@@ -175,10 +176,11 @@ describe('A new operation', () => {
     const probe = `
       import { deskOpenApi } from './src/interfaces/rest/openapi.ts';
       import { deskMarkdown } from './src/interfaces/rest/docs.ts';
-      import { openService } from './src/main.ts';
+      import { startService } from './src/main.ts';
       import { readConfig } from './src/config.ts';
       const config = readConfig({ EVENT_LOG_URL: 'memory:', DATA_DIR: './data', LOG_LEVEL: 'silent' });
-      const service = await openService(config);
+      const service = await startService(config);
+      await service.ready;
       const answer = await service.server.inject({
         method: 'POST', url: '/api/desk/v1/greetings/Ada/send', payload: {},
       });

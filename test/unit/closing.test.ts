@@ -2,8 +2,9 @@
 import { pino } from 'pino';
 import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '#src/config.ts';
-import { openService, type Service } from '#src/main.ts';
+import type { Service } from '#src/main.ts';
 import { directories } from '../support/processes/directories.ts';
+import { openService } from '../support/world/open-service.ts';
 
 const { fresh, removeAll } = directories('closing-');
 afterAll(removeAll);

@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';
 import { readConfig } from '#src/config.ts';
@@ -10,8 +9,9 @@ import { demoFactsIn } from '#src/demo/facts.ts';
 import { LINKS } from '#src/demo/links.ts';
 import { ensureDemo, storyActs } from '#src/demo/story.ts';
 import { plannedVisits } from '#src/demo/traffic.ts';
-import { openService } from '#src/main.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { directories } from '../support/processes/directories.ts';
+import { openService } from '../support/world/open-service.ts';
 
 const DAY_MS = 86_400_000;
 const directory = directories('tributary-demo-');

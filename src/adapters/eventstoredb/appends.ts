@@ -8,8 +8,7 @@ import { isReplaced, type LogGuard } from './log-guard.ts';
 import { positionOf } from './positions.ts';
 import type { Reads } from './reads.ts';
 import { toEventData } from './recorded-events.ts';
-import { within, withRetries } from './retries.ts';
-import type { Timing } from './timing.ts';
+import { type Timing, within, withRetries } from './retries.ts';
 
 const APPENDS_MAX = 4_096;
 const BYTES_MAX = 67_108_864;

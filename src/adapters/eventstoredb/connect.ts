@@ -8,8 +8,7 @@ import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import { describeReplacement, findLog, readOrCreateIdentity } from './identity.ts';
 import type { Reads } from './reads.ts';
 import { timeLimit } from '../time-limit.ts';
-import { withRetries } from './retries.ts';
-import type { Timing } from './timing.ts';
+import { type Timing, withRetries } from './retries.ts';
 
 // The first version that reports when a subscription has caught up.
 const SERVER_MIN = [23, 10] as const;

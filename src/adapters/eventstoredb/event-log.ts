@@ -24,8 +24,8 @@ import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
 import { isReplaced, LogGuard } from './log-guard.ts';
 import { Reads } from './reads.ts';
 import { isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './recorded-events.ts';
-import { TIMING, type Timing } from './timing.ts';
 import { tombstone } from './tombstones.ts';
+import { TIMING, type Timing } from './retries.ts';
 
 export type EventStoreLogOptions = {
   /** `esdb://` or `esdb+discover://`, with the credentials and TLS options of the client. */
@@ -178,7 +178,6 @@ const appendInOrder = async (
   return result;
 };
 
-/** Appends, and remembers the append as the newest one that was acknowledged. */
 const appendAndRemember = async (
   { appends, guard }: Parts,
   append: EncodedAppend,

@@ -108,7 +108,6 @@ export const invalidPosition =
     throw error;
   };
 
-/** Converts the error of a failed read to one that the port declares. */
 export const readError = (what: string, error: unknown): Error => {
   const text = `${what}: ${textOf(error)}`;
   switch (failureOf(error)) {

@@ -2,7 +2,7 @@ import type { LogMark } from '../log-memory.ts';
 import { awaitAnswer, createClient } from './connect.ts';
 import { findLog, type ReadOne, readIdentity } from './identity.ts';
 import { Reads } from './reads.ts';
-import { TIMING } from './timing.ts';
+import { TIMING } from './retries.ts';
 
 /** Identity of the log on the server, null if it has none; and whether it is the log of each mark. */
 export type InspectedLog = { id: string | null; isKnown: boolean[] };

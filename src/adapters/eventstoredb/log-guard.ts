@@ -7,7 +7,7 @@ import { LogUnavailable } from '#src/ports/event-log.ts';
 import { type Acknowledged, type LogMark, type LogMemory, newerMark } from '../log-memory.ts';
 import { describeReplacement, findLog } from './identity.ts';
 import type { Reads } from './reads.ts';
-import type { Timing } from './timing.ts';
+import type { Timing } from './retries.ts';
 
 export type LogGuardOptions = {
   url: string;
@@ -19,7 +19,6 @@ export type LogGuardOptions = {
   onReplaced: ((text: string) => void) | undefined;
 };
 
-/** Reports whether an error says that the log was replaced. */
 export const isReplaced = (error: unknown): error is LogUnavailable =>
   error instanceof LogUnavailable && error.reason === 'replaced';
 

@@ -12,10 +12,9 @@ import {
 } from './failures.ts';
 import { feed } from './feed.ts';
 import { isLogRecord, type LogRecord, type Recorded, toRecorded } from './recorded-events.ts';
-import { withRetries } from './retries.ts';
+import { type Timing, withRetries } from './retries.ts';
 import { GROWTH, nextSize } from './page-size.ts';
 import { semaphore } from './semaphore.ts';
-import type { Timing } from './timing.ts';
 
 /**
  * A server runs 100 calls of a connection at once and queues the others, appends included. The

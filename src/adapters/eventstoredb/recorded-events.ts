@@ -20,7 +20,6 @@ export type Recorded = {
   readonly metadata: unknown;
 };
 
-/** Converts a record as the client returns it. */
 export const toRecorded = (record: RecordedEvent | AllStreamRecordedEvent): Recorded => ({
   id: record.id,
   streamId: record.streamId,

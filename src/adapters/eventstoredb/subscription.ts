@@ -7,8 +7,7 @@ import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
 import { feed, type LogFeedItem } from './feed.ts';
 import type { LogGuard } from './log-guard.ts';
 import { logPageOf } from './recorded-events.ts';
-import { backoff } from './retries.ts';
-import type { Timing } from './timing.ts';
+import { backoff, type Timing } from './retries.ts';
 
 /** Records that wait for a busy event loop. */
 const BUFFER_MAX = 4_096;

@@ -1,8 +1,7 @@
 import { ANY, type EventStoreDBClient } from '@eventstore/db-client';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { failureOf, isWorthRepeating, readError, textOf } from './failures.ts';
-import { within, withRetries } from './retries.ts';
-import type { Timing } from './timing.ts';
+import { type Timing, within, withRetries } from './retries.ts';
 
 /**
  * Hard-deletes a stream: it can never be read from or written to again. Resolves to false if it was

@@ -23,7 +23,6 @@ import { Subscribers } from '../subscribers.ts';
 /** Data and attribution as JSON text, so that readers share no object. */
 type MemoryRecord = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
 
-/** All records in log order, and those of each stream. */
 type MemoryLog = { records: MemoryRecord[]; streams: Map<string, MemoryRecord[]> };
 
 const toStored = (

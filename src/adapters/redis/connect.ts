@@ -1,4 +1,3 @@
-/** Connections to Redis, and the checks of the server at startup. */
 import { Cluster, Redis } from 'ioredis';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { timeLimit } from '../time-limit.ts';

@@ -33,7 +33,6 @@ export const script = (flags: string, body: string): Script => {
   };
 };
 
-/** The client itself, or the masters of a cluster. */
 export const mastersOf = (client: Client): Redis[] =>
   client instanceof Cluster ? client.nodes('master') : [client];
 

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { randomView } from '#src/adapters/random-pool.ts';
-import type { Ids } from '#src/ports/system.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
+
+export const systemClock = (): Clock => ({
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+});
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-export const systemIds = (now: () => number): Ids => ({
+export const systemIds = (now = systemClock().now): Ids => ({
   uuid() {
     const time = now().toString(16).padStart(12, '0');
     // Version 4 has the same random bits and variant in the same places as version 7.

@@ -81,7 +81,6 @@ const signingKey = (seed: Buffer): Secrets['attribution'] => {
 
 const fileIn = (directory: string): string => join(directory, 'root.key');
 
-/** Reports whether the directory has a root secret. */
 export const hasRoot = (directory: string): boolean => existsSync(fileIn(directory));
 
 const readRoot = (directory: string): Buffer | undefined => {

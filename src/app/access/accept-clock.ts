@@ -3,9 +3,9 @@ import { accept, type Decider } from '#src/domain/decider.ts';
 import { createOnce, readReplay, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
+import type { DeskHandler } from '../pipeline/call.ts';
 
 type Accepted = EventData<'ClockAccepted'>;
 

@@ -9,12 +9,16 @@ import { refuseRejected } from '../events/rejections.ts';
 import type { MailFacts } from '../mail/mail-kinds.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import {
+  type DeskCall,
+  type DeskDeps,
+  type DeskHandler,
+  mayActFor,
+  NO_OWNER,
+} from '../pipeline/call.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
-import { changeRecord, type CommandFrom } from '../records/change-record.ts';
-import { streamOf } from '../records/streams.ts';
+import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';
 import { actorOfLast, refuseDependent } from './independence.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
@@ -103,7 +107,6 @@ const decide =
     });
   };
 
-/** Makes the append of the notice of a decision to the owner. */
 const noticeFor = async (
   deps: DeskDeps,
   call: DeskCall,

@@ -5,13 +5,12 @@ import { personIdOfName } from '#src/domain/person.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
-import { streamOfToken } from '../records/streams.ts';
+import { changeRecord, streamOfToken } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
+import type { DeskHandler } from '../pipeline/call.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 

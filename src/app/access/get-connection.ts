@@ -2,10 +2,10 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
-import type { Handler } from '../pipeline/agent-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
-import { renderRequest } from './render-request.ts';
+import type { Handler } from '../pipeline/call.ts';
+import { renderRequest } from './list-access-requests.ts';
 
 const HOW_TO_GET =
   'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';

@@ -2,12 +2,12 @@
 import { isOnePerson, type Person } from '#src/domain/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { PersonName } from '../audit/people.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOfToken } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 const ACTOR = 'desk:';
 

@@ -6,14 +6,19 @@ import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import { type Call, type DeskCall, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import {
+  type Call,
+  type Deps,
+  type DeskCall,
+  type DeskDeps,
+  type DeskHandler,
+  mayActFor,
+  unkeyed,
+} from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { listing } from '../read-models/listing.ts';
-import { changeRecord } from '../records/change-record.ts';
-import { streamOfKey } from '../records/streams.ts';
+import { changeRecord, streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, HOUR_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
@@ -34,7 +39,6 @@ export const renderKey = (ownerId: string, state: KeyState | KeyRow, at: number)
   expires_at: iso(state.expires_at),
 });
 
-/** The agent and environment that a key is for. */
 type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };
 type IssuingDeps = EventWriter & Pick<Deps, 'secrets' | 'readModels'>;
 type KeyRequest = KeyHolder & { expires_in_days: number; rotated_from?: string };

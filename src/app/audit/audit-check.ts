@@ -1,8 +1,7 @@
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import type { CheckState } from '../read-models/projection-desk.ts';
 import { hasEvents } from './moments.ts';
 import { present } from '../shared/present.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/call.ts';
 
 export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) => {
   const { owner_id: owner, sample = 1, run } = input;
@@ -14,36 +13,15 @@ export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) =
   if (owner !== undefined && !mayActFor(call, owner)) return NO_OWNER;
   const { position: head } = await deps.log.head();
   const state = deps.projections.check({ owner, sample }, run);
-  const { done: isDone, position, rows, difference, failure } = state;
   // Equal rows would hide a mistyped name.
-  if (owner !== undefined && isDone && rows === 0 && !(await hasEvents(deps.log, owner)))
+  if (owner !== undefined && state.done && state.rows === 0 && !(await hasEvents(deps.log, owner)))
     return NO_OWNER;
+  const { difference, ...progress } = state;
+  if (!difference) return done({ ...progress, head });
+  const { readModel: read_model, lastEvent: last_event, ...rest } = difference;
   return done({
-    done: isDone,
-    position,
+    ...progress,
     head,
-    rows,
-    ...(difference && { difference: renderDifference(difference) }),
-    ...present({ failure }),
+    difference: { read_model, ...rest, ...present({ last_event }) },
   });
 };
-
-type Difference = NonNullable<CheckState['difference']>;
-
-const renderDifference = ({
-  readModel,
-  scope,
-  key,
-  position,
-  live,
-  log,
-  lastEvent,
-}: Difference) => ({
-  read_model: readModel,
-  scope,
-  key,
-  position,
-  live,
-  log,
-  ...present({ last_event: lastEvent }),
-});

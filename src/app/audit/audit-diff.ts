@@ -1,4 +1,3 @@
-import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { EventType } from '#contracts/events/index.ts';
@@ -10,11 +9,11 @@ import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
-import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedRange, type Moment, renderMoment } from './moments.ts';
 import { withPeople } from './people.ts';
 import type { Replay } from './replays.ts';
+import { type AuditHandler, countReplay, type OwnerAuditDeps } from './audit-state.ts';
 
 type Answer = z.output<DeskOperations['auditDiff']['output']>;
 type Change = Answer['changes'][number];

@@ -1,5 +1,4 @@
 import type { EventText } from '#src/ports/event-log.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, isRefusal } from '../pipeline/outcome.ts';
 import { replaceErasedJson } from '../privacy/plaintext-legacy-fields.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
@@ -7,6 +6,7 @@ import { canonicalJson, canonicalText } from '../shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from './people.ts';
+import type { DeskDeps, DeskHandler } from '../pipeline/call.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;

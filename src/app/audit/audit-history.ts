@@ -1,11 +1,9 @@
-import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
-import type { DeskInput } from '../pipeline/desk-handler.ts';
 import type { z } from 'zod';
-import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';
 import { type EventData, EVENTS } from '#contracts/events/index.ts';
 import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
+import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';
 import { WRITES } from '../events/attribution.ts';
 import { done, isRefusal, type Refusal, refuseParameter } from '../pipeline/outcome.ts';
 import { recordOfStream } from '../records/streams.ts';
@@ -14,6 +12,8 @@ import { iso, renderAsOf } from '../shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedRange } from './moments.ts';
 import { withPeople } from './people.ts';
+import type { DeskInput } from '../pipeline/call.ts';
+import type { AuditHandler, OwnerAuditDeps } from './audit-state.ts';
 
 export type AuditAct = z.output<DeskOperations['auditHistory']['output']>['data'][number];
 

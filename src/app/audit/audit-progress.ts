@@ -1,6 +1,6 @@
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
-import type { AuditHandler } from './audit-handler.ts';
+import { mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import type { AuditHandler } from './audit-state.ts';
 
 export const auditProgress: AuditHandler<'auditProgress'> = async (
   { replays },

@@ -1,14 +1,66 @@
-import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
+import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskCall } from '../pipeline/call.ts';
+import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { DeskCall, DeskDeps, DeskInput, InputOf } from '../pipeline/call.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';
-import { countReplay } from './audit-performance.ts';
-import { auditedMoment, renderMoment } from './moments.ts';
+import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './moments.ts';
 import type { Replay } from './replays.ts';
+import { countPerformance } from '../performance/get-performance.ts';
+import type { OpeningVault } from '../privacy/sealed-texts.ts';
+
+/** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
+export type OwnerAuditDeps = Pick<
+  DeskDeps,
+  | 'replays'
+  | 'personName'
+  | 'readModels'
+  | 'facts'
+  | 'following'
+  | 'secrets'
+  | 'clock'
+  | 'classifierVersion'
+> & { log: OwnerLog & Pick<EventLog, 'readOwnerFold'>; vault: OpeningVault };
+
+export type AuditHandler<Id extends DeskOperationId> = (
+  deps: OwnerAuditDeps,
+  input: DeskInput<Id>,
+  call: DeskCall,
+) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;
+
+type Question = { owner: string; moment: Moment; input: Partial<InputOf<'getPerformance'>> };
+
+/** Counts the performance of a folded owner as the operation of agents counts that of the live read model. */
+export const countReplay = async (
+  deps: OwnerAuditDeps,
+  { rows, facts }: Pick<Replay, 'rows' | 'facts'>,
+  { owner, moment, input }: Question,
+): ReturnType<typeof countPerformance> => {
+  const { position, at, shownAt } = moment;
+  const folded = {
+    ...deps,
+    facts,
+    readModels: rows,
+    following: { ...deps.following, asOf: () => ({ position, at }) },
+  };
+  const asked = { granularity: 'day' as const, time_zone: 'UTC', ...input };
+  return countPerformance(folded, asked, { ownerId: owner, at: shownAt });
+};
+
+export const auditPerformance: AuditHandler<'auditPerformance'> = async (deps, question, call) => {
+  const { owner_id: owner, at, ...input }: DeskInput<'auditPerformance'> = question;
+  const moment = await auditedMoment(deps, call, { owner, field: 'at', text: at });
+  if (isRefusal(moment)) return moment;
+  const { position } = moment;
+  return deps.replays.at(deps.log, { owner, position }, async (replay) => {
+    const counted = await countReplay(deps, replay, { owner, moment, input });
+    return counted.ok ? done({ ...counted.value, as_of: renderMoment(moment) }) : counted;
+  }) satisfies Promise<Outcome<unknown>>;
+};
 
 /** The vault, if the call may open personal data: the reason is recorded with the token of the caller. */
 export const vaultFor = (

@@ -12,10 +12,9 @@ import { renderKey } from '../access/keys.ts';
 import { readableHandoff, renderHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
-import { renderOutbound } from '../outreach/render.ts';
 import { openTexts, type OpeningVault } from '../privacy/sealed-texts.ts';
+import { renderOutbound } from '../outreach/requests.ts';
 
-/** The place of a kind of record among the read models. */
 type Source = { readModel: string; scope(ownerId: string): string };
 
 /** How audits show a record. `Row` is the row of its read model. */

@@ -6,11 +6,9 @@ import { mappingFailures } from '../pipeline/failure.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import { parseInput } from '../pipeline/parse-input.ts';
 import { auditDiff } from './audit-diff.ts';
-import type { OwnerAuditDeps } from './audit-handler.ts';
 import { auditHistory } from './audit-history.ts';
-import { auditPerformance } from './audit-performance.ts';
 import { auditProgress } from './audit-progress.ts';
-import { auditState } from './audit-state.ts';
+import { auditPerformance, auditState, type OwnerAuditDeps } from './audit-state.ts';
 
 const HANDLERS = { auditState, auditPerformance, auditDiff, auditProgress, auditHistory };
 

@@ -16,7 +16,6 @@ export const personNameIn =
     return (await readModels.get<DeskTokenRow>('access', accessScope(DESK, 'desk'), token))?.name;
   };
 
-/** Names the people among the actors. */
 export const namePeople = async (
   { personName }: { personName: PersonName },
   actors: readonly string[],
@@ -27,7 +26,6 @@ export const namePeople = async (
   return names;
 };
 
-/** Adds the names of people to what they did. */
 export const withPeople = async <Item extends { actor: string }>(
   deps: { personName: PersonName },
   items: readonly Item[],

@@ -1,9 +1,9 @@
 /** The chain of records around a subject: click, list, RFQ, lead, outcome. */
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import type { DeskDeps } from '../pipeline/desk-handler.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { eventsOfLink } from '../tasks/event-chain.ts';
+import type { DeskDeps } from '../pipeline/call.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
 

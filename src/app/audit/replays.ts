@@ -37,11 +37,9 @@ export const foldPages = (
 ): AsyncGenerator<readonly FoldEvent[], void> =>
   pagesOf((page) => log.readOwnerFold(owner, page), range);
 
-/** What replays are made of. */
 export type ReplayParts = {
   /** Makes an empty fold of the read models that have records and numbers. */
   audited(): OwnerFold;
-  /** Makes an empty fold of all read models. */
   all(): OwnerFold;
   /** Replaces what nothing may show any more: plain texts of erased subjects. */
   shown<Event extends FoldEvent | StoredEvent>(events: readonly Event[]): Promise<readonly Event[]>;

@@ -1,14 +1,12 @@
 import { product as productDecider } from '#src/domain/product.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import type { DeskCall } from '../pipeline/call.ts';
+import type { DeskCall, DeskDeps, DeskHandler, DeskInput } from '../pipeline/call.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
-import { streamOf } from '../records/streams.ts';
-import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
+import { changeRecord, streamOf } from '../records/streams.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
 

@@ -2,7 +2,10 @@
 import { hash } from 'node:crypto';
 import type { AttemptState, OutcomeCommand } from '#src/domain/sending/attempt.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
-import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import { decideAndAppend, type Execution } from '../events/decide-and-append.ts';
+import type { DomainEvent } from '../events/fold.ts';
+import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { HOUR_MS } from '../shared/time.ts';
 
 export type Scheduling = {
@@ -98,21 +101,22 @@ export const deliver = async <Delivery>(
 };
 
 /**
- * Writes what is known, and tries again while the log is unavailable: the decider must reject an event that an earlier
+ * Writes what is known now, and tries again while the log is unavailable: the decider must reject an event that an earlier
  * try has stored. False when nothing was written.
  */
-export const recordOutcome = async (
-  { schedule }: Pick<Scheduling, 'schedule'>,
-  write: () => Promise<{ ok: true; position?: Position } | { ok: false }>,
+export const recordOutcome = async <State, Command, E extends DomainEvent, Reason extends string>(
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'clock'> & Pick<Scheduling, 'schedule'>,
+  call: SystemCall,
+  execution: Execution<State, Command, E, Reason>,
 ): Promise<boolean> => {
   for (let tries = 1; ; tries += 1) {
     try {
-      const written = await write();
+      const written = await decideAndAppend(deps, { ...call, at: deps.clock.now() }, execution);
       return written.ok && written.position !== undefined;
     } catch (error) {
       const isFinal = !(error instanceof LogUnavailable) || error.reason === 'closed';
       if (isFinal || tries === RECORD_TRIES) throw error;
-      await new Promise<void>((resolve) => schedule(resolve, RECORD_WAIT_MS));
+      await new Promise<void>((resolve) => deps.schedule(resolve, RECORD_WAIT_MS));
     }
   }
 };

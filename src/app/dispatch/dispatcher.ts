@@ -2,10 +2,10 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { EVERYBODY } from '../outreach/settings.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import type { Scheduling } from './attempts.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 type DispatcherDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'clock'> & Scheduling;
 

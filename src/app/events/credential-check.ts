@@ -6,10 +6,9 @@ import type {
 } from '#src/ports/event-log.ts';
 import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
 import { UNCONFIRMED } from '../pipeline/authenticate.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse, Refused } from '../pipeline/outcome.ts';
+import type { Deps } from '../pipeline/call.ts';
 
-/** What this process knows of the credential of a caller. */
 export type CredentialState = {
   /** Why the credential no longer allows the operation. */
   refusal: Refusal | undefined;

@@ -131,7 +131,7 @@ export type WithAppends<Command> = {
 const hasAppends = <Command>(made: Command | WithAppends<Command>): made is WithAppends<Command> =>
   typeof made === 'object' && made !== null && 'command' in made;
 
-type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
+export type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
   State,
   Command,
   E,

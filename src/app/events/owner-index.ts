@@ -10,8 +10,8 @@ import {
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { HistoryEntry } from '#src/ports/rows.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { newestEntries } from './newest-entries.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 type Index = Pick<Deps, 'readModels' | 'following'>;
 type OwnerQuery = { owner: string; upTo: Position; limit: number };

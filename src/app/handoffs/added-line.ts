@@ -12,7 +12,6 @@ const fault = (pointer: string, code: string, detail: string) => ({
   faults: [{ pointer, code, detail }],
 });
 
-/** The smallest quantity that the product is offered in. */
 const smallestOf = ({ moq, increment }: CatalogProduct): number =>
   Math.ceil(moq / increment) * increment;
 

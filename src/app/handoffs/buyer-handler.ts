@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { BuyerOperationId, BuyerOperations } from '#contracts/buyer/index.ts';
-import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { BuyerCall, BuyerCaller, Deps } from '../pipeline/call.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { KeyRecord } from '#contracts/records/access.ts';

@@ -1,11 +1,10 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { refuse } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
-import { streamOf } from '../records/streams.ts';
+import { changeRecord, streamOf } from '../records/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/call.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');

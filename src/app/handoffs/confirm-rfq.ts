@@ -8,8 +8,7 @@ import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and
 import { informLeads } from '../leads/observe-rfq.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { liftRefusal } from '../privacy/record-request.ts';
-import type { BuyerCall, Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 import { conflictOf } from './buyer-act.ts';

@@ -1,10 +1,8 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
-import { queueMail } from '../mail/queue-mail.ts';
-import { noticeOfRfq } from '../mail/staff-notices.ts';
-import type { Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { noticeOfRfq, queueMail } from '../mail/queue-mail.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
 import { contactOf } from './contact-subject.ts';
 import { confirmationTokenOf, requestPath } from './review-token.ts';
 

@@ -1,9 +1,9 @@
 /** The contact of an RFQ is a subject of its own, so that its key can be destroyed without that of the handoff. */
 import type { BuyerContact } from '#contracts/buyer/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 /** The subject of the contact of a sending. `number` is that of the sending, from 1. */
 export const contactSubjectOf = (handoffId: string, number: number): string =>

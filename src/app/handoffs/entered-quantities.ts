@@ -68,7 +68,6 @@ export const withQuantities = (
     : { lines, totals };
 };
 
-/** Whether an entered quantity differs from the list. */
 export const isChanged = ({ lines }: Pick<List, 'lines'>, entered: EnteredQuantities): boolean =>
   lines.some(({ line_id, quantity }) => {
     const text = entered.get(line_id)?.trim();

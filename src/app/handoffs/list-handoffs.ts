@@ -1,12 +1,12 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { NO_TEXTS } from '../privacy/sealed-texts.ts';
 import { pageOf } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { readableHandoffs, renderHandoff } from './render-handoff.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/call.ts';
 
 const WITHOUT_BUYER = { opened: NO_TEXTS, reviewToken: () => '' };
 

@@ -2,27 +2,35 @@ import type { BuyerContact } from '#contracts/buyer/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { stateAt } from '#src/domain/lead.ts';
-import { type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
 import { claimOfOther } from '../leads/claim-contact.ts';
 import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
-import type { Call, DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import {
+  type Call,
+  type DeskCall,
+  type DeskDeps,
+  type DeskHandler,
+  mayActFor,
+} from '../pipeline/call.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openTexts, placeholderOf, shownText, WITHDRAWN } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { iso, renderAsOf } from '../shared/time.ts';
 import { contactOf } from './contact-subject.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
 import { readableHandoff, renderLine } from './render-handoff.ts';
+import { renderSummary } from '../plans/plan-record.ts';
+import { readInbox } from '../read-models/inbox.ts';
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
-export const renderQuote = ({ quote }: RfqProgress) =>
+const renderQuote = ({ quote }: RfqProgress) =>
   quote && { values: quote.values, valid_until: iso(quote.valid_until) };
 
 /** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
@@ -124,4 +132,50 @@ const evidenceOf = (stored: readonly StoredEvent[]) => {
     // The request that sends the list also opens it.
     opened_before: opened !== undefined && opened.request !== sent?.request,
   };
+};
+
+const NO_CURRENCY = refuse('parameter_invalid', 'An amount can be compared in one currency only.', {
+  errors: [{ pointer: '/currency', code: 'required', detail: 'is required with min_amount' }],
+});
+
+/** The list that has the RFQs of a state. No event makes a quotation expire. */
+const listOf = (state: string): string =>
+  state === 'open' ? OPEN_RFQS : listBy({ state: state === 'expired' ? 'quoted' : state });
+
+export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
+  const { currency, min_amount: least = 0, state } = input;
+  if (currency === undefined && input.min_amount !== undefined) return NO_CURRENCY;
+  const stateOf = ({ rfq, won_by }: RfqRow<RfqProgress>) =>
+    won_by ? 'won' : rfqStateAt(rfq, call.at);
+  const { rows, ...next } = await readInbox<RfqRow<RfqProgress>>(deps.readModels, call, {
+    name: 'rfqs',
+    scope: ALL_RFQS,
+    input,
+    ...(input.needs_approval && { ranges: [{ list: NEEDS_APPROVAL }] }),
+    ...(state !== undefined && { ranges: [{ list: listOf(state) }] }),
+    agentOf: ({ agent_id }) => agent_id,
+    beganAt: ({ submitted_at }) => submitted_at,
+    isMatch: (row) =>
+      (input.needs_approval === undefined ||
+        input.needs_approval === (row.rfq.proposed !== undefined)) &&
+      (state === undefined ||
+        (state === 'open' ? !isRfqOutcome(stateOf(row)) : stateOf(row) === state)) &&
+      (currency === undefined ||
+        row.totals.some((total) => total.currency === currency && total.amount >= least)),
+  });
+  const data = rows.map((row) => ({
+    handoff_id: row.handoff_id,
+    owner_id: row.owner,
+    agent_id: row.agent_id,
+    submitted_at: iso(row.submitted_at),
+    indicative_totals: row.totals,
+    state: stateOf(row),
+    ...present({
+      quote: renderQuote(row.rfq),
+      won_value: row.won_by?.values ?? row.rfq.values,
+      needs_approval: row.rfq.proposed && (true as const),
+    }),
+    ...renderSummary(call, row.plan),
+  }));
+  return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
 };

@@ -3,7 +3,6 @@ import type { Handoff } from '#contracts/records/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import {
   ERASED,
   type OpenedTexts,
@@ -16,6 +15,7 @@ import type { SuppressionReader } from '../privacy/suppression.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { reviewTokenOf } from './review-token.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
   line_id: line.line_id,
@@ -33,7 +33,6 @@ export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_i
 /** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
 type View = { ownerId: string; at: number };
 
-/** Renders a handoff as the contract shows it. */
 export const renderHandoff = (
   state: HandoffState,
   { ownerId, at }: View,
@@ -115,7 +114,6 @@ export const readableHandoff = async <State extends HandoffState>(
   state: State,
 ): Promise<State> => withTexts(state, await openTexts(vault, textsIn(state)));
 
-/** Renders a handoff with its opened texts and the link for its buyer. */
 export const showHandoff = async (
   {
     vault,

@@ -6,7 +6,6 @@ import { isUnconfirmed } from '#src/domain/outcomes/rfq-state.ts';
 import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { stateOf } from '../events/fold.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { priceLine, quantitiesIn } from './price-lines.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
@@ -19,8 +18,8 @@ import {
   type EnteredQuantities,
   withQuantities,
 } from './entered-quantities.ts';
+import type { Deps } from '../pipeline/call.ts';
 
-/** A handoff as its buyer sees it. */
 export type Review = {
   handoffId: string;
   ownerId: string;

@@ -5,10 +5,8 @@ import { isSameQuantities } from '#src/domain/handoff-list.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewState } from '#src/domain/outcomes/review.ts';
-import { networkOf } from '../limits/address-limit.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import { type Limiter, networkOf } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
 import { refuse } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
@@ -20,6 +18,7 @@ import { contactSubjectOf } from './contact-subject.ts';
 import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from './review-token.ts';
 import { differencesFromCatalog } from './review.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
@@ -129,7 +128,6 @@ const readForm = (
     : { list, contact: contact.data };
 };
 
-/** The differences between the catalog and a list that is sent. */
 const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
   [...differencesFromCatalog(catalog, lines)].map(([line_id, now]) =>
     'withdrawn' in now

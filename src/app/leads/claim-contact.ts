@@ -7,8 +7,7 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { type Call, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
 

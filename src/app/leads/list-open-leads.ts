@@ -2,12 +2,12 @@ import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
-import { renderSummary } from '../plans/read-plan.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { renderOpenLead } from './render-lead.ts';
+import type { DeskHandler } from '../pipeline/call.ts';
+import { renderSummary } from '../plans/plan-record.ts';
 
 /** The lists of the leads that can have a state: no event makes a lead lapse. */
 const listsOf = (state: string | undefined): readonly string[] => {

@@ -1,16 +1,47 @@
-import { lead } from '#src/domain/lead.ts';
-import { OPEN_RECORDS } from '#src/ports/rows.ts';
+import { lead, stateAt } from '#src/domain/lead.ts';
+import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openOne, shownText } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
-import { ownerFor } from '../records/find-owner.ts';
-import { streamOf } from '../records/streams.ts';
+import { leadOf, ownerFor, streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { readAlike } from './read-alike.ts';
 import { renderProposal, showLead } from './render-lead.ts';
+import { type DeskCall, type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/call.ts';
+
+/** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
+const ALIKE_MAX = 20;
+
+/** The other leads with the telephone or a company domain of a lead, newest first, of owners for whom the caller may act. */
+const readAlike = async (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  leadId: string,
+) => {
+  const own = await deps.readModels.get<LeadHintRow>('lead-hints', ALL_LEADS, leadId);
+  if (!own) return [];
+  const alike = new Map<string, { row: LeadHintRow; same: ('phone' | 'domain')[] }>();
+  const add = async (kind: 'phone' | 'domain', key: string): Promise<void> => {
+    const list = listBy({ [kind]: key });
+    const query = { scope: ALL_LEADS, list, limit: ALIKE_MAX + 1 };
+    for (const { row } of await deps.readModels.list<LeadHintRow>('lead-hints', query)) {
+      if (row.lead_id === leadId || !mayActFor(call, row.owner)) continue;
+      const { same = [] } = alike.get(row.lead_id) ?? {};
+      if (!same.includes(kind)) alike.set(row.lead_id, { row, same: [...same, kind] });
+    }
+  };
+  if (own.phone !== undefined) await add('phone', own.phone);
+  for (const domain of own.domains) await add('domain', domain);
+  const newest = [...alike.values()]
+    .toSorted((one, other) => other.row.sort - one.row.sort)
+    .slice(0, ALIKE_MAX);
+  const shown = newest.map(async ({ row: { owner, lead_id }, same }) => {
+    const state = await leadOf(deps, owner, lead_id);
+    return state && { lead_id, owner_id: owner, state: stateAt(state, call.at), same };
+  });
+  return (await Promise.all(shown)).filter((lead) => lead !== undefined);
+};
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
 

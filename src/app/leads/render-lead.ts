@@ -111,7 +111,6 @@ const openLeads = async (
 /** Without `suppression` no contact is masked: for audits and exports. */
 type LeadDeps = { vault: OpeningVault; suppression?: SuppressionReader };
 
-/** Renders leads as the contract shows them. */
 export const showLeads = async (
   deps: LeadDeps,
   states: readonly LeadState[],

@@ -13,9 +13,7 @@ import {
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
-import type { AgentCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';

@@ -2,7 +2,13 @@ import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
 import { link, type LinkCommand, type LinkState } from '#src/domain/link.ts';
-import { type AgentCall, unkeyed } from '../pipeline/call.ts';
+import {
+  type AgentCall,
+  type Deps,
+  type Handler,
+  type InputOf,
+  unkeyed,
+} from '../pipeline/call.ts';
 import {
   createOnce,
   decideAndAppend,
@@ -11,8 +17,6 @@ import {
   type Written,
 } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';

@@ -1,9 +1,8 @@
 import { link } from '#src/domain/link.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { refuse } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
-import { streamOf } from '../records/streams.ts';
+import { changeRecord, streamOf } from '../records/streams.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/call.ts';
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
 

@@ -1,5 +1,5 @@
 import type { CodeRow } from '#src/ports/rows.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 const CODE = /^[a-z0-9-]{3,64}$/;
 

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { EventData } from '#contracts/events/index.ts';
 import type { target } from '#contracts/records/link.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 type Target = EventData<'LinkCreated'>['target'];
 

@@ -1,9 +1,9 @@
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
 import type { LinkState } from '#src/domain/link.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { openAttribution } from '../tasks/jws.ts';
 import { findCode } from './find-code.ts';
 import type { Parameter } from './landing-address.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 /** The link that led to a landing page, for the disclosure and for sharing the page. */
 export type Promotion = {

@@ -6,7 +6,6 @@ import type { Recorder } from '../events/recorder.ts';
 import type { Call } from '../pipeline/call.ts';
 import { DAY_MS } from '../shared/time.ts';
 
-/** The call of a visit, and the link that it is about. */
 export type LinkVisit = { code: CodeRow; call: Call };
 
 export type SurplusVisits = {

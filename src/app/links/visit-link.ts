@@ -7,7 +7,6 @@ import { LIMITS } from '#contracts/limits.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { LinkSettings } from '#src/domain/owners/profile.ts';
 import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { present } from '../shared/present.ts';
@@ -16,6 +15,7 @@ import { findCode } from './find-code.ts';
 import { withParameter } from './landing-address.ts';
 import { pathOfTarget } from './link-target.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 /** The paths of the pages that links lead to, after any origin. */
 const PAGE = /\/(?:p\/(?<product>[^/]+)|c\/(?<category>[^/]+)|s)$/;

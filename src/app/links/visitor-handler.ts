@@ -1,9 +1,7 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/visitor/index.ts';
-import type { ShownList } from '../catalog/view-list.ts';
-import type { Listing, ShownProduct } from '../catalog/view-products.ts';
-import type { VisitorCall, VisitorCaller } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Listing, ShownList, ShownProduct } from '../catalog/view-products.ts';
+import type { Deps, VisitorCall, VisitorCaller } from '../pipeline/call.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { Visits } from './visits.ts';

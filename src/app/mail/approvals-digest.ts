@@ -3,11 +3,9 @@ import type { AgentState } from '#src/domain/access.ts';
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { nameOf } from '../events/hash.ts';
-import type { SystemCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps, SystemCall } from '../pipeline/call.ts';
 import type { MailFacts, Waiting } from './mail-kinds.ts';
-import { mailStream } from './queue-mail.ts';
-import { mailToStaff } from './staff-notices.ts';
+import { mailStream, mailToStaff } from './queue-mail.ts';
 
 type DigestDeps = Pick<Deps, 'log' | 'readModels' | 'ids' | 'vault' | 'staffMail'>;
 

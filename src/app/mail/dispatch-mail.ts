@@ -17,8 +17,7 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import { readHaltForEverybody } from '../outreach/settings.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { SystemCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 import { countUnconfirmed } from './mailbox-limits.ts';
@@ -146,10 +145,4 @@ const prepare = async (
 
 /** Writes what is known; false when nothing was written. */
 const record = ({ deps, call, stream }: Work, command: MailCommand): Promise<boolean> =>
-  recordOutcome(deps, () =>
-    decideAndAppend(
-      deps,
-      { ...call, at: deps.clock.now() },
-      { stream, decider: mail, command: () => command },
-    ),
-  );
+  recordOutcome(deps, call, { stream, decider: mail, command: () => command });

@@ -3,7 +3,6 @@ import type { Work } from '../dispatch/dispatcher.ts';
 import { systemCall } from '../pipeline/system-call.ts';
 import { dispatchMail, type MailSendingDeps } from './dispatch-mail.ts';
 
-/** Sends queued mail when it is due. */
 export const mailWork = (deps: MailSendingDeps): Work => ({
   readModel: 'open-mail',
   scope: OPEN_RECORDS,

@@ -7,8 +7,7 @@ import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import { type Call, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { DAY_MS, MINUTE_MS } from '../shared/time.ts';
 

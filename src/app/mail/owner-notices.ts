@@ -1,7 +1,6 @@
 import type { Append } from '#src/ports/event-log.ts';
 import { confirmedMailbox } from '../owners/profile.ts';
-import type { Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
 import type { MailKind } from './mail-kinds.ts';
 import { type Letter, queueMail } from './queue-mail.ts';
 

@@ -1,11 +1,10 @@
 import { mail } from '#src/domain/sending/mail.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../events/attribution.ts';
-import { type Call, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { MAIL_KINDS, type MailKind, type SealedMail } from './mail-kinds.ts';
+import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 
 export const mailStream = (ownerId: string, mailId: string): string =>
   streamOf(ownerId, 'mail', mailId);
@@ -47,3 +46,28 @@ export const queueMail = async <Kind extends MailKind>(
   const events = attribute(unkeyed(call), decision.events, ids);
   return [{ stream: mailStream(call.ownerId, mail_id), expected: NO_STREAM, events }];
 };
+
+/** The subject for which the mailbox of staff is sealed. */
+const STAFF_SUBJECT = 'mbx_staff';
+
+/** Makes the append of a message to staff; empty if they have no mailbox. */
+export const mailToStaff = async <Kind extends MailKind>(
+  deps: Pick<Deps, 'ids' | 'vault' | 'staffMail'>,
+  call: Call,
+  letter: Omit<Letter<Kind>, 'to' | 'sealedFor'>,
+): Promise<Append[]> =>
+  deps.staffMail === undefined
+    ? []
+    : queueMail<Kind>(deps, call, { ...letter, sealedFor: STAFF_SUBJECT, to: deps.staffMail });
+
+/** Makes the append of the notice to staff that a buyer sent an RFQ. */
+export const noticeOfRfq = (
+  deps: Pick<Deps, 'ids' | 'vault' | 'staffMail'>,
+  call: Call,
+  rfq: Omit<MailFacts['rfq_notice'], 'owner_id'>,
+): Promise<Append[]> =>
+  mailToStaff(deps, call, {
+    kind: 'rfq_notice',
+    record: rfq.handoff_id,
+    facts: { ...rfq, owner_id: call.ownerId },
+  });

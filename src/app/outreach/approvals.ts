@@ -6,15 +6,12 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import type { ProblemByRejection } from '../events/rejections.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskCall, DeskDeps, DeskHandler } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
-import { ownerFor } from '../records/find-owner.ts';
-import { streamOfKey } from '../records/streams.ts';
+import { ownerFor, streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
-import { renderOutbound } from './render.ts';
-import { changeRequest, NO_REQUEST, outboundOf } from './requests.ts';
+import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 import { HALTED, readHalt, readSettings } from './settings.ts';
 import { visible } from './visible.ts';
 

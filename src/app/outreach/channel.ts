@@ -4,11 +4,11 @@ import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { stateOf } from '../events/fold.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { configuredChannel, readHalt, readSettings } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };

@@ -5,13 +5,13 @@ import type { EventData } from '#contracts/events/index.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/domain/outreach.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
-import { changeRecord } from '../records/change-record.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { EVERYBODY, readHaltForEverybody, readSettings, settingsStream } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
+import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import { changeRecord } from '../records/streams.ts';
 
 type Settings = EventData<'OutreachConfigured'>;
 type Rendered = z.output<(typeof deskOperations)['getOutreach']['output']>;
@@ -114,7 +114,6 @@ export const getOutreach: DeskHandler<'getOutreach'> = async (deps, input, call)
   return done(render({ ownerId, state, haltForEverybody: await readHaltForEverybody(deps) }));
 };
 
-/** Makes the handler that halts or resumes the outreach of one owner, or of all owners. */
 const haltHandler =
   (type: 'Halt' | 'Resume'): DeskHandler<'haltOutreach' | 'resumeOutreach'> =>
   async (deps, { owner_id, reason }, call) => {

@@ -3,7 +3,6 @@ import type { Work } from '../dispatch/dispatcher.ts';
 import { systemCall } from '../pipeline/system-call.ts';
 import { dispatchOutbound, type SendingDeps } from './sending.ts';
 
-/** Sends approved requests when they are due. */
 export const outreachWork = (deps: SendingDeps): Work => ({
   readModel: 'open-outbound',
   scope: OPEN_RECORDS,

@@ -35,5 +35,4 @@ export const envelopeOf = (
   });
 };
 
-/** Hex SHA-256 of an envelope's bytes in UTF-8. */
 export const envelopeHash = (envelope: string): string => hash('sha256', envelope, 'hex');

@@ -5,14 +5,12 @@ import {
   statusAt,
 } from '#src/domain/outbound-state.ts';
 import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskCall, type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/call.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { pageOfScan, scanLists } from '../read-models/scan-lists.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
-import { renderOutbound } from './render.ts';
-import { NO_REQUEST } from './requests.ts';
+import { NO_REQUEST, renderOutbound } from './requests.ts';
 
 type OpenRequest = OpenRow<OutboundState>;
 type ListedRequest = { owner: string; state: OutboundState; sort: number };
@@ -27,7 +25,6 @@ const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are lis
   errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
 });
 
-/** Finds requests of an owner in one state. */
 const findOfOwner = async (
   { readModels }: DeskDeps,
   { owner, status }: { owner: string; status: OutboundStatus },

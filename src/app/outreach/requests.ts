@@ -1,18 +1,59 @@
 import { allows, type Scope } from '#contracts/scopes.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { outbound, type OutboundCommand, type OutboundRejection } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import { stateOf } from '../events/fold.ts';
 import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
-import type { Handler } from '../pipeline/agent-handler.ts';
-import type { AgentCall, Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { AgentCall, Call, Deps, Handler } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '../pipeline/outcome.ts';
-import { changeRecord, type CommandFrom } from '../records/change-record.ts';
-import { streamOf } from '../records/streams.ts';
+import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { renderOutbound } from './render.ts';
+import { iso } from '../shared/time.ts';
+
+const isoIfSet = (at: number | undefined): string | undefined =>
+  at === undefined ? undefined : iso(at);
+
+/** Renders a request as the contract shows it, as of `at`. */
+export const renderOutbound = (ownerId: string, state: OutboundState, at: number): Outbound => {
+  const { schedule, decisions, approval, external_id, status_reason, evidence, task_id } = state;
+  return {
+    id: state.outbound_id,
+    owner_id: ownerId,
+    agent_id: state.agent_id,
+    kind: state.kind,
+    target: state.target,
+    content: { ...state.content, link_ids: [...state.content.link_ids] },
+    content_sha256: state.content_sha256,
+    revision: state.revision,
+    schedule: {
+      ...present({ not_before: isoIfSet(schedule.not_before) }),
+      not_after: iso(schedule.not_after),
+    },
+    ...present({ external_id }),
+    approval: {
+      mode: approval.mode as Outbound['approval']['mode'],
+      required: approval.required,
+      decisions: decisions.map((decision) => ({ ...decision, at: iso(decision.at) })),
+    },
+    status: statusAt(state, at),
+    ...present({ status_reason }),
+    delivery: {
+      adapter: state.via.adapter,
+      attempts: state.attempts,
+      ...present({
+        attempted_at: isoIfSet(state.attempted_at),
+        next_attempt_at: isoIfSet(state.retry_at),
+      }),
+      outcome: state.outcome,
+      ...present({ evidence }),
+    },
+    ...present({ task_id }),
+    version: state.version,
+    created_at: iso(state.created_at),
+    updated_at: iso(state.updated_at),
+  };
+};
 
 export const NO_REQUEST = refuse('resource_not_found', 'There is no such outreach request.');
 

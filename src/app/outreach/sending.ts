@@ -15,8 +15,7 @@ import {
 } from '../dispatch/attempts.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { foldOf } from '../events/fold.ts';
-import type { SystemCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { judgeChannel } from './channel-health.ts';
@@ -174,17 +173,11 @@ const holdBack = async (
 
 /** Writes what is known; false when nothing was written. */
 const record = ({ deps, call, stream }: Work, command: OutboundCommand): Promise<boolean> =>
-  recordOutcome(deps, () =>
-    decideAndAppend(
-      deps,
-      { ...call, at: deps.clock.now() },
-      {
-        stream,
-        decider: outbound,
-        command: (state) => lateConfirmation(state, command) ?? command,
-      },
-    ),
-  );
+  recordOutcome(deps, call, {
+    stream,
+    decider: outbound,
+    command: (state) => lateConfirmation(state, command) ?? command,
+  });
 
 /** The confirmation of an attempt that another process has already given up as unknown. */
 const lateConfirmation = (

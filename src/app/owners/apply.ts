@@ -1,16 +1,45 @@
 import { application } from '#src/domain/owners/application.ts';
+import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { refuseLink } from '../limits/address-limit.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import { type Limiter, refuseLink } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { DESK } from '../pipeline/audit.ts';
-import { done, refuseField } from '../pipeline/outcome.ts';
+import { done, refuse, Refused, refuseField } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
-import { isOwnerTaken } from './is-taken.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';
+import { settingsStream } from '../outreach/settings.ts';
+import type { Deps } from '../pipeline/call.ts';
+import { listing } from '../read-models/listing.ts';
+import { profileStream } from './profile.ts';
+
+const PAGE_ROWS = 100;
+const FOLLOW_MS_MAX = 1_000;
+const LAGS = refuse('read_model_rebuilding', 'This process does not know all owners yet.', {
+  retryAfterS: 1,
+});
+
+/**
+ * Whether an owner exists, or staff have prepared one: an agent of it requested access, it has a profile or settings of
+ * outreach, or a desk token is bound to it. Reads all desk tokens. Throws Refused or ReadModelRebuilding while this process does not know.
+ */
+export const isOwnerTaken = async (
+  { log, readModels, following }: Pick<Deps, 'log' | 'readModels' | 'following'>,
+  ownerId: string,
+): Promise<boolean> => {
+  // Another process may have begun the owner just now.
+  if (!(await following.passed((await log.head()).position, FOLLOW_MS_MAX)))
+    throw new Refused(LAGS);
+  if ((await readModels.get('owners', ALL_OWNERS, ownerId)) !== undefined) return true;
+  for (const stream of [profileStream(ownerId), settingsStream(ownerId)])
+    if ((await log.readStream(stream)).length > 0) return true;
+  const tokens = { scope: accessScope(DESK, 'desk'), limit: PAGE_ROWS };
+  for await (const page of listing<DeskTokenRow>(readModels, 'access', tokens))
+    if (page.some(({ row }) => row.owner_id === ownerId && row.status === 'active')) return true;
+  return false;
+};
 
 const ID_CHARS = 22;
 

@@ -18,15 +18,13 @@ import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
 import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { BuyerCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { BuyerCall, Deps } from '../pipeline/call.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { streamOf, streamOfKey } from '../records/streams.ts';
 import { APPLICATION_MS, applicationStream } from './application-link.ts';
-import { TAKEN } from './apply.ts';
+import { isOwnerTaken, TAKEN } from './apply.ts';
 import { openApplication } from './end-applications.ts';
-import { isOwnerTaken } from './is-taken.ts';
 import { profileStream, readProfile } from './profile.ts';
 
 type Confirmed = {

@@ -3,8 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { linkToken } from '../mail/mailed-link.ts';
 import { queueMail } from '../mail/queue-mail.ts';
-import type { Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
 import { DAY_MS } from '../shared/time.ts';
 
 /** How long the link works after the profile was set. */

@@ -10,16 +10,21 @@ import { refuseRejected } from '../events/rejections.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
-import type { Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import {
+  type Call,
+  type Deps,
+  type DeskDeps,
+  type DeskHandler,
+  mayActFor,
+  NO_OWNER,
+} from '../pipeline/call.ts';
 import { done, isRefusal, refuse } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
-import { changeRecord, type CommandFrom } from '../records/change-record.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { mailMailboxLink } from './mailbox-link.ts';
+import { changeRecord, type CommandFrom } from '../records/streams.ts';
 
 type Profile = { name: string; postal_address: string; mailbox: string };
 

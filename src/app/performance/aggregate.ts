@@ -59,7 +59,6 @@ export class Report {
     return groups.values.length * countries.names.length;
   }
 
-  /** Counts the facts from `from` to `to`. */
   count({ facts, weights, indexes }: FactSelection, from: number, to: number): void {
     const { groups, countries } = this.#layout;
     const { ofSet } = groups;
@@ -113,7 +112,6 @@ export class Report {
     this.#totals[metric] = (this.#totals[metric] ?? 0) + by;
   }
 
-  /** The sum of everything. */
   total(): Sum {
     const total: Sum = { ...emptySum(), counts: [...this.#totals] };
     addClicks(total.counts);

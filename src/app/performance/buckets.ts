@@ -57,7 +57,6 @@ const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>)
   for (const [currency, amount] of amounts) sum.set(currency, (sum.get(currency) ?? 0) + amount);
 };
 
-/** The bucket of a day of the query's period. */
 export const bucketIn = ({ granularity, from }: Query, day: number): number =>
   bucketOf(day, granularity, from);
 

@@ -73,7 +73,6 @@ export const dayOf = (date: string): number => Math.floor(Date.parse(`${date}T00
 
 export const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-/** Today in the time zone. */
 export const todayIn = (timeZone: string, now: number): number => {
   const utcDay = Math.floor(now / DAY_MS);
   return calendarOf(timeZone).localDays(utcDay)(Math.floor((now % DAY_MS) / QUARTER_MS));

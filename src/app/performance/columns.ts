@@ -38,7 +38,6 @@ export class Columns {
     return this.times.length;
   }
 
-  /** Adds a fact and returns its index. */
   push({ time, set, metric, country }: Fact): number {
     this.reserve(1);
     const index = this.length;

@@ -23,7 +23,6 @@ export const matcherOf = (
   return (dims) => wanted.every(([name, value]) => valueOf(dims, name) === value);
 };
 
-/** The values of some dimensions only. */
 export const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
   const values: Record<string, string | string[]> = {};
   const subIds: string[] = [];

@@ -50,7 +50,6 @@ export class OwnerFacts extends Columns {
     return this.capacity * BYTES_PER_FACT + this.dims.length * BYTES_PER_SET + this.rollUps.bytes;
   }
 
-  /** The number of facts up to a position. */
   upTo(position: Position): number {
     const parts = this.#positions;
     const part = parts[lowerBound(parts.length, (n) => (parts[n]?.least ?? 0) <= position) - 1];
@@ -129,7 +128,6 @@ export class OwnerFacts extends Columns {
 
 type ChunkRow = PerformanceChunk | PerformanceBlock;
 
-/** The number of the first fact of a chunk or block. */
 const firstOf = (row: ChunkRow): number =>
   'last' in row ? FACTS_PER_CHUNK * (row.last + 1) - FACTS_PER_BLOCK : FACTS_PER_CHUNK * row.chunk;
 
@@ -217,7 +215,6 @@ const readRange = async function* <R extends object>(
   }
 };
 
-/** Adds the sets that are not here yet. */
 const readSets = async (
   readModels: ReadModels,
   ownerId: string,

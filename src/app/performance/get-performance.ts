@@ -2,9 +2,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
 import type { ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { requireOutput } from '../pipeline/contract-checks.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import { present } from '../shared/present.ts';
@@ -23,6 +21,7 @@ import {
   PLACE,
   rowPlaceOf,
 } from './pages.ts';
+import type { Deps, Handler, InputOf } from '../pipeline/call.ts';
 
 /** The answer without its rows, which are checked when they are rendered. */
 const ENVELOPE = { id: 'getPerformance', output: contract.output.omit({ data: true }) };
@@ -97,7 +96,6 @@ export const countPerformance = async (
 
 type Counting = { comparison: Comparison | undefined; asked: AskedRows };
 
-/** Counts both periods and the page. */
 const count = async (source: Source, query: Query, { comparison, asked }: Counting) => {
   const mayBePart = query.groupBy.length > 0 && !comparison && !asked.isWhole;
   // Totals need no days. Facts that are counted one by one do not depend on the period.

@@ -5,10 +5,8 @@ export const SETS_MAX = 2 ** 20;
 export const COUNTRIES_MAX = 2 ** 10;
 const METRICS_MAX = 2 ** 4;
 
-/** Set of dimensions, country and metric. */
 export type SeriesPlace = { set: number; country: number; metric: number };
 
-/** A number for a place. */
 export const seriesName = ({ set, country, metric }: SeriesPlace): number =>
   (set * COUNTRIES_MAX + country) * METRICS_MAX + metric;
 
@@ -34,7 +32,6 @@ export class Series {
     for (; at < sums.length; at += 1) sums[at] = (sums[at] ?? 0) + count;
   }
 
-  /** The index of the first day that is not before `day`. */
   indexFrom(day: number): number {
     return lowerBound(this.days.length, (index) => (this.days[index] ?? 0) < day);
   }

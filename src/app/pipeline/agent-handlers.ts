@@ -1,6 +1,5 @@
 import type { AgentOperations } from '#contracts/index.ts';
-import type { Handlers } from './agent-handler.ts';
-import type { AgentCaller } from './call.ts';
+import type { AgentCaller, Handlers } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { createHandoff } from '../handoffs/create-handoff.ts';
 import { createLink } from '../links/create-link.ts';

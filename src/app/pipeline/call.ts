@@ -1,6 +1,25 @@
-import type { OperationId } from '#contracts/index.ts';
+import type { z } from 'zod';
+import type { AgentOperations, OperationId } from '#contracts/index.ts';
 import type { DeskRole, Scope } from '#contracts/scopes.ts';
-import type { Outcome } from './outcome.ts';
+import type { Rates } from '#contracts/limits.ts';
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
+import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
+import { type Outcome, refuse } from './outcome.ts';
+import type { Timeline } from '../events/timeline.ts';
+import type { StreamQueue } from '../events/stream-queue.ts';
+import type { Audit } from './audit.ts';
+import type { Credentials } from './authenticate.ts';
+import type { Confirmation } from './confirmation.ts';
+import type { FactsCache } from '../performance/facts.ts';
+import type { ReadModelFollower } from '../read-models/follower.ts';
+import type { PersonName } from '../audit/people.ts';
+import type { Replays } from '../audit/replays.ts';
+import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
 /** Interface of a call. `system` is the service itself. */
 export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';
@@ -96,3 +115,101 @@ export type SystemCall = Call & { signal: AbortSignal };
 /** The call without its key, for events that a retry must not find as its own. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>
   call;
+
+/** Budgets of calls, by their names in the RateLimit headers. A redirect has no limit; only overload refuses it. */
+export type Budget = 'read' | 'write' | 'outreach' | 'buyer' | 'redirect';
+
+/** What an interface knows of a request before its body is read. */
+export type Arrival = {
+  surface: Surface;
+  requestId: string;
+  /** A bearer token, or the token of a review link; undefined when none was presented. */
+  credential: string | undefined;
+  /** The client's address. Counts refused credentials; never stored. */
+  address: string;
+};
+
+/** A request whose caller is known and within its limits. */
+export type Admission<C extends Caller> = {
+  readonly arrival: Arrival;
+  caller: C;
+  /** Headers of the answer: what is left of the budget, and when the key ends. */
+  headers: Readonly<Record<string, string>>;
+  /** Whether an audit record of the request has been made; each request has at most one. */
+  isAudited: boolean;
+  /** Whether the credential was looked up again after the body; the next perform does not repeat it. */
+  isConfirmed: boolean;
+};
+
+/** What the application works with; src/core.ts wires it. */
+export type Deps = {
+  /** `hasOwnerIndex`: to read back one owner costs by its own events; to read back all costs a scan of the log. */
+  log: EventLog & { readonly hasOwnerIndex?: true };
+  readModels: ReadModels;
+  credentials: Credentials;
+  /** Where the log is on a server, which a process may be cut off from. */
+  confirmation?: Confirmation;
+  catalog: Catalog;
+  secrets: Secrets;
+  vault: KeyVault;
+  clock: Clock;
+  /** Whether clock and log agree on the time. */
+  timeline: Pick<Timeline, 'hasPassed' | 'conflict'>;
+  ids: Ids;
+  streamQueue: StreamQueue;
+  following: ReadModelFollower;
+  audit: Audit;
+  /** Where somebody counts. */
+  metrics?: Metrics;
+  facts: FactsCache;
+  /** Version of the rule that tells valid clicks from the rest. */
+  classifierVersion: number;
+  /** The public origin, without a slash at the end; never taken from a request. */
+  origin(): string;
+  limits: Rates;
+  /** Limits per currency, in minor units, above which a second person approves; undefined if none must. */
+  approvalAbove?: readonly { amount: number; currency: string }[] | undefined;
+  /** Why nothing is ever sent to a URL, as far as its text tells; undefined otherwise. */
+  targetFault(url: string): string | undefined;
+  /** The mailbox that gets the notices for staff; undefined if there is none. */
+  staffMail: string | undefined;
+};
+
+export type InputOf<Id extends keyof AgentOperations> = z.output<AgentOperations[Id]['input']>;
+type OutputOf<Id extends keyof AgentOperations> = z.output<AgentOperations[Id]['output']>;
+
+export type Handler<Id extends keyof AgentOperations> = (
+  deps: Deps,
+  input: InputOf<Id>,
+  call: AgentCall,
+) => Promise<Outcome<OutputOf<Id>>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type Handlers = { [Id in keyof AgentOperations]: Handler<Id> };
+
+/** Dependencies of the desk, which also manages the projections and audits owners. */
+export type DeskDeps = Deps & {
+  projections: ProjectionDesk;
+  /** Folds of owners that audits read. */
+  replays: Replays;
+  personName: PersonName;
+};
+
+export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
+
+export type DeskHandler<Id extends DeskOperationId> = (
+  deps: DeskDeps,
+  input: DeskInput<Id>,
+  call: DeskCall,
+) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;
+
+/** One handler per desk operation: a missing one does not compile. */
+export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id> };
+
+/** Whether the caller may act for an owner: a token that is bound to one owner may act for that owner only. */
+export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
+  caller.ownerId === undefined ||
+  caller.ownerId === ownerId ||
+  testSpaceOf(caller.ownerId) === ownerId;
+
+export const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');

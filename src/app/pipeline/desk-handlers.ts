@@ -4,12 +4,10 @@ import { auditCheck } from '../audit/audit-check.ts';
 import { auditDiff } from '../audit/audit-diff.ts';
 import { auditExport } from '../audit/audit-export.ts';
 import { auditHistory } from '../audit/audit-history.ts';
-import { auditPerformance } from '../audit/audit-performance.ts';
 import { auditProgress } from '../audit/audit-progress.ts';
-import { auditState } from '../audit/audit-state.ts';
+import { auditPerformance, auditState } from '../audit/audit-state.ts';
 import { auditTrace } from '../audit/audit-trace.ts';
 import { listApprovals } from '../outreach/list-approvals.ts';
-import type { DeskHandlers } from './desk-handler.ts';
 import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
 import { eraseSubject } from '../privacy/erase-subject.ts';
 import * as personalData from '../privacy/personal-data.ts';
@@ -20,26 +18,22 @@ import { listLinks } from '../links/list-links.ts';
 import * as keys from '../access/keys.ts';
 import * as owners from '../owners/profile.ts';
 import * as plans from '../plans/plan-record.ts';
-import { readPlan } from '../plans/read-plan.ts';
+import { readPlan } from '../plans/plan-record.ts';
 import * as outreach from '../outreach/controls.ts';
-import {
-  listProjections,
-  rebuildProjection,
-  verifyProjection,
-} from '../read-models/projections.ts';
-import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts';
-import { listRfqs } from '../handoffs/list-rfqs.ts';
+import * as projections from '../read-models/projections.ts';
+import * as handoffEnds from '../handoffs/close-handoff.ts';
 import { listOpenLeads } from '../leads/list-open-leads.ts';
 import { readLead } from '../leads/read-lead.ts';
 import * as leadMoves from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
-import { readRfq } from '../handoffs/read-rfq.ts';
+import { listRfqs, readRfq } from '../handoffs/read-rfq.ts';
 import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/move-rfq.ts';
 import { acceptClock } from '../access/accept-clock.ts';
 import { listAccessRequests } from '../access/list-access-requests.ts';
-import { issueDeskToken, revokeDeskToken } from '../access/desk-tokens.ts';
+import * as deskTokens from '../access/desk-tokens.ts';
+import type { DeskHandlers } from './call.ts';
 
-/** The handler of each desk operation, one line each. */
+/** The handler of each desk operation. Modules that are spread export handlers and nothing else. */
 export const deskHandlers: DeskHandlers = {
   requestAccess: agents.requestAccess,
   approveAccess: agents.approveAccess,
@@ -51,16 +45,11 @@ export const deskHandlers: DeskHandlers = {
   rotateKey: keys.rotateKey,
   revokeKey: keys.revokeKey,
   listKeys: keys.listKeys,
-  issueDeskToken,
-  revokeDeskToken,
+  ...deskTokens,
   importProducts,
   withdrawProduct,
-  moveLead: leadMoves.moveLead,
-  correctLead: leadMoves.correctLead,
-  approveLeadMove: leadMoves.approveLeadMove,
-  refuseLeadMove: leadMoves.refuseLeadMove,
-  withdrawHandoff,
-  invalidateHandoff,
+  ...leadMoves,
+  ...handoffEnds,
   readRfq,
   moveRfq,
   correctRfq,
@@ -68,26 +57,14 @@ export const deskHandlers: DeskHandlers = {
   refuseRfqMove,
   disableLink,
   eraseSubject,
-  findPersonalData: personalData.findPersonalData,
-  exportPersonalData: personalData.exportPersonalData,
-  refuseContact: personalData.refuseContact,
-  allowContact: personalData.allowContact,
-  erasePersonalData: personalData.erasePersonalData,
-  configureOutreach: outreach.configureOutreach,
-  getOutreach: outreach.getOutreach,
-  haltOutreach: outreach.haltOutreach,
-  resumeOutreach: outreach.resumeOutreach,
+  ...personalData,
+  ...outreach,
   setOwnerProfile: owners.setOwnerProfile,
   readOwnerProfile: owners.readOwnerProfile,
   confirmOwnerMailbox: owners.confirmOwnerMailbox,
   removeOwnerProfile: owners.removeOwnerProfile,
   listApprovals,
-  showApproval: approvals.showApproval,
-  approveOutbound: approvals.approveOutbound,
-  refuseOutbound: approvals.refuseOutbound,
-  requestOutboundChanges: approvals.requestOutboundChanges,
-  cancelOutbound: approvals.cancelOutbound,
-  observeOutbound: approvals.observeOutbound,
+  ...approvals,
   listOpenLeads,
   readLead,
   listRfqs,
@@ -101,9 +78,7 @@ export const deskHandlers: DeskHandlers = {
   listHandoffs,
   listHistory,
   readEvents,
-  listProjections,
-  rebuildProjection,
-  verifyProjection,
+  ...projections,
   acceptClock,
   auditState,
   auditPerformance,

@@ -82,7 +82,6 @@ export const refuseField = (pointer: string, code: string, detail: string): Refu
     errors: [{ pointer, code, detail }],
   });
 
-/** Refuses one parameter of a query. */
 export const refuseParameter = (pointer: string, code: string, detail: string): Refusal =>
   refuse('parameter_invalid', '1 parameter is not valid.', {
     errors: [{ pointer, code, detail }],

@@ -1,10 +1,26 @@
 import type { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
+import type { InputFault } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
-import { readInput } from './input-faults.ts';
+import { pointerOf, readInput } from './input-faults.ts';
 import { type Refusal, refuse } from './outcome.ts';
-import { secretsIn } from './secrets-in.ts';
+
+/** Finds every text of an input that is shaped like a credential. */
+const secretsIn = (value: unknown, path: readonly PropertyKey[] = []): InputFault[] => {
+  if (typeof value === 'string')
+    return CREDENTIAL_PATTERN.test(value)
+      ? [
+          {
+            pointer: pointerOf(path),
+            code: 'credential',
+            detail: 'contains something that looks like a credential',
+          },
+        ]
+      : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => secretsIn(member, [...path, name]));
+};
 
 type Parsable = Pick<Declared, 'kind' | 'input'>;
 

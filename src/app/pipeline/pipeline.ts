@@ -1,11 +1,8 @@
-import { limitByAddress } from '../limits/address-limit.ts';
-import type { Admission, Arrival, Budget } from './admission.ts';
-import type { CallInput, Caller, Surface } from './call.ts';
+import type { Admission, Arrival, Budget, Caller, CallInput, Deps, Surface } from './call.ts';
 import type { AuditedCall } from './audit.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import { whileAllowed } from '../events/credential-check.ts';
 import { requireDeclared, requireOutput } from './contract-checks.ts';
-import type { Deps } from './deps.ts';
 import { guarded, mappingFailures } from './failure.ts';
 import {
   countedAs,
@@ -26,6 +23,7 @@ import type {
   DeclaredOperations,
   Trail,
 } from './rules.ts';
+import { limitByAddress } from '../limits/limiter.ts';
 
 /** What an exchange without an operation is audited as, when its credential is refused. */
 type Unnamed = { exchange: string };

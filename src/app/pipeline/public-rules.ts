@@ -1,10 +1,8 @@
 import type { Declared } from '#contracts/operation.ts';
 import { reviewTokenHash } from '../handoffs/review-token.ts';
 import type { VisitorDeps } from '../links/visitor-handler.ts';
-import { tooMany } from '../limits/address-limit.ts';
-import type { BuyerCall, BuyerCaller, Caller, VisitorCall, VisitorCaller } from './call.ts';
-import type { Deps } from './deps.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import type { BuyerCall, BuyerCaller, Caller, Deps, VisitorCall, VisitorCaller } from './call.ts';
+import { type Limiter, tooMany } from '../limits/limiter.ts';
 import { done } from './outcome.ts';
 import { parseFields } from './parse-input.ts';
 import type { ActorRules, Incoming } from './rules.ts';

@@ -1,12 +1,10 @@
 import type { Declared } from '#contracts/operation.ts';
 import type { Concurrency } from '../limits/concurrency.ts';
-import type { Admission, Arrival, Budget } from './admission.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Overload } from '../limits/overload.ts';
 import type { Audit, AuditedCaller } from './audit.ts';
-import type { Call, CallInput, Caller, Surface } from './call.ts';
+import type { Admission, Arrival, Budget, Call, Caller, CallInput, Deps, Surface } from './call.ts';
 import type { CredentialState } from '../events/credential-check.ts';
-import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
@@ -36,7 +34,6 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   /** Refuses a caller without the scope or role that the operation needs. */
   authorize(operation: Op, caller: C): Refusal | undefined;
   budgetFor(operation: Op): Budget;
-  /** Takes one call from a budget of the caller. */
   charge(caller: C, budget: Budget): Pick<Admission<C>, 'headers'> & { refusal?: Refusal };
   /** Takes a place among the calls in progress of this caller; undefined where they are not limited. */
   occupy?(operation: Op, caller: C): ReturnType<Concurrency>;
@@ -71,7 +68,6 @@ export type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) 
 /** What the pipeline itself uses; handlers and rules may need more. */
 export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
 
-/** What a pipeline is made of. */
 export type PipelineParts<
   R extends DeclaredOperations,
   H,

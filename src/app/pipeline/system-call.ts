@@ -1,6 +1,5 @@
 import type { SystemOperationId } from '#contracts/system/index.ts';
-import type { SystemCall } from './call.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, SystemCall } from './call.ts';
 
 /**
  * Makes the call of an operation that the service performs by itself. It needs no pipeline: it has no caller to identify,

@@ -1,18 +1,58 @@
 /** Assigns records to people, and records notes and next steps. */
-import { plan, type PlanCommand, type PlanState } from '#src/domain/staff/plan.ts';
+import {
+  plan,
+  type PlanCommand,
+  type PlanState,
+  type PlanSummary,
+} from '#src/domain/staff/plan.ts';
 import { isOneName, personIdOfName } from '#src/domain/person.ts';
-import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
+import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
+import type { EventData } from '#contracts/events/index.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
-import { sealAll } from '../privacy/sealed-texts.ts';
+import {
+  type Deps,
+  type DeskCall,
+  type DeskDeps,
+  type DeskHandler,
+  mayActFor,
+} from '../pipeline/call.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';
-import { changeRecord } from '../records/change-record.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
-import { NO_RECORD, ownerOfPlanned, planStream, type RecordRef } from './planned-record.ts';
+import { changeRecord, handoffOf, leadOf, ownerFor } from '../records/streams.ts';
+import { withPeople } from '../audit/people.ts';
+import { foldOf } from '../events/fold.ts';
+import { maySeePlans } from '../read-models/inbox.ts';
+
+type RecordRef = { record_id: string; owner_id?: string | undefined };
+
+const NO_RECORD = refuse('resource_not_found', 'There is no such record.');
+
+const planStream = (ownerId: string, recordId: string): string => `${ownerId}-plan_${recordId}`;
+
+/** The owner of a lead, an RFQ or an agent; undefined if there is none, or if the caller may not act for its owner. */
+const ownerOfPlanned = async (
+  deps: Pick<DeskDeps, 'log' | 'readModels' | 'credentials'>,
+  call: DeskCall,
+  { record_id: id, owner_id }: RecordRef,
+): Promise<string | undefined> => {
+  if (id.startsWith('agt_')) {
+    const owner = deps.credentials.agent(id)?.owner;
+    return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
+  }
+  if (id.startsWith('led_')) {
+    const listed = ['open-leads', OPEN_RECORDS] as const;
+    const owner = await ownerFor(deps, call, { owner_id, listed, kind: 'lead', id });
+    return owner !== undefined && (await leadOf(deps, owner, id)) ? owner : undefined;
+  }
+  const listed = ['rfqs', ALL_RFQS] as const;
+  const owner = await ownerFor(deps, call, { owner_id, listed, kind: 'handoff', id });
+  return owner !== undefined && (await handoffOf(deps, owner, id))?.rfq ? owner : undefined;
+};
 
 const ERASED = refuse(
   'state_conflict',
@@ -129,3 +169,59 @@ export const planNextStep: DeskHandler<'planNextStep'> = (deps, { due_at, step, 
 
 export const endNextStep: DeskHandler<'endNextStep'> = (deps, ref, call) =>
   changePlan(deps, call, { ref, command: (record) => ({ type: 'EndNextStep', record }) });
+
+const openNotes = async (
+  { vault }: Pick<Deps, 'vault'>,
+  stored: readonly StoredEvent[],
+): Promise<{ note: string; actor: string; at: number }[]> => {
+  const notes = stored
+    .filter(({ type }) => type === 'RecordNoted')
+    .map(({ data, meta }) => ({ sealed: (data as EventData<'RecordNoted'>).sealed_note, ...meta }));
+  const opened = await openTexts(
+    vault,
+    notes.map(({ sealed }) => sealed),
+  );
+  return notes
+    .toReversed()
+    .map(({ sealed, actor, at }) => ({ note: shownText(opened(sealed)), actor, at }));
+};
+
+/** The texts of the notes on a record, newest first. */
+export const readNotes = async (
+  deps: Pick<Deps, 'log' | 'vault'>,
+  ownerId: string,
+  recordId: string,
+): Promise<string[]> => {
+  const stored = await deps.log.readStream(planStream(ownerId, recordId));
+  return (await openNotes(deps, stored)).map(({ note }) => note);
+};
+
+/** Reads what staff plan for a record, for the staff who work on it. */
+export const readPlan: DeskHandler<'readPlan'> = async (deps, input, call) => {
+  const { record_id } = input;
+  const owner_id = await ownerOfPlanned(deps, call, input);
+  if (owner_id === undefined) return NO_RECORD;
+  const stored = await deps.log.readStream(planStream(owner_id, record_id));
+  const { assigned_to, due_at, sealed_step } = foldOf(plan, stored) ?? {};
+  const step =
+    sealed_step === undefined ? undefined : shownText(await openOne(deps.vault, sealed_step));
+  const notes = await withPeople(deps, await openNotes(deps, stored));
+  return done({
+    record_id,
+    owner_id,
+    ...present({ assigned_to }),
+    ...(due_at !== undefined && { next_step: { due_at: iso(due_at), ...present({ step }) } }),
+    notes: notes.map(({ note, actor, actor_name, at }) => ({
+      note,
+      by: actor,
+      ...present({ by_name: actor_name }),
+      at: iso(at),
+    })),
+  });
+};
+
+/** The plan of a row of a list; nothing for callers who are neither staff nor auditors. */
+export const renderSummary = (call: DeskCall, { assigned_to, due_at }: PlanSummary = {}) =>
+  maySeePlans(call)
+    ? present({ assigned_to, due_at: due_at === undefined ? undefined : iso(due_at) })
+    : {};

@@ -1,11 +1,11 @@
 import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
 import { addressIn } from '#src/domain/privacy/stored-contact.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
 import { handoffOf } from '../records/streams.ts';
 import { deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
 

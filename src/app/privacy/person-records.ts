@@ -3,17 +3,16 @@ import type { EventData } from '#contracts/events/index.ts';
 import { mailboxOf } from '#src/domain/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
-import { readNotes } from '../plans/read-plan.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { eraseProfile, profileOf } from '../owners/profile.ts';
-import { type Call, unkeyed } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { handoffOf, leadOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
+import { readNotes } from '../plans/plan-record.ts';
 import { openOne } from './sealed-texts.ts';
 
 /**

@@ -8,8 +8,7 @@ import {
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { Call } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
 import { findMailbox, suppressionInLog } from './suppression.ts';

@@ -8,8 +8,8 @@ import {
 import { SUPPRESSION } from '#src/ports/rows.ts';
 import { stateOf } from '../events/fold.ts';
 import { DESK } from '../pipeline/audit.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { deriveMailboxKey, deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
 

@@ -5,9 +5,8 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import { present } from '../shared/present.ts';
-import { rowOf } from '../tasks/read-task.ts';
+import { changesOf, rowOf } from '../tasks/read-task.ts';
 import { taskNotFound } from '../tasks/refusals.ts';
-import { changesOf } from '../tasks/task-changes.ts';
 import type { TaskHandler } from '../tasks/task-handler.ts';
 import {
   activeConfig,

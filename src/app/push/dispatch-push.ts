@@ -16,15 +16,13 @@ import {
 } from '../dispatch/attempts.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
-import type { SystemCall } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
 import { streamOf, streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { signBody } from '../tasks/jws.ts';
-import { permitted, readChange, rowOf } from '../tasks/read-task.ts';
-import { changesOf } from '../tasks/task-changes.ts';
+import { changesOf, permitted, readChange, rowOf } from '../tasks/read-task.ts';
 import type { TaskView } from '../tasks/task-view.ts';
 import { forgetSecrets, pushStream } from './register.ts';
 
@@ -207,13 +205,8 @@ const prepare = async (
 
 /** Writes what is known, and destroys the key of the secrets with a deletion; false when nothing was written. */
 const record = async ({ deps, call, stream }: Work, command: PushCommand): Promise<boolean> => {
-  const isRecorded = await recordOutcome(deps, () =>
-    decideAndAppend(
-      deps,
-      { ...call, at: deps.clock.now() },
-      { stream, decider: push, command: () => command },
-    ),
-  );
+  const decision = { stream, decider: push, command: () => command };
+  const isRecorded = await recordOutcome(deps, call, decision);
   if (isRecorded && command.type === 'Delete')
     await forgetSecrets(deps, await stateOf(deps, { stream, decider: push }));
   return isRecorded;

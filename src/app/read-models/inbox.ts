@@ -1,28 +1,17 @@
 import type { ReadModels, Row } from '#src/ports/read-model.ts';
 import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskCall, type DeskInput, mayActFor } from '../pipeline/call.ts';
 import { epoch } from '../shared/time.ts';
 import { type ListRange, pageOfScan, scanLists } from './scan-lists.ts';
 
 /** Rows read for one page; the next page continues after them. */
 const ROWS_READ_MAX = 1_000;
 
-type InboxInput = {
-  owner_id?: string | undefined;
-  agent_id?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-  assigned_to?: string | undefined;
-  due_by?: string | undefined;
-  before?: number | undefined;
-  after?: number | undefined;
-  limit: number;
-};
+/** The fields that every list over all owners has. */
+type InboxInput = Omit<DeskInput<'listAccessRequests'>, 'state'>;
 
 type InboxRow = Row & PlannedRow & { owner: string };
 
-/** Whether the caller may see what staff plan. */
 export const maySeePlans = ({ caller }: DeskCall): boolean =>
   caller.roles.has('staff') || caller.roles.has('auditor');
 

@@ -3,9 +3,22 @@ import { handoff } from '#src/domain/handoff.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
+import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
+import type { Decider } from '#src/domain/decider.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import { type Call, type Deps, type DeskCall, type DeskDeps, mayActFor } from '../pipeline/call.ts';
+import { listing } from '../read-models/listing.ts';
+import {
+  decideAndAppend,
+  type RejectedBy,
+  traceOf,
+  type WithAppends,
+} from '../events/decide-and-append.ts';
+import type { EventWriter } from '../events/idempotency.ts';
+import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 
 type Log = Pick<Deps, 'log'>;
 
@@ -17,10 +30,8 @@ export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerI
 
 export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
-/** The kind of each record, by the prefix of its id. */
 const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' } as const;
 
-/** The kind of a record, which its id tells. */
 export const kindOfRecord = (id: string) => KINDS[id.slice(0, 3) as keyof typeof KINDS];
 
 /** The stream of a record whose kind its id tells. */
@@ -53,3 +64,92 @@ export const handoffOf = (
   id: string,
 ): Promise<HandoffState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'handoff', id), decider: handoff });
+
+/** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
+const OWNERS_AT_ONCE = 32;
+
+/** Lists the owners for whom the caller may act, each with its test space. */
+export async function* ownerSpaces(
+  { readModels }: Pick<DeskDeps, 'readModels'>,
+  call: DeskCall,
+): AsyncGenerator<string[], void> {
+  const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
+  for await (const page of listing<OwnerRow>(readModels, 'owners', query))
+    yield page
+      .flatMap(({ row: { owner } }) => [owner, testSpaceOf(owner)])
+      .filter((owner) => mayActFor(call, owner));
+}
+
+/**
+ * Finds the owner of a record whose id is all that the caller has; undefined when no owner for whom
+ * the caller may act has it. A stream's name begins with its owner, so this reads one stream for
+ * each owner until one exists.
+ */
+export const findOwner = async (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  { kind, id }: { kind: 'link' | 'lead' | 'handoff' | 'outbound'; id: string },
+): Promise<string | undefined> => {
+  for await (const spaces of ownerSpaces(deps, call)) {
+    const streams = await Promise.all(
+      spaces.map((owner) => deps.log.readStream(streamOf(owner, kind, id))),
+    );
+    const event = streams.flat()[0];
+    if (event) return event.owner;
+  }
+  return undefined;
+};
+
+/**
+ * The owner of a record, as given or found: first in a read model that lists records of all owners, then by `findOwner`.
+ * Undefined unless the caller may act for that owner.
+ */
+export const ownerFor = async (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  {
+    owner_id,
+    listed: [name, scope],
+    ...record
+  }: Parameters<typeof findOwner>[2] & {
+    owner_id: string | undefined;
+    listed: readonly [name: string, scope: string];
+  },
+): Promise<string | undefined> => {
+  const owner =
+    owner_id ??
+    (await deps.readModels.get<{ owner: string }>(name, scope, record.id))?.owner ??
+    (await findOwner(deps, call, record));
+  return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
+};
+
+type Event = { type: string; data: object };
+
+/** Makes the command from the record's state and its events, or refuses. */
+export type CommandFrom<State, Command> = (
+  state: State | undefined,
+  stored: readonly StoredEvent[],
+) => Made<Command> | Promise<Made<Command>>;
+
+type Made<Command> = Command | WithAppends<Command> | Refusal;
+
+/** A command on a record of `ownerId`, and how its outcome becomes an answer. */
+type Change<State, Command, E extends Event, Reason extends string, Value> = {
+  ownerId: string;
+  stream: string;
+  decider: Decider<State, Command, E, Reason>;
+  command: CommandFrom<State, Command>;
+  refusal: (rejection: RejectedBy<Reason>) => Refusal;
+  render: (state: State) => Value;
+};
+
+/** Runs the command and answers with the record as the command left it, also on a retry. */
+export const changeRecord = async <State, Command, E extends Event, Reason extends string, Value>(
+  writer: EventWriter,
+  call: Call,
+  { ownerId, refusal, render, ...target }: Change<State, Command, E, Reason, Value>,
+): Promise<Outcome<Value>> => {
+  const written = await decideAndAppend(writer, { ...call, ownerId }, target);
+  if (written.ok) return done(render(written.state), traceOf(written));
+  return 'rejected' in written ? refusal(written) : written;
+};

@@ -67,7 +67,6 @@ export class TurnQueue {
   }
 }
 
-/** The event loop of this process. */
 export const eventLoopTurns = new TurnQueue({
   monotonic: () => performance.now(),
   nextTurn: (task) => void setImmediate(task),

@@ -1,11 +1,11 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { handoffOf, leadIdOf, leadOf, linkOf } from '../records/streams.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { eventChain, type Subject } from './event-chain.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 type Question = TaskInput<'answerAttributionQuestion'>;
 

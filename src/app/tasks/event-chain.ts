@@ -1,8 +1,8 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';
+import type { Deps } from '../pipeline/call.ts';
 
 /** What a question is about, and the records that it came from. */
 export type Subject = {
@@ -11,7 +11,6 @@ export type Subject = {
   link_id?: string | undefined;
   handoff_id?: string | undefined;
   lead_id?: string | undefined;
-  /** The event of a click. */
   event?: StoredEvent;
 };
 

@@ -1,9 +1,8 @@
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
-import type { AgentCaller } from '../pipeline/call.ts';
+import type { AgentCaller, Deps } from '../pipeline/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import { listing } from '../read-models/listing.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { done } from '../pipeline/outcome.ts';
 import { viewOfRow } from './read-task.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';

@@ -3,19 +3,18 @@ import { SKILLS } from '#contracts/skills.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
-import type { FoldEvent } from '#src/ports/event-log.ts';
+import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '../events/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
-import { renderOutbound } from '../outreach/render.ts';
-import type { AgentCaller } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { AgentCaller, Deps } from '../pipeline/call.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { taskStream } from './task-refs.ts';
 import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
+import { renderOutbound } from '../outreach/requests.ts';
 
 const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 
@@ -98,3 +97,20 @@ export const permitted = ({ scopes }: Pick<AgentCaller, 'scopes'>, view: TaskVie
   view.skill === undefined || allows(SKILLS[view.skill].scope, scopes)
     ? view
     : { ...view, artifacts: [] };
+
+/**
+ * Reads the events that changed a task, in log order: those of its own stream and of its record. Their number only grows,
+ * so the number of the newest change names one change only. Reads two streams.
+ */
+export const changesOf = async (
+  { log }: Pick<Deps, 'log'>,
+  ownerId: string,
+  { task_id, record }: Pick<TaskRow, 'task_id' | 'record'>,
+): Promise<StoredEvent[]> => {
+  const own = await log.readStream(taskStream(ownerId, task_id));
+  if (record === undefined) return own;
+  const stored = await log.readStream(streamOfRecord(ownerId, record));
+  // A handoff completes its task at once; what its buyer does later is no change of the task.
+  const changing = record.startsWith('hnd_') ? stored.slice(0, 1) : stored;
+  return [...own, ...changing].sort((a, b) => a.position - b.position);
+};

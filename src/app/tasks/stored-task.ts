@@ -1,8 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import type { TaskCall, TaskRef } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { Deps, TaskCall, TaskRef } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { permitted, rowIfReady, viewOfRow } from './read-task.ts';

@@ -1,8 +1,7 @@
 import { idempotencyKey } from '#contracts/fields.ts';
 import { digestOf, nameOf } from '../events/hash.ts';
 import { idemOf } from '../events/idempotency.ts';
-import type { AgentCaller, TaskRef } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import type { AgentCaller, Deps, TaskRef } from '../pipeline/call.ts';
 import { streamOf } from '../records/streams.ts';
 import type { OperationRequest, TaskMessage, TaskRequest } from './task-request.ts';
 

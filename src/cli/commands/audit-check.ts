@@ -1,18 +1,13 @@
 /** Compares live rows with a fold of the log, and waits for the end. */
-import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, printResult, style } from '../terminal/output.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { CommandError, EXIT, formatPlural, printResult, style } from '../terminal/output.ts';
+import { askUntilDone } from '../terminal/progress.ts';
 import { formatSafely } from '../texts/answer-text.ts';
 
 type Options = CommonOptions & { owner?: string; all?: boolean; sample?: number };
 type Checked = DeskAnswer<'auditCheck'>;
-
-const POLL_EVERY_MS = 100;
 
 /** The members of two rows that differ, each with both values. */
 const membersText = (live: string | null, log: string | null): string[] => {
@@ -49,26 +44,11 @@ export const checkAudit = async (options: Options): Promise<void> => {
   const { owner, all, sample } = options;
   if ((owner === undefined) === (all === undefined))
     throw new CommandError(EXIT.usage, 'name one owner with --owner, or check all with --all');
-  const run = systemIds(systemClock().now).uuid();
-  const checked = await withDesk(options, async (desk) => {
-    const ask = () => desk.call('auditCheck', { owner_id: owner, sample, run });
-    let state = await ask();
-    const bar = startProgress({
-      label: owner ?? 'all owners',
-      total: state.head,
-      unit: 'positions',
-    });
-    try {
-      while (!state.done) {
-        await pause(POLL_EVERY_MS);
-        state = await ask();
-        bar.update(state.position, state.head);
-      }
-    } finally {
-      bar.stop();
-    }
-    return state;
-  });
+  const run = systemIds().uuid();
+  const about = { label: owner ?? 'all owners', unit: 'positions' };
+  const checked = await withDesk(options, (desk) =>
+    askUntilDone(about, () => desk.call('auditCheck', { owner_id: owner, sample, run })),
+  );
   if (checked.difference || checked.failure !== undefined)
     throw new CommandError(EXIT.differs, differenceText(checked), checked);
   const { rows, position } = checked;

@@ -4,8 +4,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
 
 type Options = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };

@@ -1,4 +1,3 @@
-/** Publishes the products of a feed. */
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import {
   type FeedFault,
@@ -8,8 +7,14 @@ import {
 } from '#src/app/catalog/feed.ts';
 import { type Desk, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatCount, formatPlural, printNotice, printResult } from '../terminal/output.ts';
+import {
+  CommandError,
+  EXIT,
+  formatCount,
+  formatPlural,
+  printNotice,
+  printResult,
+} from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
 
 /** Below the desk's limit on products, and well below its limit on the bytes of a body. */
@@ -53,7 +58,6 @@ type FeedFile = { file: string; format: FeedFormat; size: number };
 type FeedRows = {
   /** Called for each good row, in order. */
   onProduct?(product: ProductInput): Promise<void>;
-  /** Called with the number of bytes read so far. */
   onRead?(bytes: number): void;
 };
 

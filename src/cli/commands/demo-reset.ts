@@ -2,10 +2,8 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, printResult } from '../terminal/output.ts';
 
-/** Removes the data directory of a demo. */
 export const resetDemo = (options: CommonOptions): void => {
   const { dataDirectory: data } = configFor(options);
   if (!isThere(data)) {

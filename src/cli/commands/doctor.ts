@@ -7,8 +7,7 @@ import { type Check, runCheck, fault, ok } from '../service/check.ts';
 import { checkDirectory } from '../service/directory-checks.ts';
 import { checkReads, checkStores } from '../service/server-checks.ts';
 import { findProcess } from '../service/server-file.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatTable, print, printNotice, style } from '../terminal/output.ts';
+import { CommandError, EXIT, formatTable, print, printNotice, style } from '../terminal/output.ts';
 
 const NODE_MIN = [24, 12] as const;
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;

@@ -1,10 +1,8 @@
-/** Shows and follows events of the log. */
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
-import { formatTable, print, printNotice } from '../terminal/output.ts';
+import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';
 import { type ShownEvent, toCells } from '../texts/event-text.ts';
 
 /** Which events: those of a stream or of an owner; without either, all. */

@@ -1,13 +1,18 @@
 /** Makes this installation belong to the log that its server has now. */
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
 import { adoptLog } from '#src/wiring/adopt-log.ts';
-import { openSecrets } from '#src/wiring/secrets.ts';
+import { openSecrets } from '#src/wiring/vault.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { deskInProcess } from '../desk/desk-in-process.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, print, printNotice, printResult } from '../terminal/output.ts';
+import {
+  CommandError,
+  EXIT,
+  formatPlural,
+  print,
+  printNotice,
+  printResult,
+} from '../terminal/output.ts';
 
 const HALT_REASON = 'The log was replaced: check which requests were sent already, then resume.';
 
@@ -26,7 +31,7 @@ const textOf = (files: readonly string[], readModels: number, isEmpty: boolean):
 
 /** Halts outreach in the adopted log: what was sent after a backup would be sent again. */
 const haltOutreach = async (config: Config): Promise<void> => {
-  const key = `log-adopt-${systemIds(systemClock().now).uuid()}`;
+  const key = `log-adopt-${systemIds().uuid()}`;
   printNotice(
     'Halting outreach: if this fails, run `tributary outreach halt` before any other process.',
   );

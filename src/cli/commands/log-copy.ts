@@ -20,8 +20,7 @@ import {
 } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';
 import { type Progress, startProgress } from '../terminal/progress.ts';
 
 /** One end of a copy: its events, and the keys of personal data beside them. */
@@ -68,7 +67,7 @@ const openRemote = async (
 const openSource = async (url: string, stack: AsyncDisposableStack): Promise<SourceEnd> => {
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, stack);
-  const { sqliteLogSource } = await import('#src/adapters/sqlite/log/log-source.ts');
+  const { sqliteLogSource } = await import('#src/adapters/sqlite/log/log-open.ts');
   const log = sqliteLogSource(directory);
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
@@ -127,7 +126,6 @@ const requiringKnownTypes = (from: CopySource): CopySource => ({
   },
 });
 
-/** Shows a bar for each phase. */
 const showPhases = (length: number, unit: string) => {
   let phase: CopyPhase | undefined;
   let bar: Progress | undefined;

@@ -5,8 +5,7 @@ import { type CommonOptions, configFor } from '../options.ts';
 import { hasLog, noDataError } from '../service/data-directory.ts';
 import { findServer } from '../service/server-file.ts';
 import { unreadableSubjects, unreadableText } from '../service/unreadable.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
 
 const faultText = (reason: string, events: number): string =>

@@ -2,8 +2,7 @@
 import { listStoredMail, readStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { mailDirectory } from '#src/wiring/sending/mail.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatTable, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, formatTable, printResult } from '../terminal/output.ts';
 
 export const listMail = async (options: CommonOptions): Promise<void> => {
   const directory = mailDirectory(configFor(options));

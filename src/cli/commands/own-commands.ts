@@ -4,8 +4,8 @@
  */
 import { type Command, Option } from 'commander';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
-import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
 

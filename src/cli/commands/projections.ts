@@ -1,12 +1,10 @@
 /** Rebuilds and verifies read models, and waits for the end. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '#src/adapters/system/clock.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { type Desk, type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { formatPlural, print, printNotice, style } from '../terminal/output.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { CommandError, EXIT, formatPlural, print, printNotice, style } from '../terminal/output.ts';
+import { askUntilDone, startProgress } from '../terminal/progress.ts';
 
 type Rebuilt = { name: string; space: string; events: number; seconds: number };
 type Verified = DeskAnswer<'verifyProjection'>;
@@ -57,20 +55,8 @@ const rebuiltText = ({ name, events, space, seconds }: Rebuilt): string => {
   return `${style('green', '✓')} ${name}: ${took}, live`;
 };
 
-const verify = async (desk: Desk, name: string, run: string): Promise<Verified> => {
-  let state = await desk.call('verifyProjection', { name, run });
-  const bar = startProgress({ label: name, total: state.head, unit: 'events' });
-  try {
-    while (!state.done) {
-      await pause(POLL_EVERY_MS);
-      state = await desk.call('verifyProjection', { name, run });
-      bar.update(state.position, state.head);
-    }
-  } finally {
-    bar.stop();
-  }
-  return state;
-};
+const verify = (desk: Desk, name: string, run: string): Promise<Verified> =>
+  askUntilDone({ label: name, unit: 'events' }, () => desk.call('verifyProjection', { name, run }));
 
 const verifiedText = ({ name, rows, mismatches, failure }: Verified): string => {
   if (failure !== undefined) return `${style('red', '✗')} ${name}: not compared: ${failure}`;
@@ -123,7 +109,7 @@ export const verifyProjections = async (
   name: string | undefined,
   options: CommonOptions,
 ): Promise<void> => {
-  const run = systemIds(systemClock().now).uuid();
+  const run = systemIds().uuid();
   const act = (desk: Desk, each: string) => verify(desk, each, run);
   const verified = await forEach(name, options, { act, text: verifiedText });
   const advice = adviceOn(verified);

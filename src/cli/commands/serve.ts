@@ -3,8 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { isLoopback } from '#src/adapters/hosts.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
@@ -19,8 +18,7 @@ import { type CommonOptions, configFor } from '../options.ts';
 import { accessReport, formatBanner, INCOMPLETE_DEMO } from '../service/banner.ts';
 import { demoStart } from '../service/demo-start.ts';
 import { removeServerFile, writeServerFile } from '../service/server-file.ts';
-import { EXIT } from '../terminal/exit.ts';
-import { print, printNotice } from '../terminal/output.ts';
+import { EXIT, print, printNotice } from '../terminal/output.ts';
 
 export type ServeOptions = CommonOptions & {
   port?: number;

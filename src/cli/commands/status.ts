@@ -5,8 +5,7 @@ import { tokenIn } from '../desk/desk-transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { accessReport, formatBanner } from '../service/banner.ts';
 import { findProcess } from '../service/server-file.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, printResult } from '../terminal/output.ts';
 
 /** Prints again what the running service printed when it was ready. */
 export const showStatus = async (options: CommonOptions): Promise<void> => {

@@ -5,16 +5,15 @@ import {
   type DeskOperations,
   deskOperations,
 } from '#contracts/desk/index.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { present } from '#src/app/shared/present.ts';
 import type { Config } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { findProcess, findServer, type RunningServer } from '../service/server-file.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
 import { deskOverHttp } from './desk-http.ts';
 import type { Transport } from './desk-transport.ts';
+import { CommandError, EXIT } from '../terminal/output.ts';
 
 /** Input of an operation without its idempotency key, which the client adds. */
 export type DeskRequest<Id extends DeskOperationId> = Omit<
@@ -75,13 +74,12 @@ const keysFrom = (commandKey: string) => {
   };
 };
 
-/** Opens the desk for an action, and closes it afterwards. */
 export const withDesk = async <T>(
   options: CommonOptions,
   act: (desk: Desk) => Promise<T>,
 ): Promise<T> => {
   const { transport, server } = await connect(configFor(options), options.file);
-  const commandKey = options.idempotencyKey ?? systemIds(systemClock().now).base62(KEY_CHARS);
+  const commandKey = options.idempotencyKey ?? systemIds().base62(KEY_CHARS);
   const keyFor = keysFrom(commandKey);
   const desk: Desk = {
     server,

@@ -3,9 +3,9 @@ import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
 import type { Config } from '#src/config.ts';
 import type { RunningServer } from '../service/server-file.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
 import { problemError, type ProblemReport, repeatHint } from '../terminal/problem-text.ts';
 import { commandToken, type Transport } from './desk-transport.ts';
+import { CommandError, EXIT } from '../terminal/output.ts';
 
 const ANSWER_MS_MAX = 60_000;
 

@@ -1,15 +1,14 @@
 /** The desk of an exported file: it answers audits, and nothing else. */
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { AuditFileDamaged } from '#src/adapters/audit-file.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { askFile, isFileAudit } from '#src/app/audit/file-desk.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
 import { type OpenedAuditFile, openFileForAudits } from '#src/wiring/audit-file.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
 import { problemError } from '../terminal/problem-text.ts';
 import { startProgress } from '../terminal/progress.ts';
 import type { Transport } from './desk-transport.ts';
+import { CommandError, EXIT } from '../terminal/output.ts';
 
 /** Opens a file with a progress bar. A damaged file is a difference that the command has found. */
 export const openFileOrEnd = async (path: string): Promise<OpenedAuditFile> => {
@@ -33,7 +32,7 @@ export const openFileOrEnd = async (path: string): Promise<OpenedAuditFile> => {
 
 export const deskOfFile = async (path: string): Promise<Transport> => {
   const { file, deps } = await openFileOrEnd(path);
-  const ids = systemIds(systemClock().now);
+  const ids = systemIds();
   return {
     async send(id: DeskOperationId, input) {
       if (!isFileAudit(id)) throw new CommandError(EXIT.usage, `a file does not answer ${id}`);

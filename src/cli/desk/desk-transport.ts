@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import type { Config } from '#src/config.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
+import { CommandError, EXIT } from '../terminal/output.ts';
 
 export type Transport = {
   /** Calls an operation. `key` repeats the whole command, whose writes have a key of their own each. */

@@ -1,4 +1,3 @@
-/** The results of `tributary doctor`. */
 type Result = { state: 'ok' | 'warning' | 'fault'; detail: string };
 
 export type Check = { name: string } & Result;

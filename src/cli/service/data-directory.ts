@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { isThere } from '#src/adapters/system/directory.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
+import { CommandError, EXIT } from '../terminal/output.ts';
 
 /** Whether there is a log; a log on a server always exists. Throws the error of the file system if it cannot be determined. */
 export const hasLog = (config: Config): boolean =>

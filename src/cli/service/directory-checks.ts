@@ -3,8 +3,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { listUnknownSubjects } from '#src/adapters/sqlite/keys/read-only-keys.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { inspectLog } from '#src/adapters/sqlite/log/log-open.ts';
-import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
+import { inspectLog, sqliteLogSource } from '#src/adapters/sqlite/log/log-open.ts';
 import {
   filesOpenToOthers,
   isOpenToOthers,

@@ -5,7 +5,6 @@ const { prototype: standard } = Help;
 
 const WIDTH_DEFAULT = 80;
 
-/** Breaks the lines of a text for the terminal. */
 export const wrap = (text: string): string =>
   standard.boxWrap.call(new Help(), text, process.stdout.columns ?? WIDTH_DEFAULT);
 
@@ -18,7 +17,6 @@ const requiredFlagsOf = ({ options }: Command): string[] =>
   options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags.replace(/^-\w, /, ''));
 
 export const HELP: HelpConfiguration = {
-  /** Shows required flags in the usage. */
   commandUsage(command) {
     const usage = standard.commandUsage.call(this, command);
     return usage.replace(' [options]', ['', ...requiredFlagsOf(command), '[options]'].join(' '));

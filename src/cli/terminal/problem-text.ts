@@ -2,9 +2,8 @@
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { formatPointer } from '../verbs/fields.ts';
-import { CommandError, EXIT } from './exit.ts';
+import { CommandError, EXIT } from './output.ts';
 
-/** The members of a problem document that a terminal shows. */
 export type ProblemReport = {
   code?: string;
   title: string;

@@ -1,9 +1,11 @@
 /** Progress on stderr: one line that changes on a terminal, otherwise a line every two seconds. */
-import { systemClock } from '#src/adapters/system/clock.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { formatCount, printNotice } from './output.ts';
 
 const LINE_EVERY_MS = 2_000;
 const REDRAW_EVERY_MS = 100;
+const POLL_EVERY_MS = 50;
 const COLUMNS = 80;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 /** Moves to the beginning of the line and erases it. */
@@ -62,4 +64,24 @@ export const startProgress = ({
     },
     stop,
   };
+};
+
+export const askUntilDone = async <
+  Answer extends { done: boolean; position: number; head: number },
+>(
+  about: Pick<ProgressOptions, 'label' | 'unit'>,
+  ask: () => Promise<Answer>,
+): Promise<Answer> => {
+  let answer = await ask();
+  const bar = startProgress({ ...about, total: answer.head });
+  try {
+    while (!answer.done) {
+      await pause(POLL_EVERY_MS);
+      answer = await ask();
+      bar.update(answer.position, answer.head);
+    }
+    return answer;
+  } finally {
+    bar.stop();
+  }
 };

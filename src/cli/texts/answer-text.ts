@@ -1,9 +1,7 @@
-/** Texts of answers: tables of lists, and the members of an answer by name. */
 import { moneyText } from '#src/app/catalog/feed-cells.ts';
 import { visible } from '#src/app/outreach/visible.ts';
 import { formatTable } from '../terminal/output.ts';
 
-/** One page of a list of the desk. */
 export type ListPage<Row extends object = object> = {
   data: readonly Row[];
   next_before?: number | null;

@@ -36,6 +36,15 @@ type Metrics = Performance['totals'];
 const amountsText = (amounts: Metrics['won_value']): string =>
   amounts.map(moneyText).join(' ') || '-';
 
+const headingOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
+
+/** A table of rows that have the same members, whose names are the headings. */
+const tableOf = (rows: readonly Record<string, string>[]): string =>
+  formatTable([
+    Object.keys(rows[0] ?? {}).map(headingOf),
+    ...rows.map((row) => Object.values(row)),
+  ]);
+
 /** A table of the metrics that are not zero in any row. */
 const metricsTable = (
   heads: readonly string[],
@@ -47,7 +56,7 @@ const metricsTable = (
   );
   if (used.length + amounts.length === 0) return 'None.';
   return formatTable([
-    [...heads, ...[...used, ...amounts].map((name) => name.replaceAll('_', ' ').toUpperCase())],
+    [...heads, ...used, ...amounts].map(headingOf),
     ...rows.map(({ cells, metrics }) => [
       ...cells.map(formatSafely),
       ...used.map((name) => String(metrics[name])),
@@ -67,9 +76,7 @@ const countedText = ({
     metrics,
   }));
   const total = { cells: ['total', ...dimensions.map(() => '')], metrics: totals };
-  const heads = [period.granularity, ...dimensions].map((name) =>
-    name.replaceAll('_', ' ').toUpperCase(),
-  );
+  const heads = [period.granularity, ...dimensions];
   return `Performance from ${period.from} to ${period.to} (${period.time_zone})\n${metricsTable(heads, [...rows, total])}`;
 };
 
@@ -100,83 +107,56 @@ const requestText = ({
   [actor, actor_name === undefined ? [] : formatSafely(actor_name), request_id].flat().join('  ');
 
 export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff): string => {
-  const records = changes.map((change) => [
-    String(change.position),
-    timeText(change.at),
-    change.change,
-    change.kind,
-    formatSafely(change.name),
-    change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
-    change.type,
-    change.actor,
-    actorName(change),
-    change.request_id,
-  ]);
-  const days = numbers.map(({ day, metric, currency, from: earlier, to: later, ...cause }) => [
-    day,
-    metric,
-    ...[earlier, later].map((amount) =>
-      currency === undefined ? String(amount) : moneyText({ amount, currency }),
-    ),
-    String(cause.position),
-    requestText(cause),
-  ]);
-  const recordHeads = [
-    'POSITION',
-    'TIME',
-    'CHANGE',
-    'KIND',
-    'NAME',
-    'STATUS',
-    'EVENT',
-    'ACTOR',
-    'ACTOR NAME',
-    'REQUEST',
-  ];
+  const records = changes.map((change) => ({
+    position: String(change.position),
+    time: timeText(change.at),
+    change: change.change,
+    kind: change.kind,
+    name: formatSafely(change.name),
+    status: change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
+    event: change.type,
+    actor: change.actor,
+    actor_name: actorName(change),
+    request: change.request_id,
+  }));
+  const days = numbers.map(({ day, metric, currency, from: earlier, to: later, ...cause }) => {
+    const shown = (amount: number): string =>
+      currency === undefined ? String(amount) : moneyText({ amount, currency });
+    return {
+      day,
+      number: metric,
+      from: shown(earlier),
+      to: shown(later),
+      last_event: String(cause.position),
+      actor_and_request: requestText(cause),
+    };
+  });
   return [
     `From: ${asOfText(from)}`,
     `To:   ${asOfText(to)}`,
     '',
-    records.length === 0 ? 'No record changed.' : formatTable([recordHeads, ...records]),
+    records.length === 0 ? 'No record changed.' : tableOf(records),
     ...(next_after === null ? [] : [`More: --after ${next_after}`]),
-    ...(days.length === 0
-      ? []
-      : [
-          '',
-          formatTable([
-            ['DAY', 'NUMBER', 'FROM', 'TO', 'LAST EVENT', 'ACTOR AND REQUEST'],
-            ...days,
-          ]),
-        ]),
+    ...(days.length === 0 ? [] : ['', tableOf(days)]),
   ].join('\n');
 };
 
-/** The cells of an act: position, time, actor, its name, key, surface, act, outcome, record, request. */
-export const actCells = (act: Act): string[] => [
-  String(act.position),
-  timeText(act.at),
-  act.actor,
-  actorName(act),
-  act.key_id ?? '-',
-  act.surface,
-  act.outcome === 'done' ? act.type : act.operation,
-  (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),
-  act.record ?? (act.asked === undefined ? '-' : formatSafely(act.asked)),
-  act.request_id,
-];
+/** The cells of an act, by their headings. */
+const actRow = (act: Act) => ({
+  position: String(act.position),
+  time: timeText(act.at),
+  actor: act.actor,
+  actor_name: actorName(act),
+  key: act.key_id ?? '-',
+  surface: act.surface,
+  act: act.outcome === 'done' ? act.type : act.operation,
+  outcome:
+    (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),
+  record: act.record ?? (act.asked === undefined ? '-' : formatSafely(act.asked)),
+  request: act.request_id,
+});
 
-export const ACT_HEADS = [
-  'POSITION',
-  'TIME',
-  'ACTOR',
-  'ACTOR NAME',
-  'KEY',
-  'SURFACE',
-  'ACT',
-  'OUTCOME',
-  'RECORD',
-  'REQUEST',
-];
+export const actCells = (act: Act): string[] => Object.values(actRow(act));
 
 export const auditHistoryText = ({
   data,
@@ -185,7 +165,7 @@ export const auditHistoryText = ({
 }: DeskAnswer<'auditHistory'>): string =>
   [
     asOfText(as_of),
-    data.length === 0 ? 'None.' : formatTable([ACT_HEADS, ...data.map(actCells)]),
+    data.length === 0 ? 'None.' : tableOf(data.map(actRow)),
     ...(next_before === null ? [] : [`More: --before ${next_before}`]),
   ].join('\n');
 
@@ -207,7 +187,7 @@ export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: 
     `${id} of ${owner_id}; its own events are marked with *`,
     ...chain,
     ...(more ? ['There are more events than are shown.'] : []),
-    ...(audited.length === 0 ? [] : ['', formatTable([ACT_HEADS, ...audited.map(actCells)])]),
+    ...(audited.length === 0 ? [] : ['', tableOf(audited.map(actRow))]),
     ...(answer
       ? [
           '',

@@ -1,5 +1,7 @@
-/** Answers about leads, RFQs and other records. */
+import { visible } from '#src/app/outreach/visible.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
+import { formatPage } from './answer-text.ts';
+import { formatCount, formatTable } from '../terminal/output.ts';
 
 export const stateText = ({ id, owner_id, state }: DeskAnswer<'disableLink'>): string =>
   `${id} of ${owner_id} is ${state}.`;
@@ -30,3 +32,44 @@ export const planText = ({
     due_at === undefined ? 'has no next step' : `its next step is due at ${due_at}`,
     `notes: ${notes}.`,
   ].join('; ');
+
+export const foundText = ({
+  complete,
+  unindexed,
+  contact,
+  ...page
+}: DeskAnswer<'findPersonalData'>): string =>
+  formatPage(page) +
+  contact.refused
+    .map(
+      ({ owner_id, since }) =>
+        `\nContact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
+    )
+    .join('') +
+  (complete
+    ? ''
+    : `\nIncomplete: ${unindexed} older contacts are not indexed yet. Repeat it later.`);
+
+export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
+  visible(JSON.stringify(answer, null, 2)).shown;
+
+type Projection = DeskAnswer<'listProjections'>['data'][number];
+
+const projectionState = ({ parked: [first], rebuilding, lag_events }: Projection): string => {
+  if (first) return `parked at ${first.position} in partition ${first.partition}: ${first.reason}`;
+  if (rebuilding)
+    return `rebuilding ${rebuilding.space}: ${rebuilding.position}/${rebuilding.head}`;
+  return lag_events === 0 ? 'caught up' : `${formatCount(lag_events)} behind`;
+};
+
+export const projectionsText = ({ head, data }: DeskAnswer<'listProjections'>): string =>
+  formatTable([
+    ['READ MODEL', 'SPACE', 'CHECKPOINT', 'STATE'],
+    ...data.map((one) => [
+      one.name,
+      one.space || '-',
+      formatCount(one.checkpoint),
+      projectionState(one),
+    ]),
+    ['log', '', formatCount(head), ''],
+  ]);

@@ -3,8 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError } from 'commander';
 import type { CommonOptions } from '../options.ts';
 import type { Desk, DeskRequest } from '../desk/desk-client.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
-import { printNotice } from '../terminal/output.ts';
+import { CommandError, EXIT, printNotice } from '../terminal/output.ts';
 import { approvalText } from '../texts/approval-text.ts';
 
 type Decision = Partial<DeskRequest<'approveOutbound'>>;

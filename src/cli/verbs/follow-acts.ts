@@ -3,9 +3,8 @@ import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/app/pipeline/audit.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import type { Desk, DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
-import { CommandError, EXIT } from '../terminal/exit.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
-import { formatTable, print, printNotice } from '../terminal/output.ts';
+import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';
 import { actCells } from '../texts/audit-text.ts';
 import type { VerbOptions } from './verb.ts';
 

@@ -1,6 +1,5 @@
-/** Rows for the operations on all records of a person. */
-import { exportText, foundText } from '../texts/privacy-text.ts';
 import type { Verbs } from './verb.ts';
+import { exportText, foundText } from '../texts/record-text.ts';
 
 export const PRIVACY_VERBS: Verbs = {
   findPersonalData: { words: 'privacy find', args: ['mailbox'], text: foundText },

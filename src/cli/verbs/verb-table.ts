@@ -14,8 +14,7 @@ import { followActs, requireFollowable } from './follow-acts.ts';
 import { PRIVACY_VERBS } from './privacy-verbs.ts';
 import { showReading } from './reading-progress.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
-import { leadText, planText, rfqText, stateText } from '../texts/record-text.ts';
-import { projectionsText } from '../texts/projection-text.ts';
+import { leadText, planText, projectionsText, rfqText, stateText } from '../texts/record-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
 import type { Verb, Verbs } from './verb.ts';
 

@@ -34,7 +34,6 @@ export type ConfirmationRejection =
 type Reference = Omit<Extract<Event, { type: 'RfqDropped' }>['data'], 'contact_subject' | 'reason'>;
 type ConfirmationDecision = Decision<Event, ConfirmationRejection>;
 
-/** The event that ends an unconfirmed RFQ. */
 export const dropRfq = (
   { rfq }: HandoffState,
   reference: Reference,

@@ -23,7 +23,6 @@ export type RfqProgress = Proposing<RfqMove> & {
   reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */
   sealed_reason?: string | undefined;
-  /** The newest quotation. */
   quote?: { values: Money[]; valid_until: number };
   /** What it was won for. */
   values?: Money[] | undefined;
@@ -42,7 +41,6 @@ export const sentRfq = ({ confirmation }: EventData<'RfqSubmittedByBuyer'>): Rfq
       }
     : { state: 'confirmed' };
 
-/** Whether the event confirms the RFQ. */
 export const isConfirmed = (event: {
   type: string;
 }): event is Happened<'RfqConfirmedByBuyer' | 'RfqConfirmedByStaff'> =>

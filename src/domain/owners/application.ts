@@ -1,5 +1,12 @@
 import type { ApplicationEventType, EventData, EventOf } from '#contracts/events/index.ts';
-import { accept, type Decider, firstVersion, nextVersion, reject } from '../decider.ts';
+import {
+  accept,
+  type Decider,
+  firstVersion,
+  nextVersion,
+  reject,
+  type RecordVersion,
+} from '../decider.ts';
 
 type Event = EventOf<ApplicationEventType>;
 type Received = EventData<'ApplicationReceived'>;
@@ -12,13 +19,11 @@ export type ApplicationCommand =
 export type ApplicationRejection = 'application_unknown' | 'application_over';
 
 /** A public application for access. Its texts can be read while it waits for its confirmation. */
-export type ApplicationState = Received & {
-  status: 'waiting' | 'confirmed' | 'ended';
-  confirmed?: { owner_id: string; agent_id: string; at: number };
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type ApplicationState = Received &
+  RecordVersion & {
+    status: 'waiting' | 'confirmed' | 'ended';
+    confirmed?: { owner_id: string; agent_id: string; at: number };
+  };
 
 export const application: Decider<
   ApplicationState,

@@ -1,5 +1,12 @@
 import type { EventData, EventOf, OwnerEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, firstVersion, nextVersion, reject } from '../decider.ts';
+import {
+  accept,
+  type Decider,
+  firstVersion,
+  nextVersion,
+  reject,
+  type RecordVersion,
+} from '../decider.ts';
 
 type Event = EventOf<OwnerEventType>;
 type Profile = EventData<'OwnerProfileSet'>;
@@ -16,16 +23,14 @@ export type ProfileCommand =
 export type ProfileRejection = 'profile_unknown';
 
 /** Who an owner is, and where notices to the owner are sent. */
-export type ProfileState = Profile & {
-  status: 'set' | 'removed';
-  /** When the mailbox was confirmed, in epoch milliseconds. */
-  confirmed_at?: number | undefined;
-  /** When the profile was set the last time, in epoch milliseconds. */
-  set_at: number;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type ProfileState = Profile &
+  RecordVersion & {
+    status: 'set' | 'removed';
+    /** When the mailbox was confirmed, in epoch milliseconds. */
+    confirmed_at?: number | undefined;
+    /** When the profile was set the last time, in epoch milliseconds. */
+    set_at: number;
+  };
 
 export const ownerProfile: Decider<ProfileState, ProfileCommand, Event, ProfileRejection> = {
   evolve(state, event) {

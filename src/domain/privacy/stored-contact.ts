@@ -24,7 +24,6 @@ type StoredContact = {
   keys: EventData<'LeadSubmitted'>['mailbox_keys'];
 };
 
-/** The contact that an event stores; undefined for an event without one. */
 export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | undefined => {
   if (type === 'OwnerProfileSet')
     return { record: data.sealed_for, sealed: data.sealed_profile, keys: data.mailbox_keys };

@@ -6,6 +6,7 @@ import {
   firstVersion,
   nextVersion,
   reject,
+  type RecordVersion,
 } from '../decider.ts';
 import type { AttemptState, OutcomeCommand } from './attempt.ts';
 
@@ -26,12 +27,8 @@ export type MailRejection =
 
 /** A message, and what is known about its delivery. */
 export type MailState = Message &
-  AttemptState & {
-    status: 'open' | 'sent' | 'failed' | 'outcome_unknown';
-    created_at: number;
-    updated_at: number;
-    version: number;
-  };
+  AttemptState &
+  RecordVersion & { status: 'open' | 'sent' | 'failed' | 'outcome_unknown' };
 
 /** Folds an event into the state. Throws on a transition that is impossible. */
 export const foldMail = (

@@ -6,6 +6,7 @@ import {
   firstVersion,
   nextVersion,
   reject,
+  type RecordVersion,
 } from '../decider.ts';
 import type { AttemptState, OutcomeCommand } from './attempt.ts';
 
@@ -30,15 +31,13 @@ export type PushRejection =
 
 /** A push notification configuration of a task, and its newest notification. */
 export type PushState = Config &
-  AttemptState & {
+  AttemptState &
+  RecordVersion & {
     status: 'active' | 'deleted';
     /** The change of the task up to which nothing is to be sent. */
     settled: number;
     /** The change that the newest notification shows; 0 before the first one. */
     change: number;
-    created_at: number;
-    updated_at: number;
-    version: number;
   };
 
 /** Where a receiver is notified of a task, and each attempt to do so. At most one attempt is under way. */

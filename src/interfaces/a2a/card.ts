@@ -73,7 +73,6 @@ const signed = (app: Signer, card: object): object => ({
   signatures: [app.sign(card, app.origin() + KEYS_PATH)],
 });
 
-/** The public card, signed. */
 export const signedCard = (app: Signer): object => signed(app, agentCard(app.origin()));
 
 /** The card for a key, with the skills and examples that its scopes allow; the public card if they allow no skill. */

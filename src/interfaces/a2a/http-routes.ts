@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { kindsOf, readQuery } from '../rest/query.ts';
 import type { MethodName } from './methods.ts';
 import { listParams, taskParams } from './wire.ts';
+import { kindsOf, readQuery } from '../rest/request.ts';
 
 type HttpRoute = {
   method: 'GET' | 'POST' | 'DELETE';

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Rates } from '#contracts/limits.ts';
-import { networkOf } from '#src/app/limits/address-limit.ts';
-import { limiter } from '#src/app/limits/limiter.ts';
+import { limiter, networkOf } from '#src/app/limits/limiter.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 type RequestClass = 'pages' | 'redirects' | 'calls';

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Arrival } from '#src/app/pipeline/admission.ts';
-import type { Surface } from '#src/app/pipeline/call.ts';
+import type { Arrival, Surface } from '#src/app/pipeline/call.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 

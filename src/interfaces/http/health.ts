@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/app/events/timeline.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
+import type { Deps } from '#src/app/pipeline/call.ts';
 
 /** Limit of the events that are not folded yet in a process that is ready. */
 const LAG_EVENTS_MAX = 10_000;

@@ -34,7 +34,6 @@ const outcomeOf = (status: number): RequestOutcome => {
   return status >= 400 ? 'refused' : 'ok';
 };
 
-/** Operation ids by method and route. */
 const operationNames = (): ReadonlyMap<string, string> =>
   new Map(
     [

@@ -5,24 +5,11 @@ import type { Refusal } from '#src/app/pipeline/outcome.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** A problem (RFC 9457), the same over every interface. Its URLs come from the configuration, never from a request. */
-export type ProblemBody = {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-  code: ProblemCode;
-  request_id: string;
-  recovery: { action: string; hint: string; retryable: boolean; retry_after_s?: number };
-  links: { portal: string; openapi: string; docs: string };
-  errors?: { pointer: string; code: string; detail: string }[];
-};
-
+/** Makes a problem (RFC 9457), the same over every interface. Its URLs come from the configuration, never from a request. */
 export const problemBody = (
   refusal: Omit<Refusal, 'ok'>,
   { origin, requestId }: { origin: string; requestId: string },
-): ProblemBody => {
+) => {
   const { title, status, action, hint, retryable = false } = PROBLEMS[refusal.code];
   return {
     type: `${origin}/problems/${refusal.code}`,
@@ -47,6 +34,8 @@ export const problemBody = (
     ...refusal.extra,
   };
 };
+
+export type ProblemBody = ReturnType<typeof problemBody>;
 
 /** The number of lines of a handoff: each may have a fault, and the answer stays smaller than the body. */
 const ERRORS_MAX = LIMITS.HANDOFF_LINES_MAX;

@@ -1,43 +1,25 @@
+import { z } from 'zod';
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import {
-  mcpFaultOf,
-  invalidParams,
-  isRecord,
-  resultOf,
-  type McpAnswer,
-  type McpRequest,
-} from './wire.ts';
+import { readInput } from '#src/app/pipeline/input-faults.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type McpAnswer, mcpFaultOf, type McpRequest, resultOf } from './wire.ts';
 
-type Argument = {
-  name: string;
-  description: string;
-  required: boolean;
-  accepts(text: string): boolean;
-  /** The fault of a text that is not accepted. */
-  detail: string;
-};
+const words = line(200);
 
-const words = {
-  accepts: (text: string) => line(200).safeParse(text).success,
-  detail: 'must be one line of 1 to 200 characters',
-};
-
-const days = {
-  accepts: (text: string) =>
-    /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX,
-  detail: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
-};
+const wholeDays = z
+  .string()
+  .refine((text) => /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX, {
+    error: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
+  });
 
 type Prompt = {
   name: string;
   title: string;
   description: string;
-  arguments: readonly Argument[];
+  arguments: z.ZodObject<Record<string, z.ZodType<string | undefined>>>;
   /** The task as text, with the arguments in it. */
-  text(given: Record<string, string>): string;
+  text(given: Readonly<Record<string, string | undefined>>): string;
 };
 
 const PROMPTS: readonly Prompt[] = [
@@ -45,16 +27,11 @@ const PROMPTS: readonly Prompt[] = [
     name: 'promote_product',
     title: 'Promote a product',
     description: 'Find a ready-stock product, link it, and prepare what people approve',
-    arguments: [
-      { name: 'product', description: 'Words, sku or id of the product', required: true, ...words },
-      {
-        name: 'campaign',
-        description: 'Name of the campaign, for reports',
-        required: false,
-        ...words,
-      },
-    ],
-    text: ({ product, campaign }) =>
+    arguments: z.strictObject({
+      product: words.describe('Words, sku or id of the product'),
+      campaign: words.optional().describe('Name of the campaign, for reports'),
+    }),
+    text: ({ product = '', campaign }) =>
       [
         `Promote a wholesale product of the catalog. What to look for, as the user said it: "${product}".`,
         ...(campaign === undefined ? [] : [`The campaign is called "${campaign}".`]),
@@ -70,14 +47,9 @@ const PROMPTS: readonly Prompt[] = [
     name: 'review_performance',
     title: 'Review performance',
     description: 'Compare a period with the one before and say what to do next',
-    arguments: [
-      {
-        name: 'days',
-        description: 'Length of the period in days, for example 28',
-        required: false,
-        ...days,
-      },
-    ],
+    arguments: z.strictObject({
+      days: wholeDays.optional().describe('Length of the period in days, for example 28'),
+    }),
     text: ({ days = '28' }) =>
       [
         `Review how the promotion did over the last ${days} days, compared with the days before.`,
@@ -91,11 +63,13 @@ const PROMPTS: readonly Prompt[] = [
 ];
 
 export const promptList = (): object => ({
-  prompts: PROMPTS.map(({ text: _text, ...entry }) => ({
+  prompts: PROMPTS.map(({ text: _text, arguments: { shape }, ...entry }) => ({
     ...entry,
-    arguments: entry.arguments.map(
-      ({ accepts: _accepts, detail: _detail, ...argument }) => argument,
-    ),
+    arguments: Object.entries<z.ZodType>(shape).map(([name, schema]) => ({
+      name,
+      description: schema.description,
+      required: !(schema instanceof z.ZodOptional),
+    })),
   })),
 });
 
@@ -108,26 +82,17 @@ export const getPrompt = ({ era, params }: McpRequest): McpAnswer => {
       code: -32602,
       status: 200,
     });
-  if (!isRecord(sent))
-    return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
-  const unknown = Object.keys(sent).find((field) =>
-    prompt.arguments.every((argument) => argument.name !== field),
-  );
-  if (unknown !== undefined) {
-    const pointer = `/params/arguments${pointerOf([unknown])}`;
-    return invalidParams(pointer, 'unknown_field', 'is not an argument of this prompt');
-  }
-  const given: Record<string, string> = {};
-  for (const { name: field, required, accepts, detail } of prompt.arguments) {
-    const pointer = `/params/arguments/${field}`;
-    const value = sent[field];
-    if (value === undefined && required) return invalidParams(pointer, 'required', 'is required');
-    if (value === undefined) continue;
-    if (typeof value !== 'string' || !accepts(value))
-      return invalidParams(pointer, 'invalid', detail);
-    given[field] = value;
+  const read = readInput(prompt.arguments, sent);
+  if ('faults' in read) {
+    const errors = read.faults.map(({ pointer, ...fault }) => ({
+      pointer: `/params/arguments${pointer}`,
+      ...fault,
+    }));
+    return mcpFaultOf(refuse('parameter_invalid', 'The params are not valid.', { errors }), {
+      status: 200,
+    });
   }
   const { description, text } = prompt;
-  const messages = [{ role: 'user', content: { type: 'text', text: text(given) } }];
+  const messages = [{ role: 'user', content: { type: 'text', text: text(read.value) } }];
   return { ok: true, result: JSON.stringify(resultOf(era, { description, messages })) };
 };

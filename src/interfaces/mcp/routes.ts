@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { AgentApp } from '#src/app/app.ts';
-import type { Admission } from '#src/app/pipeline/admission.ts';
-import type { AgentCaller } from '#src/app/pipeline/call.ts';
+import type { Admission, AgentCaller } from '#src/app/pipeline/call.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { rememberFailure } from '../http/failure-log.ts';
 import { arrivalOf } from '../http/arrival.ts';

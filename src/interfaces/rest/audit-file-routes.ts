@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { askFile, FILE_AUDITS } from '#src/app/audit/file-desk.ts';
-import type { OwnerAuditDeps } from '#src/app/audit/audit-handler.ts';
 import { done, refuse } from '#src/app/pipeline/outcome.ts';
+import type { OwnerAuditDeps } from '#src/app/audit/audit-state.ts';
 import { operationRoute } from './routes.ts';
 
 const isEqual = (given: string, token: string): boolean =>

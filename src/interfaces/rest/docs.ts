@@ -20,7 +20,6 @@ import { afterText, code, fieldRows, http, json, scopeText, table } from '../tex
 const problemsText = (codes: readonly string[], origin: string): string =>
   codes.map((name) => `[${code(name)}](${origin}/problems/${name}.md)`).join(', ');
 
-/** An operation that has a route, of agents or of the desk. */
 type RoutedOperation = Operation | DeskOperation;
 
 const isOfDesk = (operation: RoutedOperation): operation is DeskOperation => 'roles' in operation;

@@ -8,7 +8,6 @@ import { inTurns } from '#src/app/shared/turns.ts';
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };
 
-/** Format of a file: its header, and the text of each row. */
 type FileFormat = { head: string; textOf(row: ReportRow): string };
 
 /**
@@ -63,7 +62,6 @@ export const performanceCsv = (
   };
 };
 
-/** NDJSON: one row in each line. */
 const performanceNdjson = (): FileFormat => ({
   head: '',
   textOf: (row) => `${JSON.stringify(row)}\n`,

@@ -47,77 +47,47 @@ const relinked = (schema: SchemaObject): SchemaObject =>
     ).replaceAll('"#/$defs/', '"#/components/schemas/'),
   ) as SchemaObject;
 
-export const problemSchema = {
-  type: 'object',
-  required: [
-    'type',
-    'title',
-    'status',
-    'detail',
-    'instance',
-    'code',
-    'request_id',
-    'recovery',
-    'links',
-  ],
-  properties: {
-    type: { type: 'string', format: 'uri' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: PROBLEM_CODES },
-    request_id: { type: 'string' },
-    recovery: {
-      type: 'object',
-      required: ['action', 'hint', 'retryable'],
-      properties: {
-        action: { type: 'string' },
-        hint: { type: 'string' },
-        retryable: { type: 'boolean' },
-        retry_after_s: { type: 'integer' },
-      },
-    },
-    links: { type: 'object', additionalProperties: { type: 'string' } },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['pointer', 'code', 'detail'],
-        properties: {
-          pointer: { type: 'string' },
-          code: { type: 'string' },
-          detail: { type: 'string' },
-        },
-      },
-    },
-    required_scope: {
-      type: 'string',
-      description: 'With scope_missing: the scope that the operation needs',
-    },
-    granted_scopes: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'With scope_missing: the scopes of the key',
-    },
-    first_request: {
-      type: 'object',
-      required: ['id', 'at'],
-      properties: { id: { type: 'string' }, at: { type: 'string', format: 'date-time' } },
-      description: 'With idempotency_key_reused: the first call with this key',
-    },
-    outcome: {
-      type: 'string',
-      enum: ['none', 'unknown'],
-      description: 'If the log did not answer: whether the write may have happened',
-    },
-    boundary: {
-      type: 'string',
-      enum: BOUNDARIES.map(({ id }) => id),
-      description: 'With boundary_forbidden: which of the five acts was attempted',
-    },
-  },
-} satisfies SchemaObject;
+const problem = z.object({
+  type: z.url(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  instance: z.string(),
+  code: z.enum(PROBLEM_CODES),
+  request_id: z.string(),
+  recovery: z.object({
+    action: z.string(),
+    hint: z.string(),
+    retryable: z.boolean(),
+    retry_after_s: z.int().optional(),
+  }),
+  links: z.record(z.string(), z.string()),
+  errors: z
+    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .optional(),
+  required_scope: z
+    .string()
+    .optional()
+    .describe('With scope_missing: the scope that the operation needs'),
+  granted_scopes: z
+    .array(z.string())
+    .optional()
+    .describe('With scope_missing: the scopes of the key'),
+  first_request: z
+    .object({ id: z.string(), at: z.iso.datetime() })
+    .optional()
+    .describe('With idempotency_key_reused: the first call with this key'),
+  outcome: z
+    .enum(['none', 'unknown'])
+    .optional()
+    .describe('If the log did not answer: whether the write may have happened'),
+  boundary: z
+    .enum(BOUNDARIES.map(({ id }) => id))
+    .optional()
+    .describe('With boundary_forbidden: which of the five acts was attempted'),
+});
+
+export const problemSchema = jsonSchema(problem, 'output', new Map());
 
 /** The headers of a document, by component id. `gated`: whether its operations are those of agents. */
 type NamedHeaders = { headers: Map<string, HeaderObject>; gated: boolean };

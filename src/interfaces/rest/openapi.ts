@@ -33,7 +33,6 @@ type AnyOperation = (Operation | DeskOperation) & {
   roles?: readonly string[];
 };
 
-/** Returns one value of each example, by the example's name. */
 const examplesOf = <Value>(
   { examples }: AnyOperation,
   valueOf: (example: Example) => Value | undefined,

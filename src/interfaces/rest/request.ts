@@ -1,11 +1,43 @@
 import type { FastifyRequest } from 'fastify';
-import type { z } from 'zod';
-import type { HttpMethod } from '#contracts/operation.ts';
+import { z } from 'zod';
+import type { HttpMethod, Operation } from '#contracts/operation.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
-import { kindsOf, readQuery } from './query.ts';
+
+type Kind = 'integer' | 'boolean' | 'array' | 'string';
+
+/** Type of each query field, read from the schema once. */
+export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> => {
+  const { properties = {} } = z.toJSONSchema(operation.input, { io: 'input' });
+  return new Map(
+    Object.entries(properties).map(([name, schema]) => {
+      const type = typeof schema === 'object' ? schema.type : undefined;
+      const isRead = type === 'integer' || type === 'boolean' || type === 'array';
+      return [name, isRead ? type : 'string'] as const;
+    }),
+  );
+};
+
+/** Converts a query to the input. A text that cannot be read as the field's type stays text, which the schema refuses. */
+export const readQuery = (
+  kinds: ReadonlyMap<string, Kind>,
+  query: Record<string, unknown>,
+): Record<string, unknown> =>
+  // Object.fromEntries instead of assignment, which would drop a parameter named __proto__.
+  Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]),
+  );
+
+const readValue = (kind: Kind | undefined, value: unknown): unknown => {
+  const values = (Array.isArray(value) ? value : [value]) as string[];
+  const [first = ''] = values;
+  if (kind === 'array') return values.flatMap((text) => text.split(',')).filter(Boolean);
+  if (values.length > 1) return values;
+  if (kind === 'boolean' && /^(?:true|false)$/.test(first)) return first === 'true';
+  return kind === 'integer' && /^-?\d{1,15}$/.test(first) ? Number(first) : first;
+};
 
 /** The members of an operation that a route needs. */
 export type Routed = {

@@ -4,8 +4,7 @@ import { operations, type RestOperationId } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp, DeskApp } from '#src/app/app.ts';
-import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
-import type { CallInput, Caller, Surface } from '#src/app/pipeline/call.ts';
+import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/app/pipeline/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { COMPRESSED } from '../http/documents.ts';
 import { arrivalOf } from '../http/arrival.ts';
@@ -28,7 +27,6 @@ export type Bound<C extends Caller> = {
   conclude(admission: Admission<C>, refusal: Refusal): void;
 };
 
-/** Routes of the agents' operations. */
 export const agentRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const { agents } = app;
   for (const id of Object.keys(operations) as RestOperationId[])

@@ -13,7 +13,6 @@ export const TEMPLATE_RATES: PageRates = {
   writesPerMinute: 999_999_002,
 };
 
-/** Puts the origin and the rates of a service into a page. */
 export const fillTemplate = (html: string, origin: string, rates: PageRates): string =>
   html
     .replaceAll(TEMPLATE_ORIGIN, origin)

@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads';
 import { checkAllRows } from '#projections/row-check/all-rows.ts';
 import type { RowCheck, RowCheckOptions } from '#projections/row-check/difference.ts';
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
@@ -5,8 +6,8 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { foldPages } from '#src/app/audit/replays.ts';
 import type { CheckedRows } from '#src/app/read-models/projection-desk.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { CheckReport, CheckTask } from './check-thread.ts';
 
-/** Compares live rows with a fold of the log. */
 export type CheckRows = (
   rows: CheckedRows,
   onProgress: (position: Position, rows: number) => void,
@@ -24,3 +25,32 @@ export const rowCheckOf =
       ? checkAllRows(options, memoryStore)
       : checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
   };
+
+/**
+ * Returns a function that compares rows in a thread, which `parts` ends. The newest changes, which are in memory for a
+ * moment, are not compared.
+ */
+export const checkInThread = (
+  stores: Omit<CheckTask, 'rows'>,
+  parts: AsyncDisposableStack,
+): CheckRows => {
+  const running = new Set<Worker>();
+  parts.defer(async () => {
+    for (const worker of running) await worker.terminate();
+  });
+  return (rows, onProgress) =>
+    new Promise((resolve, reject) => {
+      const workerData: CheckTask = { ...stores, rows };
+      const worker = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData });
+      running.add(worker);
+      worker.on('message', (report: CheckReport) => {
+        if ('check' in report) resolve(report.check);
+        else onProgress(report.position, report.rows);
+      });
+      worker.on('error', reject);
+      worker.on('exit', () => {
+        running.delete(worker);
+        reject(new Error('the service stopped before all rows were compared'));
+      });
+    });
+};

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
 import { pushChannel } from '#src/adapters/delivery/push.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { freePort } from '../../support/processes/free-port.ts';
 import { endReceivers, receiver, stallingReceiver } from '../../support/world/receivers.ts';
 

@@ -3,8 +3,8 @@ import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
 import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
 import { webhookChannel } from '#src/adapters/delivery/webhook.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { deliveryTo, SECRETS } from '../../support/world/deliveries.ts';
 import { freePort } from '../../support/processes/free-port.ts';
 import {

@@ -10,8 +10,7 @@ import {
   NO_STREAM as NO_STREAM_THERE,
 } from '@eventstore/db-client';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
 import { follow, metaAt } from '../../conformance/log-events.ts';

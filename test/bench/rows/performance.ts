@@ -8,10 +8,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { EventData } from '#contracts/events/index.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Service } from '#src/main.ts';
 import { TAIL_KEY } from '#src/ports/performance-rows.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';

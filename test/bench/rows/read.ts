@@ -1,8 +1,8 @@
 /** R: two reads of a busy promoter, each request with another query, compared with a bare fastify GET of the same bytes. */
 import Fastify from 'fastify';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import { createRandom } from '../random.ts';

@@ -2,9 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { openApp } from '#src/app/app.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import type { Service } from '#src/main.ts';
 import { type AppendResult, type Position, replaceAppends } from '#src/ports/event-log.ts';
+import type { Deps } from '#src/app/pipeline/call.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';

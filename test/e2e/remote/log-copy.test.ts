@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
 import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
@@ -13,6 +12,7 @@ import {
   expectedRevision,
   type StoredEvent,
 } from '#src/ports/event-log.ts';
+import { sqliteLogSource } from '#src/adapters/sqlite/log/log-open.ts';
 import { testApp } from '../../support/world/app.ts';
 import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
 import { ended, lastLine, until } from '../../support/clients/cli.ts';

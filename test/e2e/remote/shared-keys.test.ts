@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { copyKeys } from '#src/app/transfer/copy-keys.ts';
 import { readConfig } from '#src/config.ts';
-import { openSecrets } from '#src/wiring/secrets.ts';
+import { openSecrets } from '#src/wiring/vault.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
 import { HANG_MS } from '../../support/hang.ts';

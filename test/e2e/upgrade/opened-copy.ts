@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '#src/config.ts';
-import { openService, type Service } from '#src/main.ts';
+import type { Service } from '#src/main.ts';
+import { openService } from '../../support/world/open-service.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';
 import { directories } from '../../support/processes/directories.ts';

@@ -1,9 +1,10 @@
 /** The service of a data directory in this process, beside or after one in a child process. */
 import { pino } from 'pino';
-import { systemClock } from '#src/adapters/system/clock.ts';
 import { readConfig } from '#src/config.ts';
-import { openService, type Service } from '#src/main.ts';
+import type { Service } from '#src/main.ts';
+import { systemClock } from '#src/adapters/system/ids.ts';
 import { UNLIMITED_APP } from '../unlimited.ts';
+import { openService } from '../world/open-service.ts';
 
 /** Opens the service, with a clock ahead by `laterMs` and without a running dispatcher, and closes it after `act`. */
 export const withService = async <Value>(

@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import type { Timing } from '#src/adapters/eventstoredb/retries.ts';
 import { HANG_MS } from '../hang.ts';
 import { endStandIns, standIn, type StandIn } from './start.ts';
 

@@ -6,13 +6,13 @@ import { hash } from 'node:crypto';
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { Dimension } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
-import { typedEvent } from '#projections/typed-event.ts';
 import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/app/performance/buckets.ts';
 import { calendarOf } from '#src/app/performance/calendar.ts';
 import type { Dims } from '#src/app/performance/columns.ts';
 import { inTurns } from '#src/app/shared/turns.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
+import { typedEvent } from '#projections/projection.ts';
 
 /** Counts for one subject (a link, a handoff, a lead source) on one UTC day. */
 export type PerformanceRecord = {

@@ -3,7 +3,6 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
 import { redisMembership } from '#src/adapters/redis/membership.ts';
-import { memberSetOf, startAssignedEngine } from '#src/wiring/partition-assignment.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
@@ -11,6 +10,7 @@ import { verify } from '#projections/engine/operator/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding, type ReadModels, type RemoteStore } from '#src/ports/read-model.ts';
+import { memberSetOf, startAssignedEngine } from '#src/wiring/projector.ts';
 import { append, tally, type Tally } from '../world/engine.ts';
 
 /** One process with its connections, engine and readers. */

@@ -5,9 +5,10 @@ import type { InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
-import { openService, type Service } from '#src/main.ts';
+import type { Service } from '#src/main.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import { UNLIMITED_APP } from '../unlimited.ts';
+import { openService } from './open-service.ts';
 
 /** A clock that tests set. */
 export type TestClock = Clock & {

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readNotification } from '#contracts/examples/read-notification.ts';
 import { readConfig } from '#src/config.ts';
-import { openService } from '#src/main.ts';
+import { openService } from '../../support/world/open-service.ts';
 import { exported } from '../../support/audit/export.ts';
 import {
   a2aApp,

@@ -1,7 +1,7 @@
 /** A person who refuses contact is masked everywhere, and no agent can ask who it is. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pino } from 'pino';
-import { openService } from '#src/main.ts';
+import { openService } from '../../support/world/open-service.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { confirmRfq } from '../../support/world/confirmation.ts';
 import { asAgent, configure, person } from '../../support/world/outreach.ts';

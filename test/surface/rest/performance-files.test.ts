@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
 import { type Metric, METRICS } from '#contracts/records/performance.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
+import type { Deps } from '#src/app/pipeline/call.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { factsOf } from '../../support/oracle/facts.ts';
 

@@ -1,11 +1,11 @@
 /** Pages that are counted from a roll-up, part by part, equal those that are counted from all facts. */
 import { describe, expect, it, test } from 'vitest';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import { dateOf } from '#src/app/performance/calendar.ts';
 import { OwnerFacts } from '#src/app/performance/facts.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
+import type { Deps } from '#src/app/pipeline/call.ts';
 
 const FIRST_DAY = 20_000;
 const DAYS = 70;

@@ -58,7 +58,6 @@ class BuildFiles {
 
 type Opening = ReturnType<typeof openCatalog>;
 
-/** The live build and its replacements. */
 class LiveBuild {
   readonly #files: BuildFiles;
   readonly #options: CatalogOptions & { pause: Pause };

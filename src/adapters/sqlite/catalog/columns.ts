@@ -30,7 +30,6 @@ class CodedColumn {
     return this.#codes.get(value);
   }
 
-  /** Returns the number of live products with the value. */
   liveOf(value: string): number {
     return this.#live[this.#codes.get(value) ?? 0] ?? 0;
   }
@@ -105,7 +104,6 @@ export class CatalogColumns {
     return this.#liveCount;
   }
 
-  /** The mean number of words of a live product. */
   get meanWords(): number {
     return this.#liveWords / Math.max(1, this.#liveCount);
   }

@@ -123,7 +123,6 @@ export class RowOrder {
     });
   }
 
-  /** Returns the index of a row in the order; undefined if it is not in it. */
   #indexOf(row: number): number | undefined {
     const rank = this.#ranks[row] ?? Number.NaN;
     return Number.isNaN(rank) ? undefined : rank;

@@ -47,7 +47,6 @@ const LETTERS_ONLY = /^[^\p{N}]{3,}$/u;
 /** A typo in four letters or more changes the first or the last letter, but never both. */
 const endsOf = (word: string): [string, string] => [`${word.slice(0, 1)}-`, `-${word.slice(-1)}`];
 
-/** All words of the catalog. */
 export class Vocabulary {
   readonly #words = new SortedWords();
   /** Words of letters by each of their ends: a search for typos reads two short lists. */

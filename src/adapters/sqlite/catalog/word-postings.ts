@@ -160,7 +160,6 @@ const postingsOf = (found: readonly number[]): Postings => {
   return { rows: rows.slice(0, count), groups: groups.slice(0, count) };
 };
 
-/** Returns the postings after the changes of their rows. */
 const changePostings = (
   { rows, groups }: Postings,
   changes: ReadonlyMap<number, number>,

@@ -2,15 +2,37 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
-import type { Admission } from '#src/app/pipeline/admission.ts';
-import type { BuyerCaller } from '#src/app/pipeline/call.ts';
+import type { Admission, BuyerCaller } from '#src/app/pipeline/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { type Page, sendPage } from '../layout/layout.ts';
-import { agentRefusal, isForeign } from './guard.ts';
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Refuses requests with a credential: they come from agents, which may neither act for a buyer nor read the list. */
+const agentRefusal = ({ headers }: FastifyRequest): Refusal | undefined =>
+  headers.authorization === undefined
+    ? undefined
+    : refuse(
+        'boundary_forbidden',
+        'A review link is for its buyer alone: no credential is taken here. Nothing was changed.',
+      );
+
+/**
+ * Whether a page of another site sent the form. The token is the credential, so a forged request needs it; this
+ * refuses pages that learned it. A request with neither header passes (an old browser, curl), and so does
+ * `Origin: null`, which pages under `no-referrer` send, as ours are, and browsers without Sec-Fetch-Site.
+ */
+const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean => {
+  if (SAFE.has(method)) return false;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const from = headers.origin;
+  return from !== undefined && from !== 'null' && from !== origin;
+};
 
 export type ByToken = { Params: { token: string } };
 export type BuyerAdmission = Admission<BuyerCaller>;

@@ -1,7 +1,6 @@
 import { html } from 'hono/html';
 import { COUNTRIES } from '#contracts/countries.ts';
-import type { Html } from '../layout/layout.ts';
-import { describedBy, type Faults, invalid } from '../layout/parts.ts';
+import { describedBy, type Faults, type Html, invalid } from '../layout/layout.ts';
 
 // The texts of the pages are English, and so are the names of the countries.
 const names = new Intl.DisplayNames('en-GB', { type: 'region' });

@@ -1,14 +1,12 @@
 import { html } from 'hono/html';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import type { Html } from '../layout/layout.ts';
+import { field, type Html, plural } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
-import { field, plural } from '../layout/parts.ts';
 import { productResult } from '../links/product-pages.ts';
 import { WORDS_CHARS_MAX } from '../links/product-routes.ts';
 import { LINES_PER_PAGE, linesShown, type ReviewView } from './review-view.ts';
 
-/** A search for products to add, with its results. */
 export const searchFields = (view: ReviewView, writer: Writer): Html =>
   html`<div class="search">${field({
     name: 'q',

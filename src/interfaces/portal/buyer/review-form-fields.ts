@@ -2,8 +2,8 @@
 import type { Review } from '#src/app/handoffs/review.ts';
 import { present } from '#src/app/shared/present.ts';
 import { wordsIn } from '../links/product-routes.ts';
-import type { Faults } from '../layout/parts.ts';
 import { pageWith, readTotals, type ReviewView } from './review-view.ts';
+import type { Faults } from '../layout/layout.ts';
 
 export type EnteredFields = ReadonlyMap<string, string>;
 
@@ -31,7 +31,6 @@ export const quantitiesOf = (fields: EnteredFields): EnteredFields =>
     ),
   );
 
-/** The fields that are not quantities. */
 export const besideQuantities = (fields: EnteredFields): EnteredFields =>
   new Map([...fields].filter(([name]) => !name.startsWith(QUANTITY)));
 
@@ -65,7 +64,6 @@ export const wordsOf = (fields: EnteredFields): string => wordsIn(fields.get('fo
 /** Whether the form has words that were not searched for. */
 export const isSearch = (fields: EnteredFields): boolean => wordsIn(fields.get('q')) !== '';
 
-/** The fields of a form whose words are searched for. */
 export const searchedFields = (fields: EnteredFields): EnteredFields =>
   new Map([...fields, ['found', fields.get('q') ?? ''], ['q', '']]);
 
@@ -82,7 +80,6 @@ export const pageOfFault = (faults: Faults, { page, review }: ReviewView): numbe
   return name === undefined ? page : pageWith(review.state.lines, name.slice(QUANTITY.length));
 };
 
-/** Input of reviseList. */
 export const revisionInput = (fields: EnteredFields): Record<string, unknown> => ({
   ...quantitiesInput(fields),
   ...present({ restore: fields.get('restore'), add: fields.get('add') }),
@@ -93,12 +90,10 @@ const quantitiesInput = (fields: EnteredFields): Record<string, unknown> => ({
   quantities: quantitiesOf(fields),
 });
 
-/** Input of declineHandoff. */
 export const declineInput = (fields: EnteredFields): Record<string, unknown> => ({
   reason: textOf(fields, 'reason').replaceAll(/\s+/g, ' '),
 });
 
-/** Input of submitRfq. */
 export const rfqInput = (fields: EnteredFields): Record<string, unknown> => {
   const totals = fields.get('totals');
   return {

@@ -2,9 +2,8 @@ import { html } from 'hono/html';
 import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import type { Html } from '../layout/layout.ts';
+import { describedBy, type Html, invalid } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
-import { describedBy, invalid } from '../layout/parts.ts';
 import { pictureOf } from '../links/page-source.ts';
 import {
   addressOf,
@@ -73,7 +72,6 @@ const placeOf = ({ lines, number, count }: LinesShown, all: number, writer: Writ
     : html`<p class="quiet" id="list-page">Page ${number} of ${count}: ${lines.length} of
 ${writer.count(all)} lines. The totals are those of the whole list.</p>`;
 
-/** Ways to the other pages of a long list. */
 const otherPages = (
   { number, count }: LinesShown,
   wayTo: (number: number, text: string) => Html,

@@ -3,15 +3,13 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
 import { closedPage } from './closed-page.ts';
-import type { Html, Page } from '../layout/layout.ts';
+import { facts, faultSummary, type Html, notice, type Page, plural } from '../layout/layout.ts';
 import { type Writer, writerFor } from '../layout/money.ts';
-import { facts, faultSummary, notice, plural } from '../layout/parts.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { removedLines, searchFields } from './review-additions.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
 import { ownerOf, type ReviewView, type ReviewNotice, totalsIn } from './review-view.ts';
 
-/** The page of a review link. */
 export const reviewPage = (view: ReviewView): Page =>
   view.review.open ? openPage(view) : closedPage(view);
 

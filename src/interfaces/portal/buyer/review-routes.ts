@@ -4,8 +4,7 @@ import type { App } from '#src/app/app.ts';
 import type { Review } from '#src/app/handoffs/review.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/app/pipeline/outcome.ts';
 import { sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
-import { sendPage } from '../layout/layout.ts';
-import { NO_FAULTS } from '../layout/parts.ts';
+import { NO_FAULTS, sendPage } from '../layout/layout.ts';
 import { createListRoute } from './create-list-route.ts';
 import {
   type Admissions,

@@ -1,8 +1,7 @@
 import { html } from 'hono/html';
 import { PROBLEM_CODES, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
-import type { Page } from '../layout/layout.ts';
-import { facts } from '../layout/parts.ts';
+import { facts, type Page } from '../layout/layout.ts';
 
 /** An unused request id, for the example. */
 const EXAMPLE_ID = '019a0000-0000-7000-8000-000000000000';

@@ -12,7 +12,6 @@ const LINE = /^([0-9a-z]{24})~([1-9]\d{0,8})$/;
 const QUANTITY = /^[1-9]\d{0,8}$/;
 const QUANTITY_MAX = 100_000_000;
 
-/** Reads a quantity; undefined if the text is none. */
 export const quantityIn = (text: string): number | undefined => {
   const quantity = QUANTITY.test(text.trim()) ? Number(text) : Number.POSITIVE_INFINITY;
   return quantity <= QUANTITY_MAX ? quantity : undefined;

@@ -3,8 +3,7 @@ import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { type Parameter, withParameter } from '#src/app/links/landing-address.ts';
 import type { Promotion } from '#src/app/links/promotion.ts';
-import type { Html } from '../layout/layout.ts';
-import { notice, plural } from '../layout/parts.ts';
+import { type Html, notice, plural } from '../layout/layout.ts';
 import { LIST_PARAMETER, type ListLine, listValue } from './list-address.ts';
 
 /** What landing pages have in common, whichever products they show. */
@@ -52,7 +51,6 @@ export const listLink = (source: Pick<PageSource, 'kept' | 'lines'>): Html | '' 
     : html`<p><a href="${keeping('/list', source)}">Your list: ${source.lines.length}
 ${plural(source.lines.length, 'product', 'products')}</a></p>`;
 
-/** Who promotes the page, and the disclosure. */
 export const promotionNotice = ({ promotion }: Pick<PageSource, 'promotion'>): Html | '' =>
   promotion
     ? html`${

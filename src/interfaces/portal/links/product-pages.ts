@@ -4,17 +4,18 @@ import { visibleTitle } from '#src/app/outreach/visible.ts';
 import { withParameter } from '#src/app/links/landing-address.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
-import type { Html, Page } from '../layout/layout.ts';
-import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
 import {
   facts,
   type Faults,
   faultSummary,
   field,
+  type Html,
   NO_FAULTS,
+  type Page,
   pager,
   plural,
-} from '../layout/parts.ts';
+} from '../layout/layout.ts';
+import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
 import {
   keeping,
   listLink,
@@ -149,7 +150,6 @@ export type ListingView = Listing & {
   source: PageSource;
 };
 
-/** A page of the products of a category or search. */
 export const listingPage = (listing: ListingView): Page => {
   const { heading, crumbs, words, hits, page, pages, path, source } = listing;
   const writer = writerFor(HOUSE_LOCALE);
@@ -192,7 +192,6 @@ type Result = {
   act?: Html;
 };
 
-/** A product as an item of the products that were found. */
 export const productResult = (product: CatalogProduct, { writer, source, act }: Result): Html => {
   const { product_id, title, sku, category, currency, price_tiers, moq, increment } = product;
   const image = pictureOf(product.image_url, source);

@@ -122,7 +122,6 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
   });
 };
 
-/** Shows the list that the address has. */
 const listRoute = ({ scope, app, sourceFor }: Pages): void => {
   scope.get<ByPage>('/list', async (request, reply) => {
     const { query } = request;

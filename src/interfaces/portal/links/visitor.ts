@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { VisitorOperations } from '#contracts/visitor/index.ts';
 import type { App } from '#src/app/app.ts';
-import type { Admission } from '#src/app/pipeline/admission.ts';
-import type { VisitorCaller } from '#src/app/pipeline/call.ts';
+import type { Admission, VisitorCaller } from '#src/app/pipeline/call.ts';
 import { Refused } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 

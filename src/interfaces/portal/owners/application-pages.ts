@@ -4,8 +4,6 @@ import type { KeyRecord } from '#contracts/records/access.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { applicationPath } from '#src/app/owners/application-link.ts';
 import type { ApplicationView } from '#src/app/owners/confirm-application.ts';
-import type { Html, Page } from '../layout/layout.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
 import {
   describedBy,
   facts,
@@ -13,9 +11,12 @@ import {
   faultSummary,
   field,
   type FieldOptions,
+  type Html,
   NO_FAULTS,
+  type Page,
   tick,
-} from '../layout/parts.ts';
+} from '../layout/layout.ts';
+import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
 import { lonePage, notMe } from './mailbox-routes.ts';
 
 /** The fields of the form as they were entered; a field can have several values. */
@@ -177,7 +178,6 @@ ${phase === 'requested' && html`<p>Staff decide, and you get a message with the 
 /** What the applicant chose last, and the faults of that. */
 type Chosen = { owner?: string | undefined; faults: Faults };
 
-/** The page behind the mailed link. */
 export const applicationPage = (
   token: string,
   view: ApplicationView,

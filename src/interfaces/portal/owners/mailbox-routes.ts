@@ -31,7 +31,6 @@ export const mailboxRoutes = (scope: FastifyInstance, app: App): Promise<void> =
   });
 };
 
-/** A page with one text and its buttons. */
 export const lonePage = (title: string, body: Html): Page => ({
   title,
   main: html`<article class="review"><header class="head"><h1>${title}</h1></header>${body}</article>`,

@@ -3,9 +3,16 @@ import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { isApplication } from '#src/app/owners/end-applications.ts';
 import { type Erasure, type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
-import type { Html, Page } from '../layout/layout.ts';
+import {
+  type Faults,
+  field,
+  type Html,
+  NO_FAULTS,
+  notice,
+  type Page,
+  tick,
+} from '../layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
-import { type Faults, field, NO_FAULTS, notice, tick } from '../layout/parts.ts';
 
 const MAILBOX_CHARS = 254;
 
