@@ -229,6 +229,26 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
+  test('gets the partitions of all spaces that are being filled in turn', async () => {
+    const store = open({ fillRowsMax: 500 });
+    const spaces = [SPACE, 'others@1.1'];
+    const add = async (space: string, count: number): Promise<number[]> => {
+      const from = (await store.checkpoints(space))[PARTITION] ?? 0;
+      const keys = Array.from({ length: count }, (_, n) => `k${from + n}`);
+      const writes = keys.map((key) => ({ scope: 'anna', key, row: {}, sort: null }));
+      await store.commit(space, [{ partition: PARTITION, from, to: from + count, writes }]);
+      const copy = sqliteStore({ file: copyOf(file) });
+      const reached = await Promise.all(spaces.map((one) => copy.checkpoints(one)));
+      await copy.close();
+      return reached.map((checkpoints) => checkpoints[PARTITION] ?? 0);
+    };
+    expect(await add(SPACE, 300)).toEqual([0, 0]);
+    expect(await add('others@1.1', 300)).toEqual([300, 0]);
+    expect(await add(SPACE, 250)).toEqual([300, 300]);
+    expect(await add('others@1.1', 300)).toEqual([550, 300]);
+    await store.close();
+  });
+
   test('answers rows that memory has evicted', async () => {
     const store = open({ cacheRowsMax: 10 });
     await commit(store, 0, 100);

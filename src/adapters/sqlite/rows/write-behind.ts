@@ -28,7 +28,7 @@ const FLUSH_MS = 250;
 const FLUSH_ROWS_MAX = 5_000;
 const CACHE_ROWS_MAX = 50_000;
 /** Changed rows of the spaces that are not live: a few hundred MB. */
-const FILL_ROWS_MAX = 35_000;
+const FILL_ROWS_MAX = 25_000;
 /** Takes a few milliseconds; a partition with more rows is written whole. */
 const ROWS_IN_TURN = 250;
 
@@ -53,6 +53,8 @@ export class WriteBehind {
   #isFlushing = false;
   #hasFailed = false;
   #writing: Promise<void> | undefined;
+  /** Partitions of spaces that are not live, to be written in this order. */
+  #round: SpacePartition[] = [];
 
   constructor(options: SqliteStoreOptions) {
     this.#options = options;
@@ -94,19 +96,19 @@ export class WriteBehind {
   }
 
   /**
-   * Writes the spaces that are not live once many of their rows have changed, because rows that are written at once are
-   * compressed together. Other work gets a turn between the partitions.
+   * Writes spaces that are not live while too many of their rows have changed, because rows that are written at once are
+   * compressed together. Writes one partition after the other, so that each has collected its rows since its last turn:
+   * twice as many as if all were written at once. Other work gets a turn between the partitions.
    */
   async writeFilling(rowsMax = this.#options.fillRowsMax ?? FILL_ROWS_MAX): Promise<void> {
-    if (this.#rowsOf(false) < rowsMax) return;
-    await (this.#writing ??= this.#writeInTurns().finally(() => (this.#writing = undefined)));
+    while (this.#rowsOf(false) >= rowsMax && !this.#isClosed)
+      await (this.#writing ??= this.#writeTurn().finally(() => (this.#writing = undefined)));
   }
 
-  async #writeInTurns(): Promise<void> {
-    for (const left = this.#movedPartitions(false); left.length > 0 && !this.#isClosed; ) {
-      this.#writeSome(left);
-      await nextTurn();
-    }
+  async #writeTurn(): Promise<void> {
+    if (this.#round.length === 0) this.#round = this.#movedPartitions(false);
+    this.#writeSome(this.#round);
+    await nextTurn();
   }
 
   close(): void {
