@@ -49,7 +49,7 @@ export const prepareLists = (db: DatabaseSync) => {
         if (before !== null) remove.run(part, scope, ALL_ROWS, before, key);
         if (after !== null) add.run(part, scope, ALL_ROWS, after, key);
       }
-      for (const { entry, isAdded } of cell.entries?.values() ?? []) {
+      for (const { entry, isAdded } of cell.entries ?? []) {
         const { changes } = isAdded
           ? add.run(part, scope, ...entry, key)
           : remove.run(part, scope, ...entry, key);

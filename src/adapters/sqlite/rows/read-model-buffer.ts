@@ -17,18 +17,23 @@ export type Cell = CellPlace & {
   stored?: StoredRow | null | undefined;
   /** What the file has of it once the current transaction is committed. */
   written?: StoredRow | null;
-  /** The entries that the file still has to add or to remove, by their JSON. */
-  entries?: Map<string, EntryChange> | undefined;
+  /** The entries that the file still has to add or to remove. */
+  entries?: EntryChange[] | undefined;
 };
 
-const addEntries = (cell: Cell, { added = [], removed = [] }: EntryChanges): void => {
-  if (added.length === 0 && removed.length === 0) return;
-  const entries = (cell.entries ??= new Map());
-  for (const entry of removed) entries.set(JSON.stringify(entry), { entry, isAdded: false });
-  for (const entry of added) entries.set(JSON.stringify(entry), { entry, isAdded: true });
+const addEntries = (cell: Cell, { added = [], removed = [] }: RowWrite): void => {
+  for (const entry of removed) changeEntry(cell, { entry, isAdded: false });
+  for (const entry of added) changeEntry(cell, { entry, isAdded: true });
 };
 
-type EntryChanges = Pick<RowWrite, 'added' | 'removed'>;
+/** Two opposite changes cancel out. */
+const changeEntry = (cell: Cell, change: EntryChange): void => {
+  const { entry, isAdded } = change;
+  const entries = (cell.entries ??= []);
+  const at = entries.findIndex((one) => one.entry[0] === entry[0] && one.entry[1] === entry[1]);
+  if (at < 0) entries.push(change);
+  else if (entries[at]?.isAdded !== isAdded) entries.splice(at, 1);
+};
 
 const NONE: ReadonlyMap<string, Cell> = new Map();
 

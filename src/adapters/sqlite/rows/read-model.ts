@@ -197,7 +197,7 @@ const listUnflushed = (
 /** The place of a changed row in a list; null if it has none now, undefined if it did not change. */
 const changedPlace = (cell: Cell, list: string | undefined): number | null | undefined => {
   if (list === undefined) return cell.row === null ? null : cell.sort;
-  const changes = [...(cell.entries?.values() ?? [])].filter(({ entry }) => entry[0] === list);
+  const changes = (cell.entries ?? []).filter(({ entry }) => entry[0] === list);
   if (changes.length === 0) return undefined;
   return changes.find(({ isAdded }) => isAdded)?.entry[1] ?? null;
 };
