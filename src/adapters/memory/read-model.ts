@@ -134,9 +134,10 @@ const addToLists = (scope: Scope | undefined, key: string, added: readonly ListE
   if (!scope) return;
   const lists = (scope.lists ??= new Map<string, Order>());
   for (const [list, sort] of added) {
-    const order = lists.get(list) ?? { sorts: [], keys: [] };
-    lists.set(list, order);
-    insertInOrder(order, key, sort);
+    const order = lists.get(list);
+    // Most lists have one row, and an array that grows reserves room for 17.
+    if (order) insertInOrder(order, key, sort);
+    else lists.set(list, { sorts: [sort], keys: [key] });
   }
 };
 
