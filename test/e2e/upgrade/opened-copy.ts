@@ -37,7 +37,7 @@ const clockFrom = (endedAt: number): Clock => {
   const began = performance.now();
   return {
     now: () => endedAt + Math.floor(performance.now() - began),
-    monotonic: () => performance.now(),
+    monotonic: () => 0,
   };
 };
 

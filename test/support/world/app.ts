@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { InjectOptions } from 'fastify';
 import { pino } from 'pino';
+import { LIMITS } from '#contracts/limits.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
 import type { Service } from '#src/main.ts';
@@ -23,8 +24,8 @@ export const testClock = (start = Date.parse('2026-11-20T10:00:00Z')): TestClock
   let paused = 0;
   return {
     now: () => at,
-    // Limits use real time, so that a test that advances a month is not affected by them.
-    monotonic: () => performance.now() + paused,
+    // Neither the speed of the machine nor a test that advances a month affects limits.
+    monotonic: () => paused,
     set: (to) => {
       at = to;
     },
@@ -83,14 +84,21 @@ let keys = 0;
 /** Returns an idempotency key that is unique in this run. */
 export const freshKey = (): string => `test-${(keys += 1)}`;
 
+/** Lets a write wait as long as a read with its token, so that a test reads what it wrote on any machine. */
+const readOwnWrites = ({ deps: { following } }: Service): void => {
+  const { passed } = following;
+  const patient: typeof passed = (position, waitMs, scope) =>
+    passed(position, Math.max(waitMs, LIMITS.CONSISTENCY_WAIT_MS_MAX), scope);
+  Object.assign(following, { passed: patient });
+};
+
 /** Opens the service in a new temporary directory, without a socket. */
 export const testApp = async (
   env: Record<string, string> = {},
-  { monotonic, start, ...chance }: { ids?: Ids; monotonic?: () => number; start?: string } = {},
+  { start, ...chance }: { ids?: Ids; start?: string } = {},
 ): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
-  const startsAt = start === undefined ? undefined : Date.parse(start);
-  const clock = { ...testClock(startsAt), ...(monotonic && { monotonic }) };
+  const clock = testClock(start === undefined ? undefined : Date.parse(start));
   const config = readConfig({
     DATA_DIR: directory,
     PORT: '0',
@@ -99,6 +107,7 @@ export const testApp = async (
     ...env,
   });
   const service = await openService(config, { ...chance, clock, log: pino({ level: 'silent' }) });
+  readOwnWrites(service);
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
 
   const send: TestApp['send'] = async ({ key, ...options }) => {

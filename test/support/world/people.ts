@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
+import { HANG_MS } from '../hang.ts';
 import { freshKey, type TestApp } from './app.ts';
 import { atDesk } from './desk-scenes.ts';
 import { buyerOver } from './server-over.ts';
@@ -54,7 +55,7 @@ export const people = (app: TestApp) => {
   };
   const caughtUp = async (): Promise<void> => {
     const { log, following } = app.service.deps;
-    await following.passed((await log.head()).position, 5_000);
+    await following.passed((await log.head()).position, HANG_MS);
   };
   /** Performs an operation of the role `privacy`, by the last segment of its path. */
   const act = (action: string, mailbox: string, more: object = {}, key = freshKey()) =>

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemCall } from '#src/app/pipeline/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
 import { LogUnavailable, type StoredEvent } from '#src/ports/event-log.ts';
+import { HANG_MS } from '../../support/hang.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { atDesk } from '../../support/world/desk-scenes.ts';
 
@@ -40,7 +41,7 @@ const storeOldLead = async (n: number): Promise<void> => {
 
 const caughtUp = async (): Promise<void> => {
   const { log, following } = app.service.deps;
-  await following.passed((await log.head()).position, 5_000);
+  await following.passed((await log.head()).position, HANG_MS);
 };
 const find = async () => {
   await caughtUp();

@@ -14,9 +14,8 @@ afterEach(async () => {
 });
 afterAll(endStandIns);
 
-/** Opens one process. Its monotonic clock does not advance, so that a slow machine does not use up the time of a retry. */
 const open = async (env: Record<string, string>): Promise<TestApp> => {
-  const app = await testApp({ READ_MODEL_URL: 'memory:', ...env }, { monotonic: () => 0 });
+  const app = await testApp({ READ_MODEL_URL: 'memory:', ...env });
   opened.push(app);
   return app;
 };
