@@ -77,7 +77,7 @@ export const sendGreeting = deskCommand({
 });
 `;
 const DESK_HANDLER = `
-import type { DeskHandler } from '../pipeline/call.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>

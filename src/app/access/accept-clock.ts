@@ -5,7 +5,7 @@ import { nameOf } from '../events/hash.ts';
 import { DESK } from '../pipeline/audit.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
-import type { DeskHandler } from '../pipeline/call.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Accepted = EventData<'ClockAccepted'>;
 

@@ -9,13 +9,8 @@ import { refuseRejected } from '../events/rejections.ts';
 import type { MailFacts } from '../mail/mail-kinds.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
-import {
-  type DeskCall,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-  NO_OWNER,
-} from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';

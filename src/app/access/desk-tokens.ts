@@ -10,7 +10,7 @@ import { changeRecord, streamOfToken } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
-import type { DeskHandler } from '../pipeline/call.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 

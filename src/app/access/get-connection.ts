@@ -1,14 +1,23 @@
+import type { LastRequest } from '#src/domain/access.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import type { Handler } from '../pipeline/call.ts';
-import { renderRequest } from './list-access-requests.ts';
 
 const HOW_TO_GET =
   'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';
+
+export const renderRequest = ({ scopes, outcome, ...request }: LastRequest) => ({
+  scopes: scopes as Scope[],
+  requested_at: iso(request.requested_at),
+  outcome,
+  ...present({ reason: request.reason }),
+  ...(request.decided_at !== undefined && { decided_at: iso(request.decided_at) }),
+});
 
 export const getConnection: Handler<'getConnection'> = async (deps, _input, { caller }) => {
   const key = deps.credentials.key(caller.keyId);

@@ -6,15 +6,8 @@ import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import {
-  type Call,
-  type Deps,
-  type DeskCall,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-  unkeyed,
-} from '../pipeline/call.ts';
+import { type Call, type Deps, type DeskCall, unkeyed } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { listing } from '../read-models/listing.ts';

@@ -1,20 +1,12 @@
-import type { AgentState, LastRequest } from '#src/domain/access.ts';
+import type { AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
-import type { Scope } from '#contracts/scopes.ts';
 import { done } from '../pipeline/outcome.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { present } from '../shared/present.ts';
-import { iso, renderAsOf } from '../shared/time.ts';
-import type { DeskHandler } from '../pipeline/call.ts';
+import { renderAsOf } from '../shared/time.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { renderRequest } from './get-connection.ts';
 import { renderSummary } from '../plans/plan-record.ts';
-
-export const renderRequest = ({ scopes, outcome, ...request }: LastRequest) => ({
-  scopes: scopes as Scope[],
-  requested_at: iso(request.requested_at),
-  outcome,
-  ...present({ reason: request.reason }),
-  ...(request.decided_at !== undefined && { decided_at: iso(request.decided_at) }),
-});
 
 export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps, input, call) => {
   const { state: outcome } = input;

@@ -3,7 +3,8 @@ import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fiel
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { DeskCall, DeskDeps, DeskInput, InputOf } from '../pipeline/call.ts';
+import type { DeskCall, InputOf } from '../pipeline/call.ts';
+import type { DeskDeps, DeskInput } from '../pipeline/desk-handler.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';

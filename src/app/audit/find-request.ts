@@ -1,10 +1,11 @@
 /** Finds what a request wrote. Its id is a UUIDv7, whose time says where in the log to look. */
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { DESK } from '../pipeline/audit.ts';
-import { type DeskCall, type DeskDeps, mayActFor } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
 import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
-import { ownerSpaces } from '../records/streams.ts';
+import { ownerSpaces } from '../records/find-owner.ts';
 
 /** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
 export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };

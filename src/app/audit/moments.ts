@@ -1,6 +1,7 @@
 /** Moments of an owner's history: a position of the log, or a time. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
-import { type DeskCall, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';

@@ -1,6 +1,7 @@
 import { product as productDecider } from '#src/domain/product.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import type { DeskCall, DeskDeps, DeskHandler, DeskInput } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';

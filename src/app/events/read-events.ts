@@ -2,7 +2,8 @@ import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
-import { type Deps, type DeskHandler, type DeskInput, mayActFor } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/call.ts';
+import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
 import { streamOfKey, streamOfToken } from '../records/streams.ts';
 import { tokenOf } from '../access/independence.ts';
 

@@ -6,7 +6,7 @@ import { pageOf } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { readableHandoffs, renderHandoff } from './render-handoff.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 
 const WITHOUT_BUYER = { opened: NO_TEXTS, reviewToken: () => '' };
 

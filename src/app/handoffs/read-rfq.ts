@@ -9,13 +9,8 @@ import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '../events/fold.ts';
 import { claimOfOther } from '../leads/claim-contact.ts';
 import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
-import {
-  type Call,
-  type DeskCall,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-} from '../pipeline/call.ts';
+import type { Call, DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openTexts, placeholderOf, shownText, WITHDRAWN } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';

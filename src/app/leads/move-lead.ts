@@ -7,13 +7,8 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import {
-  type Call,
-  type DeskCall,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-} from '../pipeline/call.ts';
+import type { Call, DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';

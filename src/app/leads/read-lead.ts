@@ -5,10 +5,12 @@ import { foldOf } from '../events/fold.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openOne, shownText } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
-import { leadOf, ownerFor, streamOf } from '../records/streams.ts';
+import { ownerFor } from '../records/find-owner.ts';
+import { leadOf, streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { renderProposal, showLead } from './render-lead.ts';
-import { type DeskCall, type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 
 /** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
 const ALIKE_MAX = 20;

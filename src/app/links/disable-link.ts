@@ -2,7 +2,7 @@ import { link } from '#src/domain/link.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { refuse } from '../pipeline/outcome.ts';
 import { changeRecord, streamOf } from '../records/streams.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/call.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
 

@@ -10,7 +10,7 @@ import { present } from '../shared/present.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { EVERYBODY, readHaltForEverybody, readSettings, settingsStream } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
-import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { changeRecord } from '../records/streams.ts';
 
 type Settings = EventData<'OutreachConfigured'>;

@@ -10,14 +10,8 @@ import { refuseRejected } from '../events/rejections.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
-import {
-  type Call,
-  type Deps,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-  NO_OWNER,
-} from '../pipeline/call.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, refuse } from '../pipeline/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';

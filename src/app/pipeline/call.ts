@@ -7,9 +7,7 @@ import type { EventLog } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
-import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
-import { testSpaceOf } from '#contracts/spaces.ts';
-import { type Outcome, refuse } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 import type { Timeline } from '../events/timeline.ts';
 import type { StreamQueue } from '../events/stream-queue.ts';
 import type { Audit } from './audit.ts';
@@ -17,9 +15,6 @@ import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { FactsCache } from '../performance/facts.ts';
 import type { ReadModelFollower } from '../read-models/follower.ts';
-import type { PersonName } from '../audit/people.ts';
-import type { Replays } from '../audit/replays.ts';
-import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
 /** Interface of a call. `system` is the service itself. */
 export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';
@@ -186,30 +181,3 @@ export type Handler<Id extends keyof AgentOperations> = (
 
 /** One handler per operation: a missing one does not compile. */
 export type Handlers = { [Id in keyof AgentOperations]: Handler<Id> };
-
-/** Dependencies of the desk, which also manages the projections and audits owners. */
-export type DeskDeps = Deps & {
-  projections: ProjectionDesk;
-  /** Folds of owners that audits read. */
-  replays: Replays;
-  personName: PersonName;
-};
-
-export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
-
-export type DeskHandler<Id extends DeskOperationId> = (
-  deps: DeskDeps,
-  input: DeskInput<Id>,
-  call: DeskCall,
-) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;
-
-/** One handler per desk operation: a missing one does not compile. */
-export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id> };
-
-/** Whether the caller may act for an owner: a token that is bound to one owner may act for that owner only. */
-export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
-  caller.ownerId === undefined ||
-  caller.ownerId === ownerId ||
-  testSpaceOf(caller.ownerId) === ownerId;
-
-export const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');

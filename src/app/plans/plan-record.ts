@@ -11,19 +11,15 @@ import type { EventData } from '#contracts/events/index.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { DESK } from '../pipeline/audit.ts';
-import {
-  type Deps,
-  type DeskCall,
-  type DeskDeps,
-  type DeskHandler,
-  mayActFor,
-} from '../pipeline/call.ts';
+import type { Deps, DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
-import { changeRecord, handoffOf, leadOf, ownerFor } from '../records/streams.ts';
+import { ownerFor } from '../records/find-owner.ts';
+import { changeRecord, handoffOf, leadOf } from '../records/streams.ts';
 import { withPeople } from '../audit/people.ts';
 import { foldOf } from '../events/fold.ts';
 import { maySeePlans } from '../read-models/inbox.ts';

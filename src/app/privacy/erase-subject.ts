@@ -6,9 +6,11 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { answerOnce } from '../events/idempotency.ts';
 import { hasPlainTexts } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { findOwner, kindOfRecord, streamOfRecord } from '../records/streams.ts';
+import { findOwner } from '../records/find-owner.ts';
+import { kindOfRecord, streamOfRecord } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import type { Call, Deps, DeskHandler } from '../pipeline/call.ts';
+import type { Call, Deps } from '../pipeline/call.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Erase = {
   type: 'EraseSubject';

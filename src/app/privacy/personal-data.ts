@@ -1,6 +1,7 @@
 /** What staff do with all records of a person. */
 import { traceOf } from '../events/decide-and-append.ts';
-import { type DeskCall, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';

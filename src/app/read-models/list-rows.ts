@@ -1,5 +1,6 @@
 import type { Row } from '#src/ports/read-model.ts';
-import { type DeskCall, type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/call.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { pageOf } from './listing.ts';

@@ -2,7 +2,7 @@ import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { measureLags } from './lag.ts';
-import type { DeskHandler } from '../pipeline/call.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
