@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { until } from '../clients/cli.ts';
+import { until, untilServed } from '../clients/cli.ts';
 import { ROOT } from '../source/tree.ts';
 import { UNLIMITED } from '../unlimited.ts';
 
@@ -104,10 +104,7 @@ export const serveFrom = async (
 
 let keys = 0;
 
-/**
- * Sends a command to the desk of a running service, again with the same key while the answer is 503: a process that
- * a busy machine delays cannot confirm its credentials.
- */
+/** Sends a command to the desk of a running service, as often as `untilServed`. */
 export const atDesk = async (
   { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
   path: string,
@@ -122,12 +119,9 @@ export const atDesk = async (
     },
     body: JSON.stringify(body),
   };
-  let response: Response | undefined;
-  const isAnswered = async (): Promise<boolean> =>
-    (response = await fetch(`${url}/api/desk/v1${path}`, request)).status !== 503;
-  await until(isAnswered);
-  const answer = (await response?.json()) as Record<string, string>;
-  if (!response?.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  const response = await untilServed(() => fetch(`${url}/api/desk/v1${path}`, request));
+  const answer = (await response.json()) as Record<string, string>;
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
   return answer;
 };
 
