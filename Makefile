@@ -86,7 +86,7 @@ tidy: setup
 publish: setup ## Generate contracts/published from the registry
 	@node infra/scripts/publish.ts
 
-bench: setup ## Run all benchmarks and print one table (ONLY=R runs those whose id begins so, BENCH_JSON=FILE writes the rows)
+bench: setup ## Run all benchmarks, in 45 minutes, and print one table (ONLY=R runs those whose id begins so, BENCH_JSON=FILE writes the rows)
 	@node test/bench/run.ts
 
 # What is missing is named and skipped: the packages, or postgres, which must come from the system.
