@@ -73,3 +73,6 @@ export const mailboxOf = (email: string): string => {
   const local = hasTags && untagged !== '' ? untagged : address.slice(0, at);
   return `${ignoresDots ? local.replaceAll('.', '') : local}@${own}`;
 };
+
+export const isSameMailbox = (one: string, other: string): boolean =>
+  mailboxOf(one) === mailboxOf(other);

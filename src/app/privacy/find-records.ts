@@ -1,4 +1,4 @@
-import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
+import { addressKey, isSameMailbox } from '#src/domain/mailbox.ts';
 import { addressIn } from '#src/domain/privacy/stored-contact.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
 import { listing } from '../read-models/listing.ts';
@@ -64,7 +64,7 @@ const matchOf = async (
     (one) => one ?? [],
   );
   if (present.some((one) => addressKey(one) === addressKey(email))) return 'exact';
-  return present.some((one) => mailboxOf(one) === mailboxOf(email)) ? 'folded' : undefined;
+  return present.some((one) => isSameMailbox(one, email)) ? 'folded' : undefined;
 };
 
 /** Counts the contacts that `findRecords` cannot find, up to UNINDEXED_COUNTED_MAX. */

@@ -1,6 +1,6 @@
 /** The records of a person: what they say of the person, and their erasure. */
 import type { EventData } from '#contracts/events/index.ts';
-import { mailboxOf } from '#src/domain/mailbox.ts';
+import { isSameMailbox } from '#src/domain/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '../leads/render-lead.ts';
@@ -45,7 +45,7 @@ export const exportRecord = async (
   const { email: entered, ...buyer } = shown.buyer;
   const contact = await contactOf(deps, state.rfq);
   const isOwn = (address: string | undefined): boolean =>
-    address !== undefined && mailboxOf(address) === mailboxOf(email);
+    address !== undefined && isSameMailbox(address, email);
   return {
     ...record,
     handoff: { ...handoff, buyer: isOwn(entered) ? shown.buyer : buyer },
@@ -83,7 +83,7 @@ export const erasedFor = (
       const state = id.startsWith('hnd_') ? await handoffOf(deps, owner_id, id) : undefined;
       const { confirmation, contact_subject } = state?.rfq ?? {};
       const entered = confirmation && (await openOne(deps.vault, state?.buyer.email ?? ''));
-      const isOwn = typeof entered === 'string' && mailboxOf(entered) === mailboxOf(email);
+      const isOwn = typeof entered === 'string' && isSameMailbox(entered, email);
       const only = confirmation && !isOwn ? contact_subject : undefined;
       return { owner_id, record: id, ...present({ contact_subject: only }) };
     }),
