@@ -44,6 +44,16 @@ export const appendRate = async (
   return APPENDS / ((performance.now() - begun) / 1_000);
 };
 
+type Rates = Record<'bare' | 'ours', () => Promise<number>>;
+
+/** Measures both rates, in events per second, in turns. */
+const compare = async (what: string, measured: Rates, atLeast: number): Promise<Row> => {
+  const rates = await interleaved(measured);
+  const value = middleOf(rates.ours, (each) => each);
+  const control = middleOf(rates.bare, (each) => each);
+  return rowOf({ id: 'E', what, value, unit: '1/s', control }, { of: 'ratio', atLeast });
+};
+
 const appendRows = async (client: EventStoreDBClient, log: EventLog): Promise<Row[]> => {
   const bare = (): Promise<unknown> =>
     client.appendToStream(
@@ -57,18 +67,12 @@ const appendRows = async (client: EventStoreDBClient, log: EventLog): Promise<Ro
     ]);
   const rows: Row[] = [];
   for (const inFlight of IN_FLIGHT) {
-    const rates = await interleaved({
+    const what = `append to EventStoreDB, ${inFlight} in flight, vs its bare client`;
+    const rates = {
       bare: () => appendRate(inFlight, bare),
       ours: () => appendRate(inFlight, ours),
-    });
-    const measured = {
-      id: 'E',
-      what: `append to EventStoreDB, ${inFlight} in flight, vs its bare client`,
-      value: middleOf(rates.ours, (each) => each),
-      unit: '1/s',
-      control: middleOf(rates.bare, (each) => each),
-    } as const;
-    rows.push(rowOf(measured, { of: 'ratio', atLeast: 0.6 }));
+    };
+    rows.push(await compare(what, rates, 0.6));
   }
   return rows;
 };
@@ -118,15 +122,8 @@ const rebuildRow = async (client: EventStoreDBClient, log: EventLog): Promise<Ro
     await rebuildAll({ log, store: memoryStore(), projections: PROJECTIONS });
     return events;
   };
-  const rates = await interleaved({ bare: () => timed(bare), ours: () => timed(ours) });
-  const measured = {
-    id: 'E',
-    what: `rebuild in memory from EventStoreDB, ${events.toLocaleString('en')} events, vs a bare filtered subscription`,
-    value: middleOf(rates.ours, (each) => each),
-    unit: '1/s',
-    control: middleOf(rates.bare, (each) => each),
-  } as const;
-  return rowOf(measured, { of: 'ratio', atLeast: 0.8 });
+  const what = `rebuild in memory from EventStoreDB, ${events.toLocaleString('en')} events, vs a bare filtered subscription`;
+  return compare(what, { bare: () => timed(bare), ours: () => timed(ours) }, 0.8);
 };
 
 const catchUpRow = async (
@@ -138,15 +135,8 @@ const catchUpRow = async (
   const bare = (): Promise<number> => readBare(client, { after, head });
   const ours = async (): Promise<number> =>
     (await follow(log, after, (item) => item.kind === 'caughtUp')).events.length;
-  const rates = await interleaved({ bare: () => timed(bare), ours: () => timed(ours) });
-  const measured = {
-    id: 'E',
-    what: 'catch-up from EventStoreDB, events, vs a bare filtered subscription to $all',
-    value: middleOf(rates.ours, (each) => each),
-    unit: '1/s',
-    control: middleOf(rates.bare, (each) => each),
-  } as const;
-  return rowOf(measured, { of: 'ratio', atLeast: 0.6 });
+  const what = 'catch-up from EventStoreDB, events, vs a bare filtered subscription to $all';
+  return compare(what, { bare: () => timed(bare), ours: () => timed(ours) }, 0.6);
 };
 
 export const benchEventStoreDb: Bench = async ({ million }) => {
