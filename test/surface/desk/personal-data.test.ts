@@ -253,7 +253,7 @@ describe('A handoff whose RFQ was never confirmed', () => {
     const { deps } = app.service;
     expect(await deps.vault.knows(contactSubjectOf(id, 1))).toBe('destroyed');
     expect(await deps.vault.knows(id)).toBe('key');
-    // The handoff goes on: its buyer can send the list.
+    // The handoff stays open: its buyer can send the list.
     const own = { name: 'Ann', email: 'buyer@entered.example' };
     await buyerOver(deps, review_url).request({ ...SENT, contact: own });
     await caughtUp();
