@@ -11,10 +11,6 @@ import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tr
 const product = sourceFiles('contracts', 'src', 'projections');
 const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
 
-// Files of data, where length is not complexity.
-const LONG_BY_NATURE = ['contracts/problems.ts', 'test/requirements.ts'];
-const LINES_MAX = 250;
-const TEST_LINES_MAX = 400;
 const FOLDER_FILES_MAX = 24;
 const FUNCTION_LINES_MAX = 60;
 const PARAMETERS_MAX = 3;
@@ -145,14 +141,6 @@ describe('the repository', () => {
     ];
     const planted = texts.map((text, i) => ({ path: `src/planted-${i}.ts`, text }));
     expect(idiomsIn(planted)).toHaveLength(texts.length);
-  });
-
-  it('has no file of more than 250 lines, and no test of more than 400', () => {
-    const crowded = everything
-      .filter(({ path }) => !LONG_BY_NATURE.includes(path))
-      .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
-      .filter(({ path, lines }) => lines > (path.startsWith('test/') ? TEST_LINES_MAX : LINES_MAX));
-    expect(crowded).toEqual([]);
   });
 
   it('has at most 24 source files in a folder', () => {
