@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
@@ -26,55 +26,75 @@ describe('the repository', () => {
 
   it('finds a forbidden import in every layer', () => {
     const planted = [
-      { path: 'contracts/planted.ts', text: "import { x } from '#src/app/events/hash.ts';" },
-      { path: 'src/domain/planted.ts', text: "import { z } from 'zod';" },
+      { path: 'contracts/planted.ts', text: "import { x } from '#src/writing/hash.ts';" },
+      { path: 'src/leads/planted.decider.ts', text: "import { z } from 'zod';" },
       {
-        path: 'src/domain/planted2.ts',
-        text: "import { EVENTS } from '#contracts/events/index.ts';",
+        path: 'src/leads/planted2.decider.ts',
+        text: "import { leadOf } from '#src/writing/streams.ts';",
       },
-      { path: 'src/ports/planted.ts', text: "import type { Scope } from '#contracts/scopes.ts';" },
+      {
+        path: 'src/ports/planted.ts',
+        text: "import type { Outcome } from '#src/shared/outcome.ts';",
+      },
+      { path: 'src/shared/planted.ts', text: "import { hashOf } from '#src/writing/hash.ts';" },
       {
         path: 'projections/planted.ts',
-        text: "import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';",
+        text: "import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';",
       },
-      { path: 'src/app/planted.ts', text: "import Fastify from 'fastify';" },
+      { path: 'src/leads/planted.ts', text: "import Fastify from 'fastify';" },
       {
-        path: 'src/app/planted2.ts',
-        text: "export { memoryEventLog } from '../adapters/memory/event-log.ts';",
-      },
-      { path: 'src/interfaces/planted.ts', text: "import { link } from '#src/domain/link.ts';" },
-      {
-        path: 'src/adapters/planted.ts',
-        text: "import { dispatch } from '../app/pipeline/agent-dispatch.ts';",
+        path: 'src/leads/planted2.ts',
+        text: "export { memoryEventLog } from '#src/stores/memory/event-log.ts';",
       },
       {
-        path: 'src/adapters/eventstoredb/planted.ts',
+        path: 'src/leads/planted3.ts',
+        text: "import { createHandoff } from '../handoffs/create-handoff.ts';",
+      },
+      {
+        path: 'src/leads/planted4.ts',
+        text: "import type { Review } from '../handoffs/review.ts';",
+      },
+      { path: 'src/leads/planted5.ts', text: "import { page } from './lead.pages.ts';" },
+      { path: 'src/registries/planted.ts', text: "import { page } from '../leads/lead.pages.ts';" },
+      { path: 'src/web/planted.ts', text: "import { submitLead } from '../leads/submit-lead.ts';" },
+      { path: 'src/leads/planted.pages.ts', text: "import Fastify from 'fastify';" },
+      {
+        path: 'src/leads/planted2.pages.ts',
+        text: "import { openStore } from '#src/stores/sqlite/open.ts';",
+      },
+      {
+        path: 'src/stores/planted.ts',
+        text: "import { Pipeline } from '../calls/pipeline.ts';",
+      },
+      {
+        path: 'src/stores/eventstoredb/planted.ts',
         text: "import { reading } from '../sqlite/failure.ts';",
       },
       {
-        path: 'src/adapters/memory/planted.ts',
+        path: 'src/stores/memory/planted.ts',
         text: "import { END } from '@eventstore/db-client';",
       },
       {
-        path: 'src/adapters/redis/planted.ts',
+        path: 'src/stores/redis/planted.ts',
         text: "import { openStore } from '../sqlite/open.ts';",
       },
-      { path: 'src/adapters/sqlite/planted.ts', text: "import { Redis } from 'ioredis';" },
+      { path: 'src/stores/sqlite/planted.ts', text: "import { Redis } from 'ioredis';" },
       {
-        path: 'src/adapters/memory/planted2.ts',
+        path: 'src/stores/memory/planted2.ts',
         text: "import { openStore } from '../sqlite/open.ts';",
       },
       {
-        path: 'src/adapters/sqlite/planted2.ts',
+        path: 'src/stores/sqlite/planted2.ts',
         text: "import { redisStore } from '../redis/read-model.ts';",
       },
+      { path: 'src/system/planted.ts', text: "import { foldOf } from '../writing/fold.ts';" },
+      { path: 'src/delivery/planted.ts', text: "import { foldOf } from '../writing/fold.ts';" },
       { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
       {
-        path: 'src/app/planted3.ts',
-        text: "const { openStore } = await import('#src/adapters/sqlite/open.ts');",
+        path: 'src/audits/planted.ts',
+        text: "const { openStore } = await import('#src/stores/sqlite/open.ts');",
       },
       { path: 'src/demo/planted.ts', text: "import { openService } from '#src/main.ts';" },
-      { path: 'src/wiring/planted.ts', text: "import { Redis } from 'ioredis';" },
       { path: 'src/cli/planted.ts', text: "import { DatabaseSync } from 'better-sqlite3';" },
       { path: 'src/planted.ts', text: '' },
       { path: 'src/anywhere/planted.ts', text: '' },
@@ -170,7 +190,7 @@ describe('the repository', () => {
     const filesByName = new Map<string, string[]>();
     for (const file of product)
       for (const name of exportedNames(file)) {
-        const isHandler = ids.has(name) && file.path.startsWith('src/app/');
+        const isHandler = ids.has(name) && file.path.startsWith('src/');
         const key = isHandler ? `handler of ${name}` : name;
         filesByName.set(key, [...(filesByName.get(key) ?? []), file.path]);
       }
@@ -190,10 +210,11 @@ const fileName = (id: string): string =>
   id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 describe('the registries', () => {
-  it('have one contract file and one handler file for each operation, with the same name', () => {
+  it('have one contract file and one handler file for each operation of agents, with its name', () => {
     for (const id of Object.keys(operations)) {
-      expect(existsSync(join(ROOT, `contracts/operations/${fileName(id)}.ts`)), id).toBe(true);
-      const handler = new RegExp(`^src/app/[^/]+/${fileName(id)}\\.ts$`);
+      const contract = new RegExp(`^contracts/[^/]+/${fileName(id)}\\.ts$`);
+      expect(product.filter(({ path }) => contract.test(path)).length, id).toBe(1);
+      const handler = new RegExp(`^src/(?:app/)?[^/]+/${fileName(id)}\\.ts$`);
       expect(product.filter(({ path }) => handler.test(path)).length, id).toBe(1);
     }
   });

@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,6 +23,7 @@ beforeAll(() => {
     cpSync(join(ROOT, folder), join(scratch, folder), { recursive: true });
   for (const file of ['package.json', 'tsconfig.json'])
     cpSync(join(ROOT, file), join(scratch, file));
+  for (const folder of ['contracts', 'src']) mkdirSync(join(scratch, folder, 'greetings'));
   symlinkSync(join(ROOT, 'node_modules'), join(scratch, 'node_modules'));
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -29,9 +38,13 @@ const typecheck = () =>
     encoding: 'utf8',
   });
 
+/** What the compiler says of a registry without the handler of an operation. */
+const missingIn = (path: string, id: string): RegExp =>
+  new RegExp(`${RegExp.escape(path)}.*'${id}' is missing`);
+
 const CONTRACT = `
 import { z } from 'zod';
-import { defineOperation } from '../operation.ts';
+import { defineOperation } from '#contracts/operation.ts';
 
 export const getGreeting = defineOperation({
   kind: 'query',
@@ -48,8 +61,8 @@ export const getGreeting = defineOperation({
 });
 `;
 const HANDLER = `
-import type { Handler } from '../pipeline/call.ts';
-import { done } from '../pipeline/outcome.ts';
+import type { Handler } from '#src/app/pipeline/call.ts';
+import { done } from '#src/app/pipeline/outcome.ts';
 
 export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
   done({ text: \`Hello, \${name}\` });
@@ -57,7 +70,7 @@ export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
 
 const DESK_CONTRACT = `
 import { z } from 'zod';
-import { deskCommand } from './define.ts';
+import { deskCommand } from '#contracts/desk/define.ts';
 
 export const sendGreeting = deskCommand({
   roles: ['staff'],
@@ -77,8 +90,8 @@ export const sendGreeting = deskCommand({
 });
 `;
 const DESK_HANDLER = `
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { done } from '../pipeline/outcome.ts';
+import type { DeskHandler } from '#src/app/pipeline/desk-handler.ts';
+import { done } from '#src/app/pipeline/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>
   done({ text: \`Hello, \${name}\`.repeat(how_often) });
@@ -86,39 +99,35 @@ export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, h
 
 describe('A new operation', () => {
   it('of agents and of the desk compiles with its contract, its line and its handler, and not without', () => {
-    writeFileSync(join(scratch, 'contracts/operations/get-greeting.ts'), CONTRACT);
+    writeFileSync(join(scratch, 'contracts/greetings/get-greeting.ts'), CONTRACT);
     edit('contracts/index.ts', (text) =>
-      `import { getGreeting } from './operations/get-greeting.ts';\n${text}`.replace(
+      `import { getGreeting } from '#contracts/greetings/get-greeting.ts';\n${text}`.replace(
         '  getPerformance,\n}',
         '  getPerformance,\n  getGreeting,\n}',
       ),
     );
-    writeFileSync(join(scratch, 'contracts/desk/send-greeting.ts'), DESK_CONTRACT);
+    writeFileSync(join(scratch, 'contracts/greetings/send-greeting.ts'), DESK_CONTRACT);
     edit('contracts/desk/index.ts', (text) =>
-      `import { sendGreeting } from './send-greeting.ts';\n${text}`.replace(
+      `import { sendGreeting } from '#contracts/greetings/send-greeting.ts';\n${text}`.replace(
         'export const deskOperations = registryOf({\n',
         'export const deskOperations = registryOf({\n  sendGreeting,\n',
       ),
     );
     const without = typecheck();
     expect(without.status).not.toBe(0);
-    expect(without.stdout).toMatch(
-      /src\/app\/pipeline\/agent-handlers\.ts.*'getGreeting' is missing/,
-    );
-    expect(without.stdout).toMatch(
-      /src\/app\/pipeline\/desk-handlers\.ts.*'sendGreeting' is missing/,
-    );
+    expect(without.stdout).toMatch(missingIn('src/app/pipeline/agent-handlers.ts', 'getGreeting'));
+    expect(without.stdout).toMatch(missingIn('src/app/pipeline/desk-handlers.ts', 'sendGreeting'));
 
-    writeFileSync(join(scratch, 'src/app/links/get-greeting.ts'), HANDLER);
+    writeFileSync(join(scratch, 'src/greetings/get-greeting.ts'), HANDLER);
     edit('src/app/pipeline/agent-handlers.ts', (text) =>
-      `import { getGreeting } from '../links/get-greeting.ts';\n${text}`.replace(
+      `import { getGreeting } from '#src/greetings/get-greeting.ts';\n${text}`.replace(
         '  getPerformance,\n',
         '  getPerformance,\n  getGreeting,\n',
       ),
     );
-    writeFileSync(join(scratch, 'src/app/links/send-greeting.ts'), DESK_HANDLER);
+    writeFileSync(join(scratch, 'src/greetings/send-greeting.ts'), DESK_HANDLER);
     edit('src/app/pipeline/desk-handlers.ts', (text) =>
-      `import { sendGreeting } from '../links/send-greeting.ts';\n${text}`.replace(
+      `import { sendGreeting } from '#src/greetings/send-greeting.ts';\n${text}`.replace(
         ': DeskHandlers = {\n',
         ': DeskHandlers = {\n  sendGreeting,\n',
       ),
