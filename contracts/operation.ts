@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EventType } from './events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import type { ProblemCode } from './problems.ts';
 import type { DeskRole, NeededScope, Scope } from './scopes.ts';
 

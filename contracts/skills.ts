@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { asOf, id, line, time } from './fields.ts';
-import { agentOperations, type OperationId } from './index.ts';
+import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { OutboundKind } from './records/outbound.ts';
 import { type NeededScope, OUTBOUND_SCOPES, type Scope } from './scopes.ts';
 

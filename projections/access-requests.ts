@@ -1,4 +1,4 @@
-import { AGENT_EVENTS, type AgentEventType } from '#contracts/events/index.ts';
+import { AGENT_EVENTS, type AgentEventType } from '#contracts/registries/events.ts';
 import { agent, type AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';

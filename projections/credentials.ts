@@ -1,10 +1,10 @@
-import { AGENT_EVENTS, DESK_TOKEN_EVENTS, KEY_EVENTS } from '#contracts/events/index.ts';
+import { AGENT_EVENTS, DESK_TOKEN_EVENTS, KEY_EVENTS } from '#contracts/registries/events.ts';
 import type {
   AgentEventType,
   DeskTokenEventType,
   EventType,
   KeyEventType,
-} from '#contracts/events/index.ts';
+} from '#contracts/registries/events.ts';
 import { agent, type AgentState, apiKey, type KeyState } from '#src/domain/access.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow, type DeskTokenRow, type KeyRow } from '#src/ports/rows.ts';

@@ -1,4 +1,4 @@
-import { EVENTS, type EventType } from '#contracts/events/index.ts';
+import { EVENTS, type EventType } from '#contracts/registries/events.ts';
 import {
   EVENTS_PER_HISTORY_ROW,
   type HistoryRow,

@@ -1,4 +1,4 @@
-import { type Happened, LEAD_EVENTS, type LeadEventType } from '#contracts/events/index.ts';
+import { type Happened, LEAD_EVENTS, type LeadEventType } from '#contracts/registries/events.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';

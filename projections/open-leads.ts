@@ -1,4 +1,4 @@
-import { LEAD_EVENTS } from '#contracts/events/index.ts';
+import { LEAD_EVENTS } from '#contracts/registries/events.ts';
 import { isFinal } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS } from '#src/ports/rows.ts';

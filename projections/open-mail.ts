@@ -1,4 +1,4 @@
-import { MAIL_EVENTS } from '#contracts/events/index.ts';
+import { MAIL_EVENTS } from '#contracts/registries/events.ts';
 import { foldMail } from '#src/domain/sending/mail.ts';
 import { openRecords } from './open-records.ts';
 

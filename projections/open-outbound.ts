@@ -1,4 +1,4 @@
-import { OUTBOUND_EVENTS } from '#contracts/events/index.ts';
+import { OUTBOUND_EVENTS } from '#contracts/registries/events.ts';
 import { foldOutbound, isSettled } from '#src/domain/outbound-state.ts';
 import { listBy } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';

@@ -1,4 +1,4 @@
-import type { EventType, Happened } from '#contracts/events/index.ts';
+import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';

@@ -8,7 +8,7 @@ import {
   type LinkEventType,
   OUTBOUND_EVENTS,
   type OutboundEventType,
-} from '#contracts/events/index.ts';
+} from '#contracts/registries/events.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { link } from '#src/domain/link.ts';
 import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';

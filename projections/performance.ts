@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
   CHUNKS_PER_BLOCK,

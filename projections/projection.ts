@@ -1,4 +1,4 @@
-import type { EventType, Happened } from '#contracts/events/index.ts';
+import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
 

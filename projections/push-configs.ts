@@ -1,4 +1,4 @@
-import type { PushEventType } from '#contracts/events/index.ts';
+import type { PushEventType } from '#contracts/registries/events.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
 

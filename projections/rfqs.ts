@@ -1,4 +1,4 @@
-import { type Happened, RFQ_EVENTS, type RfqEventType } from '#contracts/events/index.ts';
+import { type Happened, RFQ_EVENTS, type RfqEventType } from '#contracts/registries/events.ts';
 import {
   eraseRfq,
   foldRfq,

@@ -1,5 +1,5 @@
-import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/events/index.ts';
-import type { OutboundEventType, TaskEventType } from '#contracts/events/index.ts';
+import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/registries/events.ts';
+import type { OutboundEventType, TaskEventType } from '#contracts/registries/events.ts';
 import { type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Projection } from './projection.ts';

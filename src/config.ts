@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import { mailbox } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { hostPort, isOrigin, listOf, originList, proxies, smtpUrl } from './config/addresses.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations, operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { exportedNames, functionsOf } from './support/source/shapes.ts';
 import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';

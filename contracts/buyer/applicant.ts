@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { requestAccess } from '../desk/agents.ts';
 import { setOwnerProfile } from '../desk/owners.ts';
-import { buyerActs, buyerView, LINK_PROBLEMS } from './define.ts';
+import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const { owner_id, name, postal_address, mailbox } = setOwnerProfile.input.shape;
 const { name: agent_name, purpose, scopes } = requestAccess.input.shape;

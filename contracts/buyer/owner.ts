@@ -3,7 +3,7 @@
  * agents or of the desk offers these operations.
  */
 import { z } from 'zod';
-import { buyerActs, buyerView, LINK_PROBLEMS } from './define.ts';
+import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const mailboxToConfirm = z.looseObject({ ownerId: z.string(), mailbox: z.string() });
 const act = buyerActs([...LINK_PROBLEMS, 'state_conflict']);

@@ -3,7 +3,7 @@
  * hour. No interface of agents or of the desk offers these operations.
  */
 import { z } from 'zod';
-import { buyerActs, buyerView, LINK_PROBLEMS } from './define.ts';
+import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const ownData = z.looseObject({ email: z.string() });
 const act = buyerActs(LINK_PROBLEMS);

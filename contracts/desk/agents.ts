@@ -9,7 +9,7 @@ import {
   deskList,
   EXAMPLE_AT,
   recordCommands,
-} from './define.ts';
+} from '#contracts/desk-operation.ts';
 
 const scopes = z
   .array(z.enum(SCOPE_NAMES))

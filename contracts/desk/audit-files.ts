@@ -8,7 +8,7 @@ import {
   moment,
   openingReason,
 } from './audit-fields.ts';
-import { deskQuery, EXAMPLE_AT } from './define.ts';
+import { deskQuery, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 /* What auditors take away: an owner's events as canonical JSON. */
 

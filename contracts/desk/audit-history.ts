@@ -8,7 +8,7 @@ import {
   cause,
   moment,
 } from './audit-fields.ts';
-import { deskQuery, EXAMPLE_AS_OF } from './define.ts';
+import { deskQuery, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 
 /* What happened: the acts and refusals of an owner, and the chain of one of them. */
 

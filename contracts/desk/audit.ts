@@ -11,7 +11,7 @@ import {
   moment,
   openingReason,
 } from './audit-fields.ts';
-import { deskQuery } from './define.ts';
+import { deskQuery } from '#contracts/desk-operation.ts';
 
 /* What auditors read: an owner's records and numbers at any position of the log, and their changes. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accessReason, deskCommand, EXAMPLE_AT } from './define.ts';
+import { accessReason, deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 export const acceptClock = deskCommand({
   roles: ['operator'],

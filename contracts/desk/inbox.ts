@@ -6,8 +6,8 @@ import { OPEN_LEAD_STATES, RFQ_STATES } from '../moves.ts';
 import { agentRecord } from '../records/access.ts';
 import { lastRequest } from '../records/connection.ts';
 import { leadRecord } from '../records/lead.ts';
-import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
-import { needsApproval, needsApprovalOnly } from './proposals.ts';
+import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
+import { needsApproval, needsApprovalOnly } from '#contracts/proposals.ts';
 
 /** What staff plan for a record, as readPlan shows it; only staff and auditors see it. */
 const planned = {

@@ -4,7 +4,13 @@ import { LIMITS } from '../limits.ts';
 import { personId, personName } from '../person.ts';
 import { deskTokenRecord, keyRecord } from '../records/access.ts';
 import { DESK_ROLE_NAMES } from '../scopes.ts';
-import { accessReason, agentId, deskCommand, deskList, EXAMPLE_AT } from './define.ts';
+import {
+  accessReason,
+  agentId,
+  deskCommand,
+  deskList,
+  EXAMPLE_AT,
+} from '#contracts/desk-operation.ts';
 
 const credentialId = z
   .string()

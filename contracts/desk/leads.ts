@@ -4,8 +4,8 @@ import { leadExample } from '../examples/records.ts';
 import { id, line, money, ownerSpace } from '../fields.ts';
 import { LEAD_MOVES, LEAD_STATES } from '../moves.ts';
 import { leadRecord } from '../records/lead.ts';
-import { deskQuery, movesText, recordCommands, recordState } from './define.ts';
-import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from './proposals.ts';
+import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
+import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
 
 const LEAD = { lead_id: id('led'), owner_id: ownerSpace };
 const CORRECTIONS = ['won', 'lost', 'qualified'] as const;

@@ -3,7 +3,7 @@ import { handoffExample, linkExample } from '../examples/records.ts';
 import { asOf, before, limit, nextBefore, ownerSpace } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
 import { linkRecord } from '../records/link.ts';
-import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
+import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 export const listLinks = deskList({
   path: '/links',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { line, ownerId, url } from '../fields.ts';
 import type { DeskOperation } from '../operation.ts';
 import { APPROVAL_MODES, OUTBOUND_KINDS } from '../records/outbound.ts';
-import { deskCommand, deskQuery } from './define.ts';
+import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 
 const settings = z
   .object({

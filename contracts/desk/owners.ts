@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../limits.ts';
 import { linkRecord, target } from '../records/link.ts';
 import { line, mailbox, ownerId, text, time } from '../fields.ts';
-import { deskQuery, EXAMPLE_AT, recordCommands } from './define.ts';
+import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 

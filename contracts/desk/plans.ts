@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
 import { line, ownerSpace, text, time } from '../fields.ts';
-import { deskQuery, EXAMPLE_AT, recordCommands } from './define.ts';
+import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 const RECORD = {
   record_id: z

@@ -5,7 +5,7 @@ import { handoffExample, leadExample } from '../examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
 import { contact, leadRecord } from '../records/lead.ts';
-import { deskCommand, EXAMPLE_AT } from './define.ts';
+import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 const ADDRESS = 'ada@shop.example';
 const PROOF = 'Called back on the number of the contract, ticket 4711';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
 import { id, line, ownerSpace } from '../fields.ts';
-import { deskCommand, recordCommands, recordState } from './define.ts';
+import { deskCommand, recordCommands, recordState } from '#contracts/desk-operation.ts';
 
 /* What people do with single handoffs and links, and the erasure of a person. */
 

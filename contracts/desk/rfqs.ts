@@ -5,8 +5,14 @@ import { id, line, money, ownerSpace, time } from '../fields.ts';
 import { lineItem, moneyList } from '../records/handoff.ts';
 import { closedContact } from '../records/lead.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '../moves.ts';
-import { deskQuery, EXAMPLE_AT, movesText, recordCommands, recordState } from './define.ts';
-import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from './proposals.ts';
+import {
+  deskQuery,
+  EXAMPLE_AT,
+  movesText,
+  recordCommands,
+  recordState,
+} from '#contracts/desk-operation.ts';
+import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
 
 const HANDOFF = {
   handoff_id: id('hnd'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { line, ownerSpace } from '../fields.ts';
-import { deskCommand, deskQuery } from './define.ts';
+import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 import { EVENTS_PAGE_MAX } from '../limits.ts';
 
 const event = z

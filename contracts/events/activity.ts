@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, auditEntry } from './shared.ts';
+import { attributionDims, auditEntry } from '#contracts/event-fields.ts';
 
 /**
  * A request for a short link: observations, not a verdict. The fold decides whether the visit counts, so that a

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mailboxKeys, sealed } from './shared.ts';
+import { mailboxKeys, sealed } from '#contracts/event-fields.ts';
 
 // In the stream desk-application_{id}. The application is a subject of its own, which SubjectErased ends.
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { publishedProduct, stockLevel } from './shared.ts';
+import { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
 
 export const ProductPublished = z.object({ product: publishedProduct, stock: stockLevel });
 export const ProductRevised = z.object({ product: publishedProduct, stock: stockLevel });

@@ -7,7 +7,7 @@ import {
   reasonFields,
   sealed,
   storedLine,
-} from './shared.ts';
+} from '#contracts/event-fields.ts';
 
 export const HandoffCreated = z.object({
   handoff_id: z.string(),

@@ -6,7 +6,7 @@ import {
   reasonFields,
   sealed,
   storedMetadata,
-} from './shared.ts';
+} from '#contracts/event-fields.ts';
 
 const content = {
   company: z.object({ name: z.string(), country: z.string(), website: z.string().optional() }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, linkTarget, storedMetadata } from './shared.ts';
+import { attributionDims, linkTarget, storedMetadata } from '#contracts/event-fields.ts';
 
 export const LinkCreated = z.object({
   link_id: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sealed } from './shared.ts';
+import { sealed } from '#contracts/event-fields.ts';
 
 const subject = { mail_id: z.string() };
 

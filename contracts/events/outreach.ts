@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { outboundKind, outboundVia } from './shared.ts';
+import { outboundKind, outboundVia } from '#contracts/event-fields.ts';
 
 const channel = outboundVia.extend({
   receiver_idempotent: z.boolean().optional(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkTarget, mailboxKeys, sealed } from './shared.ts';
+import { linkTarget, mailboxKeys, sealed } from '#contracts/event-fields.ts';
 
 /** Replaces the profile before. Its texts are sealed for the subject `sealed_for`, a new one each time. */
 export const OwnerProfileSet = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sealed } from './shared.ts';
+import { sealed } from '#contracts/event-fields.ts';
 
 // In the stream {owner}-plan_{id of the record}: what staff plan for a lead, an RFQ or a request for access. Texts are
 // sealed for the record, so that its erasure erases them.

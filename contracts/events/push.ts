@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sealed } from './shared.ts';
+import { sealed } from '#contracts/event-fields.ts';
 
 // `task` and not `task_id`: these events change no task, and a follower of a task reads every event with its `task_id`.
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mailboxKeys, sealed } from './shared.ts';
+import { mailboxKeys, sealed } from '#contracts/event-fields.ts';
 
 const owner = z.object({ owner_id: z.string().optional() });
 const record = { owner_id: z.string(), record: z.string() };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, reasonFields } from './shared.ts';
+import { attributionDims, moneyAmount, reasonFields } from '#contracts/event-fields.ts';
 
 // The events of an RFQ after the buyer sent it. They are in the stream of its handoff.
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { line } from '../fields.ts';
 import { defineTaskOperation } from '../operation.ts';
-import { agentOperations } from '../index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { attributionAnswer, attributionQuestion } from '../skills.ts';
 
 /*

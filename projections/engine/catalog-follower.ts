@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
+import { PRODUCT_EVENTS } from '#contracts/registries/events.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { eventsUpTo } from './fill.ts';

@@ -1,4 +1,4 @@
-import { EVENTS } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { FoldTarget } from './target.ts';
 

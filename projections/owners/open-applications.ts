@@ -1,4 +1,4 @@
-import { APPLICATION_EVENTS } from '#contracts/events/index.ts';
+import { APPLICATION_EVENTS } from '#contracts/registries/events.ts';
 import { application } from '#src/domain/owners/application.ts';
 import { openRecords } from '../open-records.ts';
 

@@ -1,5 +1,5 @@
 /** Which numbers of an owner an event changes. */
-import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { EventData, EventType } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { PerformanceTail } from '#src/ports/performance-rows.ts';
 import { typedEvent } from '../projection.ts';

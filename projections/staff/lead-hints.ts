@@ -1,7 +1,7 @@
 import { ALL_LEADS, type LeadHintRow, listBy } from '#src/ports/rows.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
-import type { Happened } from '#contracts/events/index.ts';
+import type { Happened } from '#contracts/registries/events.ts';
 import { type Projection, recordIdOf, typedEvent } from '../projection.ts';
 
 type Handled = 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased';

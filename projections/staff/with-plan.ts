@@ -1,4 +1,4 @@
-import { PLAN_EVENTS, type PlanEventType } from '#contracts/events/index.ts';
+import { PLAN_EVENTS, type PlanEventType } from '#contracts/registries/events.ts';
 import { foldSummary } from '#src/domain/staff/plan.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';

@@ -1,5 +1,5 @@
 /** What every log adapter does with an event: validates it before the write and after the read. */
-import { EVENTS } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/registries/events.ts';
 import {
   type Append,
   AppendTooLarge,

@@ -1,10 +1,10 @@
 /** The application as its interfaces see it: a pipeline for each kind of actor, and a few named queries. */
-import { buyerOperations } from '#contracts/buyer/index.ts';
-import { deskOperations, type DeskOperations } from '#contracts/desk/index.ts';
-import { agentOperations, recordOperations } from '#contracts/index.ts';
+import { buyerOperations } from '#contracts/registries/holders.ts';
+import { deskOperations, type DeskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
-import { visitorOperations } from '#contracts/visitor/index.ts';
+import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
 import { viewCategory, viewList, viewProduct, viewSearch } from './catalog/view-products.ts';

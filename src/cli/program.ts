@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { defineOwnCommand, OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
 import { addHelpCommand, HELP, wrap } from './terminal/help.ts';
 import { defineDeskCommand } from './verbs/desk-command.ts';

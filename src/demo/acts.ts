@@ -1,9 +1,9 @@
 /** The form of the story: a list of acts, each of which is one call of one operation. */
 import type { z } from 'zod';
-import { buyerOperations } from '#contracts/buyer/index.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations } from '#contracts/index.ts';
-import { visitorOperations } from '#contracts/visitor/index.ts';
+import { buyerOperations } from '#contracts/registries/holders.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
+import { visitorOperations } from '#contracts/registries/visitors.ts';
 
 export const storyOperations = {
   ...agentOperations,

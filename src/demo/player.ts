@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { buyerOperations, type BuyerOperationId } from '#contracts/buyer/index.ts';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { buyerOperations, type BuyerOperationId } from '#contracts/registries/holders.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
-import { type OperationId, outreachOperations } from '#contracts/index.ts';
-import { visitorOperations, type VisitorOperations } from '#contracts/visitor/index.ts';
+import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
+import { visitorOperations, type VisitorOperations } from '#contracts/registries/visitors.ts';
 import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { mappingFailures } from '#src/app/pipeline/failure.ts';

@@ -1,4 +1,9 @@
-import type { AgentEventType, EventData, EventOf, KeyEventType } from '#contracts/events/index.ts';
+import type {
+  AgentEventType,
+  EventData,
+  EventOf,
+  KeyEventType,
+} from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from './decider.ts';
 
 /* Two deciders: the access of an agent, and each of its API keys. */

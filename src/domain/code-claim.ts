@@ -1,4 +1,4 @@
-import type { EventData, EventOf } from '#contracts/events/index.ts';
+import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from './decider.ts';
 
 type Claim = EventData<'CodeClaimed'>;

@@ -1,4 +1,4 @@
-import type { DeskTokenEventType, EventData, EventOf } from '#contracts/events/index.ts';
+import type { DeskTokenEventType, EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from './decider.ts';
 
 type Event = EventOf<DeskTokenEventType>;

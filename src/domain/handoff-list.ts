@@ -1,5 +1,5 @@
 /** The lines of a handoff, and the events that change them, which contain only the lines that differ. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { HandoffLine, HandoffState } from './handoff-state.ts';
 import { withNotesOf, withoutNotes } from './handoff-texts.ts';
 

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { RfqProgress } from './outcomes/rfq-state.ts';
 import type { RecordVersion } from './decider.ts';
 

@@ -1,5 +1,5 @@
 /** Texts that people write in a handoff: sealed in newer events, plain in older ones, removed by an erasure. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { HandoffState } from './handoff-state.ts';
 import { eraseRfq } from './outcomes/rfq-state.ts';
 

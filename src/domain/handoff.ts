@@ -4,7 +4,7 @@ import type {
   HandoffEventType,
   Happened,
   RfqEventType,
-} from '#contracts/events/index.ts';
+} from '#contracts/registries/events.ts';
 import {
   accept,
   type Decider,

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { isSameValue } from './equality.ts';
 
 type Submitted = EventData<'LeadSubmitted'>;

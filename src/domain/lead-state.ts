@@ -1,4 +1,4 @@
-import type { EventData, LeadEventType } from '#contracts/events/index.ts';
+import type { EventData, LeadEventType } from '#contracts/registries/events.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
 import type { Proposing } from './outcomes/proposal.ts';
 import type { RecordVersion } from './decider.ts';

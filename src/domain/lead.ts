@@ -1,4 +1,4 @@
-import type { EventData, EventOf, Happened, LeadEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, Happened, LeadEventType } from '#contracts/registries/events.ts';
 import {
   accept,
   type Decider,

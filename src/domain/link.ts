@@ -1,4 +1,4 @@
-import type { EventData, EventOf, LinkEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, LinkEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, firstVersion, reject, type RecordVersion } from './decider.ts';
 
 type Event = EventOf<LinkEventType>;

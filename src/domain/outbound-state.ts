@@ -1,4 +1,4 @@
-import type { EventData, Happened, OutboundEventType } from '#contracts/events/index.ts';
+import type { EventData, Happened, OutboundEventType } from '#contracts/registries/events.ts';
 import { firstVersion, type RecordVersion } from './decider.ts';
 import type { AttemptState } from './sending/attempt.ts';
 

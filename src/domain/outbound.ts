@@ -1,4 +1,4 @@
-import type { EventData, EventOf, OutboundEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, OutboundEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, type Decision, reject } from './decider.ts';
 import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';

@@ -1,4 +1,4 @@
-import type { EventData, EventOf, ProductEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, ProductEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from './decider.ts';
 import { isSameValue } from './equality.ts';
 

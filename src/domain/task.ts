@@ -1,4 +1,4 @@
-import type { EventData, EventOf, TaskEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, TaskEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject, type RecordVersion } from './decider.ts';
 import type { OutboundStatus } from './outbound-state.ts';
 

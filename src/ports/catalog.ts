@@ -2,7 +2,7 @@
  * The catalog of this process: a projection of the product streams into a searchable index. It is
  * local because most requests need it; the log is the record.
  */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { FoldEvent, Position } from './event-log.ts';
 
 type Published = EventData<'ProductPublished'>;

@@ -1,5 +1,5 @@
 /** Rows of the read model `performance`: the counted events of each owner, as facts. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { PackedNumbers } from './packed-numbers.ts';
 
 type Dims = EventData<'LinkCreated'>['dims'];

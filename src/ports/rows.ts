@@ -1,5 +1,5 @@
 /** Rows of the read models that the application reads. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 
 type Dims = EventData<'LinkCreated'>['dims'];
 

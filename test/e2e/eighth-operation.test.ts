@@ -70,7 +70,7 @@ export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
 
 const DESK_CONTRACT = `
 import { z } from 'zod';
-import { deskCommand } from '#contracts/desk/define.ts';
+import { deskCommand } from '#contracts/desk-operation.ts';
 
 export const sendGreeting = deskCommand({
   roles: ['staff'],
@@ -100,14 +100,14 @@ export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, h
 describe('A new operation', () => {
   it('of agents and of the desk compiles with its contract, its line and its handler, and not without', () => {
     writeFileSync(join(scratch, 'contracts/greetings/get-greeting.ts'), CONTRACT);
-    edit('contracts/index.ts', (text) =>
+    edit('contracts/registries/agents.ts', (text) =>
       `import { getGreeting } from '#contracts/greetings/get-greeting.ts';\n${text}`.replace(
         '  getPerformance,\n}',
         '  getPerformance,\n  getGreeting,\n}',
       ),
     );
     writeFileSync(join(scratch, 'contracts/greetings/send-greeting.ts'), DESK_CONTRACT);
-    edit('contracts/desk/index.ts', (text) =>
+    edit('contracts/registries/desk.ts', (text) =>
       `import { sendGreeting } from '#contracts/greetings/send-greeting.ts';\n${text}`.replace(
         'export const deskOperations = registryOf({\n',
         'export const deskOperations = registryOf({\n  sendGreeting,\n',

@@ -8,16 +8,21 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { BOUNDARIES, type BoundaryId, boundaryOf, BUYER_EVENTS } from '#contracts/boundaries.ts';
-import { type EventData, EVENTS, type EventType, RFQ_EVENTS } from '#contracts/events/index.ts';
-import { buyerOperations } from '#contracts/buyer/index.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
+import {
+  type EventData,
+  EVENTS,
+  type EventType,
+  RFQ_EVENTS,
+} from '#contracts/registries/events.ts';
+import { buyerOperations } from '#contracts/registries/holders.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import {
   agentOperations,
   type OperationId,
   operations,
   recordOperations,
-} from '#contracts/index.ts';
-import { systemWrites } from '#contracts/system/index.ts';
+} from '#contracts/registries/agents.ts';
+import { systemWrites } from '#contracts/registries/system.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';

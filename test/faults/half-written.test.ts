@@ -1,6 +1,6 @@
 /** A store that fails during a call: the answer is true, and a retry with the same key completes the call. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { includesType, interceptAppends } from '../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

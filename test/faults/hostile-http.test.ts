@@ -1,8 +1,8 @@
 /** Malformed and hostile bytes over real sockets. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { expectProblem } from '../support/world/problems.ts';

@@ -1,7 +1,7 @@
 /** Bodies that no operation may accept: each gets a problem that names the place, and nothing is stored. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { placeOf } from '#contracts/places.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { expectProblem, prototypeNames } from '../support/world/problems.ts';

@@ -4,7 +4,7 @@
  * invisible characters is refused.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OperationId } from '#contracts/index.ts';
+import type { OperationId } from '#contracts/registries/agents.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { toolName } from '#contracts/places.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';

@@ -4,8 +4,8 @@
  * the specification, not from the registry under test.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
-import { type OperationId, operations } from '#contracts/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import { type OperationId, operations } from '#contracts/registries/agents.ts';
 import { placeOf, toolName } from '#contracts/places.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
 import { rpc } from '../support/clients/a2a.ts';

@@ -1,6 +1,6 @@
 /** Agent frameworks, without a model: each lists the tools, converts them and calls one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { MCP } from '../support/clients/mcp.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';

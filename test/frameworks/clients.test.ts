@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operations } from '#contracts/index.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { ROOT } from '../support/source/tree.ts';
 import { framework, FRAMEWORKS, hasFrameworks } from './packages.ts';

@@ -3,9 +3,9 @@
  * surface. Refusals of a review link are counted over a minute, so that the link cannot grow the log.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import type { EventData } from '#contracts/events/index.ts';
-import { operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { BASE as A2A, VERSION } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

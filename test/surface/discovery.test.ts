@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { agentOperations, operations } from '#contracts/index.ts';
+import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { VERSIONING } from '#contracts/versioning.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operations } from '#contracts/index.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { ROOT } from '../support/source/tree.ts';
 import { person } from '../support/world/outreach.ts';

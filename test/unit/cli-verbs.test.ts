@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { type DeskOperation, defineDeskOperation, registryOf } from '#contracts/operation.ts';
 import { OWN_COMMANDS } from '#src/cli/commands/own-commands.ts';
 import { program } from '#src/cli/program.ts';

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import { METRICS } from '#contracts/records/performance.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { attributionQuestion } from '#contracts/skills.ts';
 import { parseInput } from '#src/app/pipeline/parse-input.ts';
 import { readInput } from '#src/app/pipeline/input-faults.ts';

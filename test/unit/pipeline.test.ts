@@ -3,13 +3,13 @@
  * real ones; the handlers return the outcome of the row.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buyerOperations } from '#contracts/buyer/index.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations, recordOperations } from '#contracts/index.ts';
+import { buyerOperations } from '#contracts/registries/holders.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
 import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
-import { visitorOperations } from '#contracts/visitor/index.ts';
+import { visitorOperations } from '#contracts/registries/visitors.ts';
 import { concurrency } from '#src/app/limits/concurrency.ts';
 import { limiter } from '#src/app/limits/limiter.ts';
 import { overload } from '#src/app/limits/overload.ts';

@@ -1,4 +1,4 @@
-import type { EventData, EventOf } from '#contracts/events/index.ts';
+import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider } from '#src/domain/decider.ts';
 import { createOnce, readReplay, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { deskOperations } from '#contracts/desk/index.ts';
+import type { deskOperations } from '#contracts/registries/desk.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
 import { personIdOfName } from '#src/domain/person.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';

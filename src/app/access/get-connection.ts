@@ -1,6 +1,6 @@
 import type { LastRequest } from '#src/domain/access.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import { done, refuse } from '../pipeline/outcome.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
-import type { EventType } from '#contracts/events/index.ts';
-import type { DeskOperations } from '#contracts/desk/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
+import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import { foldEventOf, type Position, type StoredEvent } from '#src/ports/event-log.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { type EventData, EVENTS } from '#contracts/events/index.ts';
-import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
+import { type EventData, EVENTS } from '#contracts/registries/events.ts';
+import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
 import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';

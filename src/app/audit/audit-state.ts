@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { DeskCall, InputOf } from '../pipeline/call.ts';
 import type { DeskDeps, DeskInput } from '../pipeline/desk-handler.ts';

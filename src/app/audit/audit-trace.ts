@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES } from '#contracts/desk/audit-fields.ts';
-import type { DeskOperations } from '#contracts/desk/index.ts';
+import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { SYSTEM_OWNERS } from '#contracts/fields.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { foldEventOf, type StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
 import type { Row } from '#src/ports/read-model.ts';

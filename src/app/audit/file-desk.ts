@@ -1,5 +1,5 @@
 /** The audits of an exported file, as the desk answers them. */
-import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskCall, DeskCaller } from '../pipeline/call.ts';
 import { requireDeclared, requireOutput } from '../pipeline/contract-checks.ts';
 import { mappingFailures } from '../pipeline/failure.ts';

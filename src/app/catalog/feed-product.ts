@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { publishedProduct, stockLevel } from '#contracts/events/shared.ts';
+import type { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
 import type { CellFault, CellReader, Cells, Tier } from './feed-cells.ts';
 import { cellReader, priceIn, tiersIn } from './feed-cells.ts';
 import { present } from '../shared/present.ts';

@@ -1,5 +1,5 @@
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { VisitorHandler } from '../links/visitor-handler.ts';
 import { findPromotion, type Promotion, type Source } from '../links/promotion.ts';
 import { done, refuse } from '../pipeline/outcome.ts';

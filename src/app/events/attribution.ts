@@ -1,10 +1,10 @@
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
-import { buyerOperations } from '#contracts/buyer/index.ts';
-import { agentOperations, recordOperations } from '#contracts/index.ts';
+import { buyerOperations } from '#contracts/registries/holders.ts';
+import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
-import { systemWrites } from '#contracts/system/index.ts';
-import { visitorOperations } from '#contracts/visitor/index.ts';
+import { systemWrites } from '#contracts/registries/system.ts';
+import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call } from '../pipeline/call.ts';

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/domain/decider.ts';
 import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Call } from '../pipeline/call.ts';

@@ -1,5 +1,5 @@
 /** Idempotency keys: which request a key belongs to, and the answers that no other stream holds. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { keyClaim } from '#src/domain/key-claim.ts';
 import type {
   Append,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { BuyerOperationId, BuyerOperations } from '#contracts/buyer/index.ts';
+import type { BuyerOperationId, BuyerOperations } from '#contracts/registries/holders.ts';
 import type { BuyerCall, BuyerCaller, Deps } from '../pipeline/call.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';

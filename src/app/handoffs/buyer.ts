@@ -1,4 +1,4 @@
-import { declineReason } from '#contracts/buyer/index.ts';
+import { declineReason } from '#contracts/registries/holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Limiter } from '../limits/limiter.ts';

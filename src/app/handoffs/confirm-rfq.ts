@@ -1,5 +1,5 @@
 /** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
-import type { BuyerContact } from '#contracts/buyer/index.ts';
+import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import { isRfqOutcome, isUnconfirmed, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';

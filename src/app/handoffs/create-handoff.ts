@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';

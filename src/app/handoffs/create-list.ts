@@ -1,6 +1,6 @@
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { AttributionClaims } from '#contracts/attribution-token.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';

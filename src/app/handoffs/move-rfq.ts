@@ -1,5 +1,5 @@
 /** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
-import type { EventOf, EventType, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventOf, EventType, HandoffEventType } from '#contracts/registries/events.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';

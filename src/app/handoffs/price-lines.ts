@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Warning } from '#contracts/records/handoff.ts';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';

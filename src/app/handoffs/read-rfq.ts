@@ -1,4 +1,4 @@
-import type { BuyerContact } from '#contracts/buyer/index.ts';
+import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { stateAt } from '#src/domain/lead.ts';

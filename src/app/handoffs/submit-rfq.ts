@@ -1,4 +1,4 @@
-import { type BuyerContact, buyerContact } from '#contracts/buyer/index.ts';
+import { type BuyerContact, buyerContact } from '#contracts/registries/holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { isSameQuantities } from '#src/domain/handoff-list.ts';

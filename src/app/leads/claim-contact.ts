@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { companyDomains } from '#src/domain/mailbox.ts';
 import type { Secrets } from '#src/ports/system.ts';

@@ -1,4 +1,4 @@
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { LeadState, LeadStatus } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';

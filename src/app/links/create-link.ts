@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
 import { link, type LinkCommand, type LinkState } from '#src/domain/link.ts';

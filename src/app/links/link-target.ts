@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { target } from '#contracts/records/link.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import type { Deps } from '../pipeline/call.ts';

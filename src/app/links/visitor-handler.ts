@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { VisitorOperations } from '#contracts/visitor/index.ts';
+import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { Listing, ShownList, ShownProduct } from '../catalog/view-products.ts';
 import type { Deps, VisitorCall, VisitorCaller } from '../pipeline/call.ts';
 import type { Outcome } from '../pipeline/outcome.ts';

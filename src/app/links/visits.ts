@@ -1,7 +1,7 @@
 import { isbot } from 'isbot';
 import type { z } from 'zod';
-import type { EventData } from '#contracts/events/index.ts';
-import type { VisitorOperations } from '#contracts/visitor/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { DAY_MS, HOUR_MS } from '../shared/time.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];

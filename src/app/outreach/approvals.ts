@@ -1,4 +1,4 @@
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
 import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';

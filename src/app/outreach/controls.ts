@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { deskOperations } from '#contracts/desk/index.ts';
+import type { deskOperations } from '#contracts/registries/desk.ts';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/domain/outreach.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { refuseRejected } from '../events/rejections.ts';

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';

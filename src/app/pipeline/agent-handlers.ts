@@ -1,4 +1,4 @@
-import type { AgentOperations } from '#contracts/index.ts';
+import type { AgentOperations } from '#contracts/registries/agents.ts';
 import type { AgentCaller, Handlers } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { createHandoff } from '../handoffs/create-handoff.ts';

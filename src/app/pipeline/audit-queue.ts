@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import type { Recorder } from '../events/recorder.ts';
 

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';

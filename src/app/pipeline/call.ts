@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AgentOperations, OperationId } from '#contracts/index.ts';
+import type { AgentOperations, OperationId } from '#contracts/registries/agents.ts';
 import type { DeskRole, Scope } from '#contracts/scopes.ts';
 import type { Rates } from '#contracts/limits.ts';
 import type { Catalog } from '#src/ports/catalog.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import type { Deps, DeskCall } from './call.ts';
 import { type Outcome, refuse } from './outcome.ts';

@@ -1,4 +1,4 @@
-import type { SystemOperationId } from '#contracts/system/index.ts';
+import type { SystemOperationId } from '#contracts/registries/system.ts';
 import type { Deps, SystemCall } from './call.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
 } from '#src/domain/staff/plan.ts';
 import { isOneName, personIdOfName } from '#src/domain/person.ts';
 import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { DESK } from '../pipeline/audit.ts';

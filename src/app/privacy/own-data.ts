@@ -1,5 +1,5 @@
 /** What a person does with all records of their address, with the link of a message to it. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { mailbox } from '#contracts/fields.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../events/attribution.ts';

@@ -1,5 +1,5 @@
 /** The records of a person: what they say of the person, and their erasure. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { isSameMailbox } from '#src/domain/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';

@@ -1,5 +1,5 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import {
   mailboxRequests,
   type MailboxState,

@@ -3,7 +3,7 @@ import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
 import type { Link } from '#contracts/records/link.ts';
 import type { Product } from '#contracts/records/product.ts';
-import type { recordOperations } from '#contracts/index.ts';
+import type { recordOperations } from '#contracts/registries/agents.ts';
 import type { AgentCall, AgentCaller, Deps } from '../pipeline/call.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { done, type Outcome, refuse, scopeMissing } from '../pipeline/outcome.ts';

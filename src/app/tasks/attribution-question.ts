@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { handoffOf, leadIdOf, leadOf, linkOf } from '../records/streams.ts';

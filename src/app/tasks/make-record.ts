@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { PROMOTIONS } from '#contracts/skills.ts';

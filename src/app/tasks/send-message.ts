@@ -1,6 +1,6 @@
 import type { ProblemCode } from '#contracts/problems.ts';
 import { isTerminal, type TaskRow } from '#src/domain/task.ts';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { TaskCall, TaskRef } from '../pipeline/call.ts';
 import { done, forbidden, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';

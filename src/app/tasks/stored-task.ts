@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { Deps, TaskCall, TaskRef } from '../pipeline/call.ts';

@@ -1,4 +1,4 @@
-import type { OperationId } from '#contracts/index.ts';
+import type { OperationId } from '#contracts/registries/agents.ts';
 import type { TaskOperation } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import { tasksScope } from '#src/domain/task.ts';

@@ -3,7 +3,7 @@
  * the log itself, and those that call operations of the desk several times.
  */
 import { type Command, Option } from 'commander';
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';

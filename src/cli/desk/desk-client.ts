@@ -4,7 +4,7 @@ import {
   type DeskOperationId,
   type DeskOperations,
   deskOperations,
-} from '#contracts/desk/index.ts';
+} from '#contracts/registries/desk.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { present } from '#src/app/shared/present.ts';
 import type { Config } from '#src/config.ts';

@@ -1,5 +1,5 @@
 /** The desk of a running server, over HTTP. */
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
 import type { Config } from '#src/config.ts';
 import type { RunningServer } from '../service/server-file.ts';

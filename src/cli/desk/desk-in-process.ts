@@ -1,5 +1,5 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
 import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';

@@ -1,5 +1,5 @@
 /** The desk of an exported file: it answers audits, and nothing else. */
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { AuditFileDamaged } from '#src/adapters/audit-file.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { askFile, isFileAudit } from '#src/app/audit/file-desk.ts';

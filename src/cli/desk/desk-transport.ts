@@ -1,7 +1,7 @@
 /** How a command reaches the desk: over HTTP, or in this process. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { Config } from '#src/config.ts';
 import { CommandError, EXIT } from '../terminal/output.ts';
 

@@ -1,5 +1,5 @@
 /** Problems of the desk as texts for a terminal. */
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { formatPointer } from '../verbs/fields.ts';
 import { CommandError, EXIT } from './output.ts';

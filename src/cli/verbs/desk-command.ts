@@ -1,7 +1,7 @@
 /** A command of the desk, built from its operation's definition and its row in the table of verbs. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE } from '#contracts/places.ts';

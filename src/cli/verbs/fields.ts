@@ -1,6 +1,6 @@
 /** Arguments and flags of a command, derived from the schema of its operation's input. */
 import { z } from 'zod';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import type { FieldForm } from './verb.ts';
 import { verbOf } from './verb-table.ts';

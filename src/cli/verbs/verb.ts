@@ -1,5 +1,5 @@
 /** What a command says about its desk operation beyond the operation's schema. */
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { Desk, DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 

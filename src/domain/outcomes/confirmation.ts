@@ -1,5 +1,5 @@
 /** The confirmation of an RFQ by the holder of its mailbox, and its end without one. */
-import type { EventOf, RfqEventType } from '#contracts/events/index.ts';
+import type { EventOf, RfqEventType } from '#contracts/registries/events.ts';
 import { accept, type Decision, reject } from '../decider.ts';
 import type { HandoffState } from '../handoff-state.ts';
 import { isRfqOutcome, isUnconfirmed } from './rfq-state.ts';

@@ -1,5 +1,5 @@
 /** Moves of a lead by staff, corrections of its outcome, and the approval of a second person. */
-import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, LeadEventType } from '#contracts/registries/events.ts';
 import { accept, type Decision, reject } from '../decider.ts';
 import { isSameValue } from '../equality.ts';
 import {

@@ -1,5 +1,5 @@
 /** A lead follows the RFQ of its handoff and takes its outcome. */
-import type { EventOf, LeadEventType } from '#contracts/events/index.ts';
+import type { EventOf, LeadEventType } from '#contracts/registries/events.ts';
 import type { LeadState } from '../lead-state.ts';
 import { AUTOMATIC_REASONS } from '../lead-texts.ts';
 import { outcomeOf } from './lead-move.ts';

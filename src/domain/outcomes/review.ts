@@ -1,4 +1,4 @@
-import type { EventOf, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventOf, HandoffEventType } from '#contracts/registries/events.ts';
 import type { Decider } from '../decider.ts';
 import type { HandoffLine, HandoffState } from '../handoff-state.ts';
 import { handoff, type HandoffCommand, type HandoffRejection } from '../handoff.ts';

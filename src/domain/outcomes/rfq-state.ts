@@ -4,7 +4,7 @@ import type {
   HandoffEventType,
   Happened,
   RfqEventType,
-} from '#contracts/events/index.ts';
+} from '#contracts/registries/events.ts';
 import { RFQ_OUTCOMES, type RfqOutcome, type RfqStateName } from '#contracts/moves.ts';
 import { foldProposal, type Money, type Proposing } from './proposal.ts';
 

@@ -1,5 +1,5 @@
 /** Moves of an RFQ by staff, its outcome, and corrections of the outcome. */
-import type { EventOf, RfqEventType } from '#contracts/events/index.ts';
+import type { EventOf, RfqEventType } from '#contracts/registries/events.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, type RfqOutcome } from '#contracts/moves.ts';
 import { accept, type Decision, reject } from '../decider.ts';
 import { decideMove, decideProposal, isAbove, type Money } from './proposal.ts';

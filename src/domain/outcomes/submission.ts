@@ -1,5 +1,5 @@
 /** An RFQ as its buyer sends it, and how its later events change the handoff. */
-import type { EventData, EventOf, Happened, RfqEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, Happened, RfqEventType } from '#contracts/registries/events.ts';
 import { nextVersion } from '../decider.ts';
 import { withNews } from '../handoff-list.ts';
 import type { HandoffState } from '../handoff-state.ts';

@@ -1,4 +1,4 @@
-import type { ApplicationEventType, EventData, EventOf } from '#contracts/events/index.ts';
+import type { ApplicationEventType, EventData, EventOf } from '#contracts/registries/events.ts';
 import {
   accept,
   type Decider,

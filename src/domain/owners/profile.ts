@@ -1,4 +1,4 @@
-import type { EventData, EventOf, OwnerEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, OwnerEventType } from '#contracts/registries/events.ts';
 import {
   accept,
   type Decider,

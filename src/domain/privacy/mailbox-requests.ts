@@ -1,4 +1,4 @@
-import type { EventData, EventOf, Happened } from '#contracts/events/index.ts';
+import type { EventData, EventOf, Happened } from '#contracts/registries/events.ts';
 import { accept, type Decider } from '../decider.ts';
 
 type Request = EventData<'PrivacyRequestRecorded'>;

@@ -1,4 +1,4 @@
-import type { EventData, EventOf, Happened, MailEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, Happened, MailEventType } from '#contracts/registries/events.ts';
 import {
   accept,
   type Decider,

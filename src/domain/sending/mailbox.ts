@@ -1,5 +1,5 @@
 /** A mailbox that somebody typed into a form: how often it was mailed, and whether its holder refuses such mail. */
-import type { EventOf, MailboxEventType } from '#contracts/events/index.ts';
+import type { EventOf, MailboxEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '../decider.ts';
 
 type Event = EventOf<MailboxEventType>;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import { agentBudget } from '#src/app/pipeline/agent-rules.ts';

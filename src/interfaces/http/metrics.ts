@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { measureLags } from '#src/app/read-models/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';

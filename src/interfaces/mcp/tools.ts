@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { agentOperations, type OperationId } from '#contracts/index.ts';
+import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import type { connection } from '#contracts/records/connection.ts';

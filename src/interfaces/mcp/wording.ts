@@ -1,4 +1,4 @@
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { OF_FILE_LIMIT, OF_FILES } from '#contracts/operations/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { deskOperations } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { askFile, FILE_AUDITS } from '#src/app/audit/file-desk.ts';
 import { done, refuse } from '#src/app/pipeline/outcome.ts';

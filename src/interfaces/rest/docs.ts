@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { operations } from '#contracts/index.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { ANSWER_HEADERS } from '#contracts/headers.ts';
 import type { Rates } from '#contracts/limits.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {
   AGENT_BASE,

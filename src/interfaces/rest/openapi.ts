@@ -5,8 +5,8 @@ import type {
   ResponseObject,
   SchemaObject,
 } from 'openapi3-ts/oas31';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { DEFAULT_RATES, publishedLimits, type Rates } from '#contracts/limits.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {

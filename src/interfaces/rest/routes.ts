@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
-import { operations, type RestOperationId } from '#contracts/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
+import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp, DeskApp } from '#src/app/app.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
-import { outreachOperations } from '#contracts/index.ts';
+import { outreachOperations } from '#contracts/registries/agents.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';

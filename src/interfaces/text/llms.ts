@@ -1,5 +1,5 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { operations, outreachOperations } from '#contracts/index.ts';
+import { operations, outreachOperations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { A2A_BASE } from '../a2a/card.ts';

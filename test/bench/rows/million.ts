@@ -1,6 +1,6 @@
 /** Generates a log of a million events of a business with 200 promoters. */
-import type { EventData, EventType } from '#contracts/events/index.ts';
-import { EVENTS as EVENTS_BY_TYPE } from '#contracts/events/index.ts';
+import type { EventData, EventType } from '#contracts/registries/events.ts';
+import { EVENTS as EVENTS_BY_TYPE } from '#contracts/registries/events.ts';
 import type { Million } from '../bench.ts';
 import { type Random, createRandom } from '../random.ts';
 import { type Role, start } from '../children.ts';

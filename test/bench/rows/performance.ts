@@ -7,7 +7,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { Service } from '#src/main.ts';
 import { TAIL_KEY } from '#src/ports/performance-rows.ts';
 import type { CodeRow } from '#src/ports/rows.ts';

@@ -1,6 +1,6 @@
 /** Sends every example of the documents unchanged to a service with the demo data. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentOperations, operations } from '#contracts/index.ts';
+import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { killAll, serve, type Server } from '../../support/clients/cli.ts';

@@ -1,6 +1,6 @@
 /** Task streams over sockets: their events, their time limit, and how they end. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {

@@ -10,7 +10,7 @@ import {
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { InjectOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operations } from '#contracts/index.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/app/pipeline/authenticate.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

@@ -1,6 +1,6 @@
 /** A credential that ends while a call with it is in progress: the call appends nothing after that. */
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { includesType, interceptAppends } from '../../support/appends.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';

@@ -1,4 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { TestApp } from '../world/app.ts';
 
 export const MCP = '/api/affiliate/mcp';

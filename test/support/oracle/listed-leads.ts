@@ -1,6 +1,6 @@
 /** Random histories of leads, folded into a store, and their lists as a scan without lists gives them. */
 import fc from 'fast-check';
-import type { EventType } from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import { LEAD_STATES } from '#contracts/moves.ts';
 import { foldBatch } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';

@@ -3,7 +3,7 @@
  * depend on how they are computed, so random histories are counted by both.
  */
 import { hash } from 'node:crypto';
-import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { EventData, EventType } from '#contracts/registries/events.ts';
 import type { Dimension } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/app/performance/buckets.ts';

@@ -1,5 +1,5 @@
 /** Handoffs of the pinned log, and what its other records share with them. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { MIDNIGHT } from '../world/fold.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 

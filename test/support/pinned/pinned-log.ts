@@ -2,7 +2,7 @@
  * A small log that never changes, with every type of event that a read model folds, a clock that steps
  * back, and records that end in each possible way. pinned-rows.test.ts pins its rows.
  */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { type Given, happened, MIDNIGHT } from '../world/fold.ts';
 import { BY, DIMS, HANDOFFS } from './pinned-handoffs.ts';
 import { APPLICATIONS, MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';

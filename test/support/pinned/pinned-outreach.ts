@@ -1,5 +1,5 @@
 /** The second part of the pinned log: outreach, tasks of A2A, and audit records. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { MIDNIGHT } from '../world/fold.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 

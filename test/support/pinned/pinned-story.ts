@@ -1,5 +1,5 @@
 /** Streams of the log whose rows are pinned. */
-import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { EventData, EventType } from '#contracts/registries/events.ts';
 
 export const HOUR_MS = 3_600_000;
 

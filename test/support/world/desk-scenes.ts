@@ -1,5 +1,5 @@
 /** Every write at the desk, each with a later change of the same record. */
-import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { feedProduct, freshKey, type TestApp } from './app.ts';
 import { FILES, post, proposed } from './outreach.ts';
 import { outreachActs } from './outreach-acts.ts';

@@ -1,5 +1,5 @@
 /** Folds given events to rows. */
-import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { EventData, EventType } from '#contracts/registries/events.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';

@@ -1,5 +1,5 @@
 /** An outreach request in each of its statuses, and one command of each kind. */
-import type { EventData, Happened, OutboundEventType } from '#contracts/events/index.ts';
+import type { EventData, Happened, OutboundEventType } from '#contracts/registries/events.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 

@@ -1,5 +1,5 @@
 /** Executes commands on outreach requests, directly by the deciders on a log. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { Call } from '#src/app/pipeline/call.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { decideAndAppend } from '#src/app/events/decide-and-append.ts';

@@ -1,4 +1,4 @@
-import type { OperationId } from '#contracts/index.ts';
+import type { OperationId } from '#contracts/registries/agents.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';

@@ -1,5 +1,5 @@
 /** Events of a small business, complete, with as little in them as they may have. */
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { type Given, happened, MIDNIGHT } from './fold.ts';
 
 export const AGENT = 'agt_1';

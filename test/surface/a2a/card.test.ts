@@ -2,7 +2,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { type AgentCard, canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
 import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
 import type { TestApp } from '../../support/world/app.ts';

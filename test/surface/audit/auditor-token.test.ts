@@ -1,7 +1,7 @@
 /** What an auditor's token can do: read audits, and change nothing over any interface. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations, recordOperations } from '#contracts/index.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { DeskOperation, Operation } from '#contracts/operation.ts';
 import { DESK_BASE, pathOf } from '#contracts/places.ts';
 import { HTTP_ROUTES } from '#src/interfaces/a2a/http-routes.ts';

@@ -1,6 +1,6 @@
 /** A repeated write at the desk returns the first answer, regardless of later changes, and appends nothing. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import {
   APPROVAL_ABOVE,

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { consistencyToken } from '#src/app/pipeline/consistency.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

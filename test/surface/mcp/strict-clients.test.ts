@@ -1,7 +1,7 @@
 /** What clients send that are strict about schemas, and what the service accepts and refuses beyond the schemas. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentOperations, type OperationId } from '#contracts/index.ts';
+import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { toolNamed } from '#src/interfaces/mcp/tools.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

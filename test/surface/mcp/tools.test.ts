@@ -2,7 +2,7 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
-import { agentOperations, type OperationId } from '#contracts/index.ts';
+import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
 import { connection } from '#contracts/records/connection.ts';
 import { connectionForTools } from '#src/interfaces/mcp/connection.ts';

@@ -1,7 +1,7 @@
 /** Regression tests: each describes a way around an approval that existed once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '#contracts/records/outbound.ts';
-import type { OperationId } from '#contracts/index.ts';
+import type { OperationId } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { asAgent, configure, person, post, proposed } from '../../support/world/outreach.ts';
 import { outreachActs } from '../../support/world/outreach-acts.ts';

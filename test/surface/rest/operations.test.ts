@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operations } from '#contracts/index.ts';
+import { operations } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
 

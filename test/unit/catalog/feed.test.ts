@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { publishedProduct, stockLevel } from '#contracts/events/shared.ts';
+import { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
 import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
 import { minorUnits } from '#src/app/catalog/feed-cells.ts';
 

@@ -1,6 +1,6 @@
 /* What each command does in each status of a handoff, and the exact events and states. */
 import { describe, expect, it } from 'vitest';
-import type { EventData, Happened, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
 import { isSameQuantities, isSameTotals, withNews } from '#src/domain/handoff-list.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import { specify } from '../../support/world/decider-spec.ts';

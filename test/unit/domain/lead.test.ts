@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
 import { type LeadState, MOVE_EVENTS, type StaffMove } from '#src/domain/lead-state.ts';
 import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';

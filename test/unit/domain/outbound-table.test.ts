@@ -1,6 +1,6 @@
 /* What each command does in each status of an outreach request, and the exact events and states. */
 import { describe, expect, it } from 'vitest';
-import type { Happened, OutboundEventType } from '#contracts/events/index.ts';
+import type { Happened, OutboundEventType } from '#contracts/registries/events.ts';
 import {
   isAtItsEnd,
   isSettled,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import { isAtItsEnd, type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { seedOr } from '../../support/seed.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { product } from '#src/domain/product.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { EventType } from '#contracts/events/index.ts';
-import * as events from '#contracts/events/index.ts';
+import type { EventType } from '#contracts/registries/events.ts';
+import * as events from '#contracts/registries/events.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { ROOT } from '../../support/source/tree.ts';
 

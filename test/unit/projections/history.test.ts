@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EVENTS } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/registries/events.ts';
 import { history } from '#projections/history.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { EVENTS_PER_HISTORY_ROW, historyEntries } from '#src/ports/rows.ts';

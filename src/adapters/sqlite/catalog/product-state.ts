@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { type EventData, PRODUCT_EVENTS } from '#contracts/events/index.ts';
+import { type EventData, PRODUCT_EVENTS } from '#contracts/registries/events.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { RecordDamaged } from '../failure.ts';

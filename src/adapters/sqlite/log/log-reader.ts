@@ -1,6 +1,6 @@
 /** All reads of log.db. Returns only rows that were checked, and throws LogCorrupted if one is missing. */
 import type { DatabaseSync } from 'node:sqlite';
-import { EVENTS } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/registries/events.ts';
 import {
   type EventText,
   eventTextOf,

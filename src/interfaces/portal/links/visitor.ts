@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { VisitorOperations } from '#contracts/visitor/index.ts';
+import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission, VisitorCaller } from '#src/app/pipeline/call.ts';
 import { Refused } from '#src/app/pipeline/outcome.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
 
 const line = (id: number, quantity = 4) => ({

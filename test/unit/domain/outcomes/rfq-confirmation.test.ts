@@ -1,6 +1,6 @@
 /* An RFQ between its sending and its confirmation, and the exact events. */
 import { describe, expect, it } from 'vitest';
-import type { EventData, Happened, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand, isOpen } from '#src/domain/handoff.ts';
 import { mailedMailbox, type MailedState, waitMs } from '#src/domain/sending/mailbox.ts';

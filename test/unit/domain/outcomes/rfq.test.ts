@@ -1,6 +1,6 @@
 /* What staff can do with an RFQ in each of its states, and the exact events. */
 import { describe, expect, it } from 'vitest';
-import type { EventData, Happened, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
 import {
   RFQ_CORRECTIONS,
   RFQ_MOVES,

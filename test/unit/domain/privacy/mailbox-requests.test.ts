@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
 import {
   mailboxRequests,

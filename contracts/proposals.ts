@@ -1,6 +1,6 @@
 /* Moves that wait for the approval of another person: of RFQs and of leads. */
 import { z } from 'zod';
-import { time } from '../fields.ts';
+import { time } from './fields.ts';
 
 export const proposalNumber = z
   .int()

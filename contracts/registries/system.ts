@@ -1,4 +1,4 @@
-import type { EventType } from '../events/index.ts';
+import type { EventType } from './events.ts';
 
 /** The event types that the service may append by itself, by what it does. No interface offers these operations. */
 export const systemWrites = {

@@ -1,16 +1,7 @@
 import { z } from 'zod';
-import {
-  asOf,
-  before,
-  id,
-  idempotencyKey,
-  limit,
-  line,
-  nextBefore,
-  ownerSpace,
-} from '../fields.ts';
-import { defineDeskOperation, type DeskOperation, type Example } from '../operation.ts';
-import { type ProblemCode, WRITE_PROBLEMS } from '../problems.ts';
+import { asOf, before, id, idempotencyKey, limit, line, nextBefore, ownerSpace } from './fields.ts';
+import { defineDeskOperation, type DeskOperation, type Example } from './operation.ts';
+import { type ProblemCode, WRITE_PROBLEMS } from './problems.ts';
 
 /** The time and the log position of every example. */
 export const EXAMPLE_AT = '2026-11-20T09:30:00.000Z';

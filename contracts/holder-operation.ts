@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { EventType } from '../events/index.ts';
-import { defineBuyerOperation } from '../operation.ts';
-import { type ProblemCode, WRITE_PROBLEMS } from '../problems.ts';
+import type { EventType } from '#contracts/registries/events.ts';
+import { defineBuyerOperation } from './operation.ts';
+import { type ProblemCode, WRITE_PROBLEMS } from './problems.ts';
 
 const VIEW_PROBLEMS = ['resource_not_found'] as const satisfies readonly ProblemCode[];
 

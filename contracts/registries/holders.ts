@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { homeCountry, line, productId, quantity, text } from '../fields.ts';
-import { LIMITS } from '../limits.ts';
-import { registryOf } from '../operation.ts';
-import { applicantOperations } from './applicant.ts';
-import { ownerMailboxOperations } from './owner.ts';
-import { personOperations } from './person.ts';
-import { buyerActs, buyerView } from './define.ts';
+import { homeCountry, line, productId, quantity, text } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { registryOf } from '#contracts/operation.ts';
+import { applicantOperations } from '#contracts/buyer/applicant.ts';
+import { ownerMailboxOperations } from '#contracts/buyer/owner.ts';
+import { personOperations } from '#contracts/buyer/person.ts';
+import { buyerActs, buyerView } from '#contracts/holder-operation.ts';
 
 /*
  * The operations of the holder of a review link. The link is the credential. No interface of agents or of the desk

@@ -1,22 +1,22 @@
-import { registryOf } from '../operation.ts';
-import * as agents from './agents.ts';
-import * as audit from './audit.ts';
-import * as auditFiles from './audit-files.ts';
-import * as auditHistory from './audit-history.ts';
-import * as approvals from './approvals.ts';
-import * as catalog from './catalog.ts';
-import * as clock from './clock.ts';
-import * as inbox from './inbox.ts';
-import * as keys from './keys.ts';
-import * as leads from './leads.ts';
-import * as lists from './lists.ts';
-import * as owners from './owners.ts';
-import * as outreach from './outreach.ts';
-import * as privacy from './privacy.ts';
-import * as plans from './plans.ts';
-import * as records from './records.ts';
-import * as rfqs from './rfqs.ts';
-import * as system from './system.ts';
+import { registryOf } from '#contracts/operation.ts';
+import * as agents from '#contracts/desk/agents.ts';
+import * as audit from '#contracts/desk/audit.ts';
+import * as auditFiles from '#contracts/desk/audit-files.ts';
+import * as auditHistory from '#contracts/desk/audit-history.ts';
+import * as approvals from '#contracts/desk/approvals.ts';
+import * as catalog from '#contracts/desk/catalog.ts';
+import * as clock from '#contracts/desk/clock.ts';
+import * as inbox from '#contracts/desk/inbox.ts';
+import * as keys from '#contracts/desk/keys.ts';
+import * as leads from '#contracts/desk/leads.ts';
+import * as lists from '#contracts/desk/lists.ts';
+import * as owners from '#contracts/desk/owners.ts';
+import * as outreach from '#contracts/desk/outreach.ts';
+import * as privacy from '#contracts/desk/privacy.ts';
+import * as plans from '#contracts/desk/plans.ts';
+import * as records from '#contracts/desk/records.ts';
+import * as rfqs from '#contracts/desk/rfqs.ts';
+import * as system from '#contracts/desk/system.ts';
 
 /** The operations of a module. Sorted, because the order of exports is that of whatever loads the module. */
 const byName = <Module extends object>(module: Module): Module =>

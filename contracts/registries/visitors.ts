@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineVisitorOperation, registryOf } from '../operation.ts';
+import { defineVisitorOperation, registryOf } from '#contracts/operation.ts';
 
 /* The operations without a credential: following a short link, and reading the pages that links lead to. */
 

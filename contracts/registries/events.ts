@@ -1,26 +1,26 @@
 import type { z } from 'zod';
-import * as activity from './activity.ts';
-import * as agent from './agent.ts';
-import * as application from './application.ts';
-import * as catalog from './catalog.ts';
-import * as claims from './claims.ts';
-import * as clock from './clock.ts';
-import * as deskToken from './desk-token.ts';
-import * as handoff from './handoff.ts';
-import * as key from './key.ts';
-import * as lead from './lead.ts';
-import * as link from './link.ts';
-import * as mail from './mail.ts';
-import * as mailbox from './mailbox.ts';
-import * as owner from './owner.ts';
-import * as plan from './plan.ts';
-import * as outbound from './outbound.ts';
-import * as outreach from './outreach.ts';
-import * as privacy from './privacy.ts';
-import * as push from './push.ts';
-import * as requests from './requests.ts';
-import * as rfq from './rfq.ts';
-import * as task from './task.ts';
+import * as activity from '#contracts/events/activity.ts';
+import * as agent from '#contracts/events/agent.ts';
+import * as application from '#contracts/events/application.ts';
+import * as catalog from '#contracts/events/catalog.ts';
+import * as claims from '#contracts/events/claims.ts';
+import * as clock from '#contracts/events/clock.ts';
+import * as deskToken from '#contracts/events/desk-token.ts';
+import * as handoff from '#contracts/events/handoff.ts';
+import * as key from '#contracts/events/key.ts';
+import * as lead from '#contracts/events/lead.ts';
+import * as link from '#contracts/events/link.ts';
+import * as mail from '#contracts/events/mail.ts';
+import * as mailbox from '#contracts/events/mailbox.ts';
+import * as owner from '#contracts/events/owner.ts';
+import * as plan from '#contracts/events/plan.ts';
+import * as outbound from '#contracts/events/outbound.ts';
+import * as outreach from '#contracts/events/outreach.ts';
+import * as privacy from '#contracts/events/privacy.ts';
+import * as push from '#contracts/events/push.ts';
+import * as requests from '#contracts/events/requests.ts';
+import * as rfq from '#contracts/events/rfq.ts';
+import * as task from '#contracts/events/task.ts';
 
 /**
  * Every event that a log can hold. Each module exports events and nothing else; the name of an export is the stored name,

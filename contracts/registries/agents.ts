@@ -1,13 +1,13 @@
-import { registryOf } from './operation.ts';
-import { createHandoff } from './operations/create-handoff.ts';
-import { createLink } from './operations/create-link.ts';
-import { getConnection } from './operations/get-connection.ts';
-import { getPerformance } from './operations/get-performance.ts';
-import { listLeads } from './operations/list-leads.ts';
-import * as outreach from './operations/outreach.ts';
-import { readRecord } from './operations/read-record.ts';
-import { searchProducts } from './operations/search-products.ts';
-import { submitLead } from './operations/submit-lead.ts';
+import { registryOf } from '#contracts/operation.ts';
+import { createHandoff } from '#contracts/operations/create-handoff.ts';
+import { createLink } from '#contracts/operations/create-link.ts';
+import { getConnection } from '#contracts/operations/get-connection.ts';
+import { getPerformance } from '#contracts/operations/get-performance.ts';
+import { listLeads } from '#contracts/operations/list-leads.ts';
+import * as outreach from '#contracts/operations/outreach.ts';
+import { readRecord } from '#contracts/operations/read-record.ts';
+import { searchProducts } from '#contracts/operations/search-products.ts';
+import { submitLead } from '#contracts/operations/submit-lead.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
 export const operations = registryOf({
