@@ -24,7 +24,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
-import { eventLoopTurns } from '#src/app/shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';

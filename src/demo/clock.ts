@@ -1,5 +1,5 @@
 /** A clock that shows the time of the story first, and then the real time. */
-import { DAY_MS } from '#src/app/shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 export const STORY_DAYS = 30;

@@ -7,11 +7,11 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
 import { visitorOperations, type VisitorOperations } from '#contracts/registries/visitors.ts';
-import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
+import { confirmationTokenOf } from '#src/shared/review-token.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { mappingFailures } from '#src/app/pipeline/failure.ts';
-import { done, type Outcome } from '#src/app/pipeline/outcome.ts';
-import { DAY_MS, iso } from '#src/app/shared/time.ts';
+import { done, type Outcome } from '#src/shared/outcome.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import {

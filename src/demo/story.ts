@@ -8,7 +8,7 @@ import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
-import { DAY_MS } from '#src/app/shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { Act } from './acts.ts';

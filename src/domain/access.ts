@@ -4,7 +4,7 @@ import type {
   EventOf,
   KeyEventType,
 } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from './decider.ts';
+import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
 /* Two deciders: the access of an agent, and each of its API keys. */
 

@@ -1,5 +1,5 @@
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from './decider.ts';
+import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
 type Claim = EventData<'CodeClaimed'>;
 

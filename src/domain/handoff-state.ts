@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { RfqProgress } from './outcomes/rfq-state.ts';
-import type { RecordVersion } from './decider.ts';
+import type { RecordVersion } from '#src/shared/decider.ts';
 
 export type HandoffStatus =
   | 'awaiting_buyer'

@@ -12,7 +12,7 @@ import {
   firstVersion,
   nextVersion,
   reject,
-} from './decider.ts';
+} from '#src/shared/decider.ts';
 import {
   applyChange,
   differenceOf,

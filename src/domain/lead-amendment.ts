@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/registries/events.ts';
-import { isSameValue } from './equality.ts';
+import { isSameValue } from '#src/shared/equality.ts';
 
 type Submitted = EventData<'LeadSubmitted'>;
 type Amended = EventData<'LeadAmended'>;

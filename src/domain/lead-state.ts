@@ -1,7 +1,7 @@
 import type { EventData, LeadEventType } from '#contracts/registries/events.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
-import type { Proposing } from './outcomes/proposal.ts';
-import type { RecordVersion } from './decider.ts';
+import type { Proposing } from '#src/shared/proposal.ts';
+import type { RecordVersion } from '#src/shared/decider.ts';
 
 /** The event of each move of staff. */
 export const MOVE_EVENTS = {

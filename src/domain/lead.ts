@@ -6,7 +6,7 @@ import {
   firstVersion,
   nextVersion,
   reject,
-} from './decider.ts';
+} from '#src/shared/decider.ts';
 import {
   amendedMembers,
   amendmentOf,
@@ -23,7 +23,7 @@ import {
   type LeadMoveRejection,
 } from './outcomes/lead-move.ts';
 import { followRfq, type LeadReference, type RfqOutcomeForLead } from './outcomes/lead-outcome.ts';
-import { foldProposal } from './outcomes/proposal.ts';
+import { foldProposal } from '#src/shared/proposal.ts';
 import type { LeadMove, LeadState, LeadStatus } from './lead-state.ts';
 import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
 

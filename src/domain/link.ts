@@ -1,5 +1,11 @@
 import type { EventData, EventOf, LinkEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, firstVersion, reject, type RecordVersion } from './decider.ts';
+import {
+  accept,
+  type Decider,
+  firstVersion,
+  reject,
+  type RecordVersion,
+} from '#src/shared/decider.ts';
 
 type Event = EventOf<LinkEventType>;
 

@@ -1,5 +1,5 @@
 import type { EventData, Happened, OutboundEventType } from '#contracts/registries/events.ts';
-import { firstVersion, type RecordVersion } from './decider.ts';
+import { firstVersion, type RecordVersion } from '#src/shared/decider.ts';
 import type { AttemptState } from './sending/attempt.ts';
 
 export type OutboundStatus =

@@ -1,8 +1,8 @@
 import type { EventData, EventOf, OutboundEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, type Decision, reject } from './decider.ts';
+import { accept, type Decider, type Decision, reject } from '#src/shared/decider.ts';
 import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
-import { isOnePerson } from './person.ts';
+import { isOnePerson } from '#src/shared/person.ts';
 import type { OutcomeCommand } from './sending/attempt.ts';
 
 type Event = EventOf<OutboundEventType>;

@@ -1,5 +1,5 @@
 import type { EventData, EventOf, TaskEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject, type RecordVersion } from './decider.ts';
+import { accept, type Decider, reject, type RecordVersion } from '#src/shared/decider.ts';
 import type { OutboundStatus } from './outbound-state.ts';
 
 type Event = EventOf<TaskEventType>;

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { App } from '#src/app/app.ts';
 import { ANSWER_HEADERS } from '#contracts/headers.ts';
-import { forbidden } from '#src/app/pipeline/outcome.ts';
+import { forbidden } from '#src/shared/outcome.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { a2aRoutes } from './a2a/routes.ts';

@@ -17,7 +17,7 @@ import type {
   ProjectionReport,
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
-import { runs } from '#src/app/shared/runs.ts';
+import { runs } from '#src/shared/runs.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
 

@@ -12,7 +12,7 @@ import { observedStore } from '#src/adapters/observed-store.ts';
 import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
-import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
+import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';

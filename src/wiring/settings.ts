@@ -1,6 +1,6 @@
 import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
 import type { AppDeps } from '#src/app/app.ts';
-import { approvalLimits } from '#src/app/handoffs/approval-limits.ts';
+import { approvalLimits } from '#src/shared/approval-limits.ts';
 import type { Config } from '#src/config.ts';
 
 /** The settings that operations read. Throws StartupError for amounts that are not valid. */

@@ -1,5 +1,5 @@
 import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
-import { eventLoopTurns } from '#src/app/shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Waits } from '#src/ports/system.ts';
 

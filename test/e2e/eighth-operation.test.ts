@@ -62,7 +62,7 @@ export const getGreeting = defineOperation({
 `;
 const HANDLER = `
 import type { Handler } from '#src/app/pipeline/call.ts';
-import { done } from '#src/app/pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 
 export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
   done({ text: \`Hello, \${name}\` });
@@ -91,7 +91,7 @@ export const sendGreeting = deskCommand({
 `;
 const DESK_HANDLER = `
 import type { DeskHandler } from '#src/app/pipeline/desk-handler.ts';
-import { done } from '#src/app/pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>
   done({ text: \`Hello, \${name}\`.repeat(how_often) });

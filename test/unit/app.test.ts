@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { mintCredential } from '#src/app/pipeline/authenticate.ts';
-import { decimalOf, minorUnits } from '#src/app/catalog/feed-cells.ts';
+import { decimalOf, minorUnits } from '#src/shared/cells.ts';
 import { fingerprintOf, nameOf } from '#src/app/events/hash.ts';
 import { limiter } from '#src/app/limits/limiter.ts';
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
-import { done } from '#src/app/pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { recorder } from '#src/app/events/recorder.ts';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 

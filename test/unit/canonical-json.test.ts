@@ -1,7 +1,7 @@
 /** Canonical JSON is the text that the package for RFC 8785 writes. */
 import canonicalize from 'canonicalize';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '#src/app/shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/canonical-json.ts';
 import { randomFrom } from '../support/audit/random-history.ts';
 import { seedOr } from '../support/seed.ts';
 

@@ -18,7 +18,7 @@ import type { Audit } from '#src/app/pipeline/audit.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Admission, Arrival, Caller, Surface } from '#src/app/pipeline/call.ts';
 import { deskRules } from '#src/app/pipeline/desk-rules.ts';
-import { done, type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
+import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/app/pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from '#src/app/pipeline/public-rules.ts';
 import type { ActorRules } from '#src/app/pipeline/rules.ts';

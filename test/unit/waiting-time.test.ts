@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
 import { concurrency } from '#src/app/limits/concurrency.ts';
 import { overload } from '#src/app/limits/overload.ts';
-import { isRefusal } from '#src/app/pipeline/outcome.ts';
+import { isRefusal } from '#src/shared/outcome.ts';
 
 describe('The delay of the event loop', () => {
   const world = () => {

@@ -1,10 +1,10 @@
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
-import { accept, type Decider } from '#src/domain/decider.ts';
+import { accept, type Decider } from '#src/shared/decider.ts';
 import { createOnce, readReplay, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { DESK } from '../pipeline/audit.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { iso } from '../shared/time.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { iso } from '#src/shared/time.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Accepted = EventData<'ClockAccepted'>;

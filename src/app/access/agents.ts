@@ -11,12 +11,12 @@ import { mailToOwner } from '../mail/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';
 import { actorOfLast, refuseDependent } from './independence.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 

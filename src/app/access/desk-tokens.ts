@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
-import { personIdOfName } from '#src/domain/person.ts';
+import { personIdOfName } from '#src/shared/person.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOfToken } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { DAY_MS, iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 import { keyIdOf } from './key-id.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 

@@ -3,9 +3,9 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 import type { Handler } from '../pipeline/call.ts';
 
 const HOW_TO_GET =

@@ -1,12 +1,12 @@
 /** Whether the person who approves is another one than the people who asked, or who approved before. */
-import { isOnePerson, type Person } from '#src/domain/person.ts';
+import { isOnePerson, type Person } from '#src/shared/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { PersonName } from '../audit/people.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOfToken } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 const ACTOR = 'desk:';

@@ -8,12 +8,12 @@ import { refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { type Call, type Deps, type DeskCall, unkeyed } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { listing } from '../read-models/listing.ts';
 import { changeRecord, streamOfKey } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { DAY_MS, HOUR_MS, iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import { keyIdOf } from './key-id.ts';
 
 const SECRET_CHARS = 43;

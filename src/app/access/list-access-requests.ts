@@ -1,9 +1,9 @@
 import type { AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { readInbox } from '../read-models/inbox.ts';
-import { present } from '../shared/present.ts';
-import { renderAsOf } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { renderRequest } from './get-connection.ts';
 import { renderSummary } from '../plans/plan-record.ts';

@@ -1,6 +1,6 @@
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 
 export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) => {

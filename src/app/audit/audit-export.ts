@@ -1,8 +1,8 @@
 import type { EventText } from '#src/ports/event-log.ts';
-import { done, isRefusal } from '../pipeline/outcome.ts';
+import { done, isRefusal } from '#src/shared/outcome.ts';
 import { replaceErasedJson } from '../privacy/plaintext-legacy-fields.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
-import { canonicalJson, canonicalText } from '../shared/canonical-json.ts';
+import { canonicalJson, canonicalText } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from './people.ts';

@@ -1,4 +1,4 @@
-import { done } from '../pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import type { AuditHandler } from './audit-state.ts';
 

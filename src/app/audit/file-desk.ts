@@ -3,7 +3,7 @@ import { type DeskOperations, deskOperations } from '#contracts/registries/desk.
 import type { DeskCall, DeskCaller } from '../pipeline/call.ts';
 import { requireDeclared, requireOutput } from '../pipeline/contract-checks.ts';
 import { mappingFailures } from '../pipeline/failure.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 import { parseInput } from '../pipeline/parse-input.ts';
 import { auditDiff } from './audit-diff.ts';
 import { auditHistory } from './audit-history.ts';

@@ -2,9 +2,9 @@
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { isRefusal, type Refusal, refuseParameter } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
-import { iso, renderAsOf } from '../shared/time.ts';
+import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { iso, renderAsOf } from '#src/shared/time.ts';
 
 export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack'>;
 

@@ -2,8 +2,8 @@
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/owner-fold.ts';
 import { FactsCache } from '../performance/facts.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { KeyedQueue } from '#src/shared/keyed-queue.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 
 /** An owner folded up to a position. Valid until the question that it was made for is answered. */

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
-import type { CellFault, CellReader, Cells, Tier } from './feed-cells.ts';
-import { cellReader, priceIn, tiersIn } from './feed-cells.ts';
-import { present } from '../shared/present.ts';
+import type { CellFault, CellReader, Cells, Tier } from '#src/shared/cells.ts';
+import { cellReader, priceIn, tiersIn } from '#src/shared/cells.ts';
+import { present } from '#src/shared/present.ts';
 
 /** A product as a feed describes it; the catalog assigns its id. */
 export type ProductInput = {

@@ -1,5 +1,5 @@
-import { scanJson } from '../shared/json-scan.ts';
-import type { CellFault, Cells } from './feed-cells.ts';
+import { scanJson } from '#src/shared/json-scan.ts';
+import type { CellFault, Cells } from '#src/shared/cells.ts';
 import { columnsOf, headerFault, NotUtf8, requireUtf8 } from './feed-file.ts';
 import { KNOWN_COLUMNS, type ProductInput, productOf } from './feed-product.ts';
 import { recordsOf, ROW_CHARS_MAX, ROW_TOO_LONG, type TableRecord } from './feed-table.ts';

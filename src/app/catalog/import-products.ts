@@ -6,7 +6,7 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '../records/streams.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];

@@ -1,7 +1,7 @@
 import type { Product } from '#contracts/records/product.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 
 /** The tier that applies at `quantity`, or the first one below its quantity. */
 export const tierAt = (product: Pick<CatalogProduct, 'price_tiers'>, quantity: number) => {

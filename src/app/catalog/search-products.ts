@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
-import { refuse, doneWithJson } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { refuse, doneWithJson } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { PRODUCT_TEXT, productJson } from './product-text.ts';
-import { epoch, renderAsOf } from '../shared/time.ts';
+import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Handler } from '../pipeline/call.ts';
 
 /** The output without the products, which are checked when their texts are made. */

@@ -2,8 +2,8 @@ import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/p
 import type { EventData } from '#contracts/registries/events.ts';
 import type { VisitorHandler } from '../links/visitor-handler.ts';
 import { findPromotion, type Promotion, type Source } from '../links/promotion.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import type { Deps } from '../pipeline/call.ts';
 import { priceLines, totalsOf } from '../handoffs/price-lines.ts';
 

@@ -6,7 +6,7 @@ import { LogUnavailable } from '#src/ports/event-log.ts';
 import { decideAndAppend, type Execution } from '../events/decide-and-append.ts';
 import type { DomainEvent } from '../events/fold.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
-import { HOUR_MS } from '../shared/time.ts';
+import { HOUR_MS } from '#src/shared/time.ts';
 
 export type Scheduling = {
   /** Runs `task` after `ms`; the function that it returns cancels it. */

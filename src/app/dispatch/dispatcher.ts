@@ -3,7 +3,7 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { EVERYBODY } from '../outreach/settings.ts';
 import { listing } from '../read-models/listing.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
+import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import type { Scheduling } from './attempts.ts';
 import type { Deps } from '../pipeline/call.ts';
 

@@ -6,7 +6,7 @@ import type {
 } from '#src/ports/event-log.ts';
 import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
 import { UNCONFIRMED } from '../pipeline/authenticate.ts';
-import { type Refusal, refuse, Refused } from '../pipeline/outcome.ts';
+import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 export type CredentialState = {

@@ -1,4 +1,4 @@
-import type { Decider } from '#src/domain/decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call } from '../pipeline/call.ts';

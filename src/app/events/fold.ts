@@ -1,4 +1,4 @@
-import type { Decider } from '#src/domain/decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
 
 export type DomainEvent = { type: string; data: object };

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/canonical-json.ts';
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const ID_CHARS = 24;

@@ -19,7 +19,7 @@ import {
   type Refusal,
   refuse,
   Refused,
-} from '../pipeline/outcome.ts';
+} from '#src/shared/outcome.ts';
 import { decideClaim } from './decide-claim.ts';
 import { digestOf } from './hash.ts';
 import type { StreamQueue } from './stream-queue.ts';

@@ -1,5 +1,5 @@
-import { done } from '../pipeline/outcome.ts';
-import { iso, renderAsOf } from '../shared/time.ts';
+import { done } from '#src/shared/outcome.ts';
+import { iso, renderAsOf } from '#src/shared/time.ts';
 import { newestEntries } from './newest-entries.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 

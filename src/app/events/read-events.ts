@@ -1,7 +1,7 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { iso } from '../shared/time.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
 import { streamOfKey, streamOfToken } from '../records/streams.ts';

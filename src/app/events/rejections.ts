@@ -1,5 +1,5 @@
 import type { ProblemCode } from '#contracts/problems.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { RejectedBy } from './decide-and-append.ts';
 
 /** The problems of rejections by their names. */

@@ -1,5 +1,5 @@
 import { LIMITS } from '#contracts/limits.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
+import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 
 /** Longest pause before the second attempt, and before any later one, in milliseconds. */
 const PAUSE_MS = 10;

@@ -5,7 +5,7 @@ import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
 import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
 import { findHandoff, makeReview, NO_LIST, type Review } from './review.ts';

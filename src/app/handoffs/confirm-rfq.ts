@@ -9,7 +9,7 @@ import { informLeads } from '../leads/observe-rfq.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { liftRefusal } from '../privacy/record-request.ts';
 import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
-import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 import { conflictOf } from './buyer-act.ts';
 import type { BuyerHandler } from './buyer-handler.ts';

@@ -4,7 +4,7 @@ import { mailToOwner } from '../mail/owner-notices.ts';
 import { noticeOfRfq, queueMail } from '../mail/queue-mail.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
 import { contactOf } from './contact-subject.ts';
-import { confirmationTokenOf, requestPath } from './review-token.ts';
+import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';
 
 type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
 

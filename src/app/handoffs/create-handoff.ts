@@ -7,15 +7,15 @@ import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
-import { reviewTokenHash, reviewTokenOf } from './review-token.ts';
-import { present } from '../shared/present.ts';
-import { DAY_MS, endFault, epoch } from '../shared/time.ts';
+import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 
 type Input = InputOf<'createHandoff'>;
 

@@ -6,13 +6,13 @@ import { handoff } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { digestOf, fingerprintOf, nameOf } from '../events/hash.ts';
 import { type Limiter, networkOf, tooMany } from '../limits/limiter.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { linkOf, streamOf } from '../records/streams.ts';
-import { DAY_MS } from '../shared/time.ts';
-import { openAttribution } from '../tasks/jws.ts';
+import { DAY_MS } from '#src/shared/time.ts';
+import { openAttribution } from '#src/shared/jws.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import { priceLines, totalsOf } from './price-lines.ts';
-import { reviewTokenHash, reviewTokenOf } from './review-token.ts';
+import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 /** The visit that is credited with a list; without a source, the list belongs to `DIRECT_OWNER`. */

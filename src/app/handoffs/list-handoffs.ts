@@ -1,10 +1,10 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { NO_TEXTS } from '../privacy/sealed-texts.ts';
 import { pageOf } from '../read-models/listing.ts';
-import { present } from '../shared/present.ts';
-import { renderAsOf } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import { readableHandoffs, renderHandoff } from './render-handoff.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 

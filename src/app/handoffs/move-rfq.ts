@@ -12,11 +12,11 @@ import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/
 import { mailToOwner } from '../mail/owner-notices.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { changeRecord, streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { epoch, iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { epoch, iso } from '#src/shared/time.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };

@@ -12,9 +12,9 @@ import {
   WITHDRAWN,
 } from '../privacy/sealed-texts.ts';
 import type { SuppressionReader } from '../privacy/suppression.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
-import { reviewTokenOf } from './review-token.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
+import { reviewTokenOf } from '#src/shared/review-token.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({

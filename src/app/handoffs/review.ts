@@ -7,10 +7,10 @@ import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/cata
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { stateOf } from '../events/fold.ts';
 import { priceLine, quantitiesIn } from './price-lines.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
 import { streamOf } from '../records/streams.ts';
-import { reviewTokenHash } from './review-token.ts';
+import { reviewTokenHash } from '#src/shared/review-token.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import {
   isChanged,

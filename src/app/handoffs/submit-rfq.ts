@@ -8,15 +8,15 @@ import type { ReviewState } from '#src/domain/outcomes/review.ts';
 import { type Limiter, networkOf } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
-import { DAY_MS, MINUTE_MS } from '../shared/time.ts';
+import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import { contactSubjectOf } from './contact-subject.ts';
 import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
-import { confirmationTokenOf, requestPath, reviewTokenHash } from './review-token.ts';
+import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
 import { differencesFromCatalog } from './review.ts';
 import type { Deps } from '../pipeline/call.ts';
 

@@ -2,7 +2,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';
-import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
+import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
 import { stateOf } from '../events/fold.ts';

@@ -3,9 +3,9 @@ import { LIMITS } from '#contracts/limits.ts';
 import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { type AgentCall, type Deps, unkeyed } from '../pipeline/call.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
-import { DAY_MS, iso } from '../shared/time.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 import { mailToStaff } from '../mail/queue-mail.ts';
 
 const MAX = LIMITS.KNOWN_CONTACTS_PER_DAY_MAX;

@@ -1,8 +1,8 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
-import { companyDomains } from '#src/domain/mailbox.ts';
+import { companyDomains } from '#src/shared/mailbox.ts';
 import type { Secrets } from '#src/ports/system.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 
 type Facts = {
   company?: { website?: string | undefined } | undefined;

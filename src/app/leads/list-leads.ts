@@ -10,14 +10,14 @@ import {
   listBy,
 } from '#src/ports/rows.ts';
 import { bindingOf, readCursor, writeCursor } from '../read-models/cursor.ts';
-import { done, type Refusal } from '../pipeline/outcome.ts';
+import { done, type Refusal } from '#src/shared/outcome.ts';
 import { showLeads } from './render-lead.ts';
 import { suppressionInRows } from '../privacy/suppression.ts';
 import { leadIdOf } from '../records/streams.ts';
 import { type ListRange, scanLists, type ScannedRows } from '../read-models/scan-lists.ts';
-import { epoch, renderAsOf } from '../shared/time.ts';
+import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Deps, Handler, InputOf } from '../pipeline/call.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 
 type LeadFilter = { ownerId: string; at: number; input: InputOf<'listLeads'> };
 /** The leads whose time in a list is between these, in epoch milliseconds, both inclusive. */

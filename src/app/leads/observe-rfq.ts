@@ -6,7 +6,7 @@ import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.t
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf, streamOf } from '../records/streams.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 

@@ -13,8 +13,8 @@ import {
   WITHDRAWN,
 } from '../privacy/sealed-texts.ts';
 import type { SuppressionReader } from '../privacy/suppression.ts';
-import { present } from '../shared/present.ts';
-import { epoch, iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { epoch, iso } from '#src/shared/time.ts';
 
 const contactOf = (opened: Unsealed) => {
   if (typeof opened !== 'string') return placeholderOf(opened);

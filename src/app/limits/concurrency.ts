@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** Takes a place for one call of a key: a function that frees it, or a refusal. */
 export type Concurrency = (key: string) => (() => void) | Refusal;

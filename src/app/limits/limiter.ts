@@ -1,5 +1,5 @@
 import { PROBLEMS } from '#contracts/problems.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** The result of one check of a limit, with the values of the RateLimit headers. */
 export type Verdict = { allowed: boolean; remaining: number; windowS: number; retryAfterS: number };

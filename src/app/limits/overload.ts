@@ -1,5 +1,5 @@
 import type { Waits } from '#src/ports/system.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Budget } from '../pipeline/call.ts';
 
 /**

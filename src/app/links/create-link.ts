@@ -18,11 +18,11 @@ import {
 } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
 import { nameOf } from '../events/hash.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { resolveTarget } from './link-target.ts';
 import { renderLink } from './render-link.ts';
-import { endFault, epoch } from '../shared/time.ts';
+import { endFault, epoch } from '#src/shared/time.ts';
 
 type Input = InputOf<'createLink'>;
 

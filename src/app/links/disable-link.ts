@@ -1,6 +1,6 @@
 import { link } from '#src/domain/link.ts';
 import { refuseRejected } from '../events/rejections.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '../records/streams.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 

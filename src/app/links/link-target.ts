@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { target } from '#contracts/records/link.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 type Target = EventData<'LinkCreated'>['target'];

@@ -1,6 +1,6 @@
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
 import type { LinkState } from '#src/domain/link.ts';
-import { openAttribution } from '../tasks/jws.ts';
+import { openAttribution } from '#src/shared/jws.ts';
 import { findCode } from './find-code.ts';
 import type { Parameter } from './landing-address.ts';
 import type { Deps } from '../pipeline/call.ts';

@@ -1,8 +1,8 @@
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import type { Link } from '#contracts/records/link.ts';
 import type { LinkState } from '#src/domain/link.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 
 /** Renders a link as the contract shows it at `at`, in epoch milliseconds. */
 export const renderLink = (ownerId: string, state: LinkState, at: number): Link => {

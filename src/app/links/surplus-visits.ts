@@ -4,7 +4,7 @@ import type { Ids } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Recorder } from '../events/recorder.ts';
 import type { Call } from '../pipeline/call.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 
 export type LinkVisit = { code: CodeRow; call: Call };
 

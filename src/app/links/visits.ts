@@ -8,9 +8,9 @@ import { attribute } from '../events/attribution.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { limiter, networkOf } from '../limits/limiter.ts';
-import { cached } from '../shared/cached.ts';
-import { present } from '../shared/present.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { cached } from '#src/shared/cached.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 import { type LinkVisit, type SurplusVisits, visitStream } from './surplus-visits.ts';
 
 /** The data of a request for a short link. The address is hashed and not stored. */

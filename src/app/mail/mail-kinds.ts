@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/registries/events.ts';
-import { DAY_MS, HOUR_MS } from '../shared/time.ts';
+import { DAY_MS, HOUR_MS } from '#src/shared/time.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];
 

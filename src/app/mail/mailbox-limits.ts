@@ -1,15 +1,15 @@
 /** Limits of mail to mailboxes that have not confirmed anything, so that a form cannot be used to flood somebody. */
 import { LIMITS } from '#contracts/limits.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
-import { addressKey } from '#src/domain/mailbox.ts';
+import { addressKey } from '#src/shared/mailbox.ts';
 import { mailedMailbox, waitMs } from '#src/domain/sending/mailbox.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { DAY_MS, MINUTE_MS } from '../shared/time.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
+import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 
 type MailboxDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
 

@@ -3,7 +3,7 @@ import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../events/attribution.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import { streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 
 export const mailStream = (ownerId: string, mailId: string): string =>

@@ -8,14 +8,14 @@ import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import type { ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { streamOfKey } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 import { HALTED, readHalt, readSettings } from './settings.ts';
-import { visible } from './visible.ts';
+import { visible } from '#src/shared/visible.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */

@@ -4,9 +4,9 @@ import { outreach } from '#src/domain/outreach.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { listing } from '../read-models/listing.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 import { settingsStream } from './settings.ts';
 
 type HealthDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels'>;

@@ -5,7 +5,7 @@ import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { stateOf } from '../events/fold.ts';
 import { streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { configuredChannel, readHalt, readSettings } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
 import type { Deps } from '../pipeline/call.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { canonicalJson } from '../shared/canonical-json.ts';
-import { iso } from '../shared/time.ts';
+import { canonicalJson } from '#src/shared/canonical-json.ts';
+import { iso } from '#src/shared/time.ts';
 
 type Enveloped = Pick<
   OutboundState,

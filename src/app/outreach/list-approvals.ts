@@ -7,10 +7,10 @@ import {
 import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { pageOfScan, scanLists } from '../read-models/scan-lists.ts';
-import { present } from '../shared/present.ts';
-import { renderAsOf } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import { NO_REQUEST, renderOutbound } from './requests.ts';
 
 type OpenRequest = OpenRow<OutboundState>;

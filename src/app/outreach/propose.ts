@@ -17,14 +17,14 @@ import {
   type Refusal,
   refuse,
   refuseField,
-} from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+} from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { refusesContact } from './recipient.ts';
 import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
 import { findRoute } from './settings.ts';
 import { linkOf } from '../records/streams.ts';
-import { DAY_MS, endFault, epoch } from '../shared/time.ts';
+import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 
 type Proposed = EventData<'OutboundProposed'>;
 type ContentInput = { subject?: string | undefined; text: string; link_ids: string[] };

@@ -6,10 +6,10 @@ import type { OutreachKind } from '#src/domain/outreach.ts';
 import { stateOf } from '../events/fold.ts';
 import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
 import type { AgentCall, Call, Deps, Handler } from '../pipeline/call.ts';
-import { done, type Outcome, type Refusal, refuse, scopeMissing } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 
 const isoIfSet = (at: number | undefined): string | undefined =>
   at === undefined ? undefined : iso(at);

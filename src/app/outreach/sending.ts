@@ -17,7 +17,7 @@ import { decideAndAppend } from '../events/decide-and-append.ts';
 import { foldOf } from '../events/fold.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { judgeChannel } from './channel-health.ts';
 import { deliveryOf, findOpenChannel, findPinnedChannel, isRepeatable } from './channel.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';

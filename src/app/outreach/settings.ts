@@ -3,8 +3,8 @@ import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/o
 import { outreach } from '#src/domain/outreach.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '../events/fold.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 type Log = Pick<Deps, 'log'>;

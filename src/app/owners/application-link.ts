@@ -4,7 +4,7 @@ import type { Secrets } from '#src/ports/system.ts';
 import { linkToken } from '../mail/mailed-link.ts';
 import { DESK } from '../pipeline/audit.ts';
 import { streamOf } from '../records/streams.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 
 /** How long the link works after the confirmation. */
 export const APPLICATION_MS = LIMITS.APPLICATION_DAYS * DAY_MS;

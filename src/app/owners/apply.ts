@@ -6,7 +6,7 @@ import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
 import { type Limiter, refuseLink } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { DESK } from '../pipeline/audit.ts';
-import { done, refuse, Refused, refuseField } from '../pipeline/outcome.ts';
+import { done, refuse, Refused, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';

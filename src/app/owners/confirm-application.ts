@@ -19,7 +19,7 @@ import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { BuyerCall, Deps } from '../pipeline/call.ts';
-import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { streamOf, streamOfKey } from '../records/streams.ts';
 import { APPLICATION_MS, applicationStream } from './application-link.ts';

@@ -6,7 +6,7 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import type { Call, Deps, SystemCall } from '../pipeline/call.ts';
-import { done, type Outcome, refuse, Refused } from '../pipeline/outcome.ts';
+import { done, type Outcome, refuse, Refused } from '#src/shared/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';
 import { applicationStream } from './application-link.ts';

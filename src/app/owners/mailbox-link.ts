@@ -4,7 +4,7 @@ import type { Append } from '#src/ports/event-log.ts';
 import { linkToken } from '../mail/mailed-link.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 
 /** How long the link works after the profile was set. */
 export const MAILED_LINK_MS = LIMITS.MAILED_LINK_DAYS * DAY_MS;

@@ -12,11 +12,11 @@ import type { EventWriter } from '../events/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { done, isRefusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
-import { present } from '../shared/present.ts';
-import { iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 import { mailMailboxLink } from './mailbox-link.ts';
 import { changeRecord, type CommandFrom } from '../records/streams.ts';
 

@@ -1,5 +1,5 @@
 import { METRICS } from '#contracts/records/performance.ts';
-import { byText, eventLoopTurns, inTurns, sortedInTurns } from '../shared/turns.ts';
+import { byText, eventLoopTurns, inTurns, sortedInTurns } from '#src/shared/turns.ts';
 import {
   addTo,
   type Bucket,

@@ -1,7 +1,7 @@
 import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
-import { cached } from '../shared/cached.ts';
-import { byText, inTurns, sortedInTurns } from '../shared/turns.ts';
+import { cached } from '#src/shared/cached.ts';
+import { byText, inTurns, sortedInTurns } from '#src/shared/turns.ts';
 import { bucketOf, dateOf } from './calendar.ts';
 
 export type Query = {

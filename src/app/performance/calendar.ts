@@ -1,5 +1,5 @@
-import { cached } from '../shared/cached.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { cached } from '#src/shared/cached.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 
 /**
  * Assigns the quarter hours of UTC days to the days of an IANA time zone. All offsets in use today are

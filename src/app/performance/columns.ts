@@ -1,5 +1,5 @@
 import type { PerformanceFacts, PerformanceSets } from '#src/ports/performance-rows.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 
 const CAPACITY_FIRST = 1_024;
 const RESERVE = 1.25;

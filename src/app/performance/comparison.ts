@@ -1,4 +1,4 @@
-import { inTurns } from '../shared/turns.ts';
+import { inTurns } from '#src/shared/turns.ts';
 import {
   type Bucket,
   bucketIn,

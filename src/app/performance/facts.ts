@@ -16,8 +16,8 @@ import {
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { KeyedQueue } from '#src/shared/keyed-queue.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 import { Columns, FactChains } from './columns.ts';
 import { RollUps } from './roll-ups.ts';
 

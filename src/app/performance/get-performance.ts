@@ -3,11 +3,11 @@ import { getPerformance as contract } from '#contracts/operations/get-performanc
 import type { ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { requireOutput } from '../pipeline/contract-checks.ts';
-import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
-import { present } from '../shared/present.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
-import { renderAsOf } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import { aggregate, type Report } from './aggregate.ts';
 import { type Bucket, type Query, renderBucket, renderSum, requireCounts } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';

@@ -1,5 +1,5 @@
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
 import { type Dims, type FactSelection, NONE, SLICE } from './columns.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { nameOf } from '../events/hash.ts';
-import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { aggregate, type Report } from './aggregate.ts';
 import {
   type Bucket,

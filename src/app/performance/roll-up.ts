@@ -1,5 +1,5 @@
 import type { Dimension } from '#contracts/records/performance.ts';
-import { eventLoopTurns, inTurns } from '../shared/turns.ts';
+import { eventLoopTurns, inTurns } from '#src/shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
 import { Columns, type Dims, type FactSelection, NONE, type FactChains } from './columns.ts';

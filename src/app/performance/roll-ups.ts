@@ -1,5 +1,5 @@
 import type { Dimension } from '#contracts/records/performance.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
+import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import type { Query } from './buckets.ts';
 import type { FactSelection } from './columns.ts';
 import { type FactSource, RollUp } from './roll-up.ts';

@@ -4,7 +4,7 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Recorder } from '../events/recorder.ts';
-import { DAY_MS } from '../shared/time.ts';
+import { DAY_MS } from '#src/shared/time.ts';
 import {
   type AuditAppend,
   type AuditEntry,
@@ -12,7 +12,7 @@ import {
   type AuditQueueOptions,
 } from './audit-queue.ts';
 import type { AgentCaller, Surface } from './call.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 
 /** Caller of an audit record. A buyer is identified by the hash of the review link's token. */
 export type AuditedCaller =

@@ -10,7 +10,7 @@ import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { Timeline } from '../events/timeline.ts';
 import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';
-import { done, type Refusal, refuse } from './outcome.ts';
+import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Identified } from './rules.ts';
 
 /**

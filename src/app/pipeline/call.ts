@@ -7,14 +7,14 @@ import type { EventLog } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 import type { Timeline } from '../events/timeline.ts';
 import type { StreamQueue } from '../events/stream-queue.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { FactsCache } from '../performance/facts.ts';
-import type { ReadModelFollower } from '../read-models/follower.ts';
+import type { ReadModelFollower } from '#src/ports/follower.ts';
 
 /** Interface of a call. `system` is the service itself. */
 export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';

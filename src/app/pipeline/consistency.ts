@@ -1,6 +1,6 @@
 import { LIMITS } from '#contracts/limits.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { type Refusal, refuse } from './outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Deps } from './call.ts';
 
 /** Limit of the wait of a write's answer for the read models; a later read can wait with its token. */

@@ -1,6 +1,6 @@
 import type { Declared } from '#contracts/operation.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from './outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 
 const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
 

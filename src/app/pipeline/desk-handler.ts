@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import type { Deps, DeskCall } from './call.ts';
-import { type Outcome, refuse } from './outcome.ts';
+import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { PersonName } from '../audit/people.ts';
 import type { Replays } from '../audit/replays.ts';
 import type { ProjectionDesk } from '../read-models/projection-desk.ts';

@@ -6,7 +6,7 @@ import { type Authenticator, CREDENTIAL_PATTERN, refuseRevoked } from './authent
 import type { DeskCall, DeskCaller } from './call.ts';
 import type { DeskDeps } from './desk-handler.ts';
 import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '../events/idempotency.ts';
-import { refuse } from './outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules } from './rules.ts';
 import { streamOfToken } from '../records/streams.ts';

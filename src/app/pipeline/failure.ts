@@ -8,7 +8,7 @@ import {
   UnknownEventType,
 } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { type Outcome, type Refusal, refuse, Refused } from './outcome.ts';
+import { type Outcome, type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
 
 /** Retry interval of failures that a person has to repair. */
 const PARKED_RETRY_S = 60;

@@ -4,7 +4,7 @@ import type { Declared } from '#contracts/operation.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { pointerOf, readInput } from './input-faults.ts';
-import { type Refusal, refuse } from './outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** Finds every text of an input that is shaped like a credential. */
 const secretsIn = (value: unknown, path: readonly PropertyKey[] = []): InputFault[] => {

@@ -12,7 +12,7 @@ import {
   type Outcome,
   type Refusal,
   refuse,
-} from './outcome.ts';
+} from '#src/shared/outcome.ts';
 import type {
   AnyHandler,
   AnyHandlers,

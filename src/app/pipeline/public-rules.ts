@@ -1,9 +1,9 @@
 import type { Declared } from '#contracts/operation.ts';
-import { reviewTokenHash } from '../handoffs/review-token.ts';
+import { reviewTokenHash } from '#src/shared/review-token.ts';
 import type { VisitorDeps } from '../links/visitor-handler.ts';
 import type { BuyerCall, BuyerCaller, Caller, Deps, VisitorCall, VisitorCaller } from './call.ts';
 import { type Limiter, tooMany } from '../limits/limiter.ts';
-import { done } from './outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { parseFields } from './parse-input.ts';
 import type { ActorRules, Incoming } from './rules.ts';
 

@@ -5,7 +5,7 @@ import type { Overload } from '../limits/overload.ts';
 import type { Audit, AuditedCaller } from './audit.ts';
 import type { Admission, Arrival, Budget, Call, Caller, CallInput, Deps, Surface } from './call.ts';
 import type { CredentialState } from '../events/credential-check.ts';
-import type { Done, Outcome, Refusal } from './outcome.ts';
+import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
 export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditedCaller });

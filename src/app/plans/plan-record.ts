@@ -5,7 +5,7 @@ import {
   type PlanState,
   type PlanSummary,
 } from '#src/domain/staff/plan.ts';
-import { isOneName, personIdOfName } from '#src/domain/person.ts';
+import { isOneName, personIdOfName } from '#src/shared/person.ts';
 import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
@@ -13,11 +13,11 @@ import { refuseRejected } from '../events/rejections.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Deps, DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';
-import { present } from '../shared/present.ts';
-import { epoch, iso } from '../shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { epoch, iso } from '#src/shared/time.ts';
 import { ownerFor } from '../records/find-owner.ts';
 import { changeRecord, handoffOf, leadOf } from '../records/streams.ts';
 import { withPeople } from '../audit/people.ts';

@@ -1,14 +1,14 @@
-import type { Decider } from '#src/domain/decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { answerOnce } from '../events/idempotency.ts';
 import { hasPlainTexts } from './plaintext-legacy-fields.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '../records/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 

@@ -1,4 +1,4 @@
-import { addressKey, isSameMailbox } from '#src/domain/mailbox.ts';
+import { addressKey, isSameMailbox } from '#src/shared/mailbox.ts';
 import { addressIn } from '#src/domain/privacy/stored-contact.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
 import { listing } from '../read-models/listing.ts';

@@ -1,4 +1,4 @@
-import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
+import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
 import type { Secrets } from '#src/ports/system.ts';
 
 const KEY_CHARS = 32;

@@ -1,14 +1,14 @@
 /** The records of a person: what they say of the person, and their erasure. */
 import type { EventData } from '#contracts/registries/events.ts';
-import { isSameMailbox } from '#src/domain/mailbox.ts';
+import { isSameMailbox } from '#src/shared/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { eraseProfile, profileOf } from '../owners/profile.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';

@@ -2,8 +2,8 @@
 import { traceOf } from '../events/decide-and-append.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { done, isRefusal, type Refusal, refuseField } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
 import { erasedFor, eraseRecords, exportRecord, rightOver } from './person-records.ts';
 import { recordRequest, renderSuppression } from './record-request.ts';

@@ -9,8 +9,8 @@ import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { iso } from '../shared/time.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
+import { iso } from '#src/shared/time.ts';
 import { findMailbox, suppressionInLog } from './suppression.ts';
 
 type RequestedFor = { email: string } & Omit<EventData<'PrivacyRequestRecorded'>, 'mailbox_keys'>;

@@ -2,9 +2,9 @@
 import { push } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { changesOf, rowOf } from '../tasks/read-task.ts';
 import { taskNotFound } from '../tasks/refusals.ts';
 import type { TaskHandler } from '../tasks/task-handler.ts';

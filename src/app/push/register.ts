@@ -6,10 +6,10 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
 import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '../pipeline/call.ts';
-import { done, type Outcome, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { streamOf } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import type { PushConfig, TaskInput } from '../tasks/task-handler.ts';
 
 /** What a client registers, without the task. */

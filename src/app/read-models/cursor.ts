@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import { digestOf } from '../events/hash.ts';
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /**
  * A cursor is opaque and signed. It holds a place in a listing and the time at which it was made; the

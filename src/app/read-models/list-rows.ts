@@ -1,8 +1,8 @@
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
-import { renderAsOf } from '../shared/time.ts';
+import { done, type Outcome } from '#src/shared/outcome.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import { pageOf } from './listing.ts';
 
 /** Rows of one owner in one read model, and how each is rendered. */

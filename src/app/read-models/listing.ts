@@ -1,6 +1,6 @@
 import type { ListQuery, ReadModels, Row } from '#src/ports/read-model.ts';
-import { present } from '../shared/present.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { present } from '#src/shared/present.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 
 type Reader = Pick<ReadModels, 'list'>;
 

@@ -1,6 +1,6 @@
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { present } from '../shared/present.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { measureLags } from './lag.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 

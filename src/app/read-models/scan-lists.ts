@@ -1,5 +1,5 @@
 import type { ListQuery, ReadModels, Row } from '#src/ports/read-model.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/turns.ts';
 
 /** Growth of the reads for one page: the first read has the size of the page, which suffices if every row matches. */
 const STEP_FACTOR = 4;

@@ -6,7 +6,7 @@ import type { Product } from '#contracts/records/product.ts';
 import type { recordOperations } from '#contracts/registries/agents.ts';
 import type { AgentCall, AgentCaller, Deps } from '../pipeline/call.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import { done, type Outcome, refuse, scopeMissing } from '../pipeline/outcome.ts';
+import { done, type Outcome, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';

@@ -3,7 +3,7 @@ import { handoff } from '#src/domain/handoff.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
-import type { Decider } from '#src/domain/decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from '../events/fold.ts';
 import { nameOf } from '../events/hash.ts';
@@ -15,7 +15,7 @@ import {
   type WithAppends,
 } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
-import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 
 type Log = Pick<Deps, 'log'>;
 

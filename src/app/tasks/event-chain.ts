@@ -1,7 +1,7 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
-import { iso } from '../shared/time.ts';
+import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';
 
 /** What a question is about, and the records that it came from. */

@@ -3,7 +3,7 @@ import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/
 import type { AgentCaller, Deps } from '../pipeline/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import { listing } from '../read-models/listing.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { viewOfRow } from './read-task.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';
 import type { TaskView } from './task-view.ts';

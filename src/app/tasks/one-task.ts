@@ -2,7 +2,7 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import { isTerminal, task, type TaskRejection, type TaskRow } from '#src/domain/task.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { Deps, TaskCall } from '../pipeline/call.ts';
-import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { rowOf, viewOfRow } from './read-task.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './task-refs.ts';

@@ -11,7 +11,7 @@ import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import type { AgentCaller, Deps } from '../pipeline/call.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
 import { recordOfStream, streamOfRecord } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { taskStream } from './task-refs.ts';
 import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
 import { renderOutbound } from '../outreach/requests.ts';

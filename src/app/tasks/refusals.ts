@@ -1,4 +1,4 @@
-import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /* Refusals for which A2A defines a `reason`. */
 

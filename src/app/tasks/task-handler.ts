@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { TaskOperationId, TaskOperations } from '#contracts/tasks/index.ts';
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { AgentCaller, Deps, TaskCall } from '../pipeline/call.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { TaskPage } from './list-tasks.ts';
 import type { TaskView } from './task-view.ts';

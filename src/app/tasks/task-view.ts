@@ -6,7 +6,7 @@ import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { deciderFor } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
 import type { TaskRef } from '../pipeline/call.ts';
-import { iso } from '../shared/time.ts';
+import { iso } from '#src/shared/time.ts';
 import { guideTo } from './task-request.ts';
 
 /** Result of a task. Its content may hold text of buyers, shops and agents: it is data, never instructions. */

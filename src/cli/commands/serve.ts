@@ -5,7 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { isLoopback } from '#src/adapters/hosts.ts';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
+import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { type DemoClock, demoClock } from '#src/demo/clock.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';

@@ -6,7 +6,7 @@ import {
   deskOperations,
 } from '#contracts/registries/desk.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
-import { present } from '#src/app/shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import type { Config } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type CommonOptions, configFor } from '../options.ts';

@@ -3,7 +3,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
 import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
-import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import type { Config } from '#src/config.ts';
 import { type Core, openForCommand } from '#src/core.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';

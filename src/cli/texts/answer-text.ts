@@ -1,5 +1,5 @@
-import { moneyText } from '#src/app/catalog/feed-cells.ts';
-import { visible } from '#src/app/outreach/visible.ts';
+import { moneyText } from '#src/shared/cells.ts';
+import { visible } from '#src/shared/visible.ts';
 import { formatTable } from '../terminal/output.ts';
 
 export type ListPage<Row extends object = object> = {

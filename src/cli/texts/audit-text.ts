@@ -1,6 +1,6 @@
 /** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
 import { METRICS } from '#contracts/records/performance.ts';
-import { moneyText } from '#src/app/catalog/feed-cells.ts';
+import { moneyText } from '#src/shared/cells.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { formatTable, style } from '../terminal/output.ts';
 import { formatPage, formatSafely } from './answer-text.ts';

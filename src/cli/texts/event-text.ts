@@ -1,5 +1,5 @@
 /** One event on one line for a person, without hashes and encrypted text. */
-import { moneyText } from '#src/app/catalog/feed-cells.ts';
+import { moneyText } from '#src/shared/cells.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { formatSafely, isMoney } from './answer-text.ts';
 

@@ -1,4 +1,4 @@
-import { visible } from '#src/app/outreach/visible.ts';
+import { visible } from '#src/shared/visible.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { formatPage } from './answer-text.ts';
 import { formatCount, formatTable } from '../terminal/output.ts';

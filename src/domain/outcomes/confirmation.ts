@@ -1,6 +1,6 @@
 /** The confirmation of an RFQ by the holder of its mailbox, and its end without one. */
 import type { EventOf, RfqEventType } from '#contracts/registries/events.ts';
-import { accept, type Decision, reject } from '../decider.ts';
+import { accept, type Decision, reject } from '#src/shared/decider.ts';
 import type { HandoffState } from '../handoff-state.ts';
 import { isRfqOutcome, isUnconfirmed } from './rfq-state.ts';
 

@@ -1,7 +1,7 @@
 /** Moves of a lead by staff, corrections of its outcome, and the approval of a second person. */
 import type { EventData, EventOf, LeadEventType } from '#contracts/registries/events.ts';
-import { accept, type Decision, reject } from '../decider.ts';
-import { isSameValue } from '../equality.ts';
+import { accept, type Decision, reject } from '#src/shared/decider.ts';
+import { isSameValue } from '#src/shared/equality.ts';
 import {
   isMove,
   type LeadMove,
@@ -11,7 +11,7 @@ import {
   type StaffMove,
 } from '../lead-state.ts';
 import type { LeadReference } from './lead-outcome.ts';
-import { decideMove, decideProposal, isAbove, type Money } from './proposal.ts';
+import { decideMove, decideProposal, isAbove, type Money } from '#src/shared/proposal.ts';
 
 type Event = EventOf<LeadEventType>;
 type MoveDecision = Decision<Event, LeadMoveRejection>;

@@ -1,5 +1,5 @@
 import type { EventOf, HandoffEventType } from '#contracts/registries/events.ts';
-import type { Decider } from '../decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import type { HandoffLine, HandoffState } from '../handoff-state.ts';
 import { handoff, type HandoffCommand, type HandoffRejection } from '../handoff.ts';
 

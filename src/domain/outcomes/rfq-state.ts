@@ -6,7 +6,7 @@ import type {
   RfqEventType,
 } from '#contracts/registries/events.ts';
 import { RFQ_OUTCOMES, type RfqOutcome, type RfqStateName } from '#contracts/moves.ts';
-import { foldProposal, type Money, type Proposing } from './proposal.ts';
+import { foldProposal, type Money, type Proposing } from '#src/shared/proposal.ts';
 
 export type RfqMove = Pick<
   EventData<'RfqMoveProposed'>,

@@ -1,8 +1,8 @@
 /** Moves of an RFQ by staff, its outcome, and corrections of the outcome. */
 import type { EventOf, RfqEventType } from '#contracts/registries/events.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, type RfqOutcome } from '#contracts/moves.ts';
-import { accept, type Decision, reject } from '../decider.ts';
-import { decideMove, decideProposal, isAbove, type Money } from './proposal.ts';
+import { accept, type Decision, reject } from '#src/shared/decider.ts';
+import { decideMove, decideProposal, isAbove, type Money } from '#src/shared/proposal.ts';
 import { isRfqOutcome, type RfqMove, type RfqProgress, rfqStateAt } from './rfq-state.ts';
 
 type Event = EventOf<RfqEventType>;

@@ -1,6 +1,6 @@
 /** An RFQ as its buyer sends it, and how its later events change the handoff. */
 import type { EventData, EventOf, Happened, RfqEventType } from '#contracts/registries/events.ts';
-import { nextVersion } from '../decider.ts';
+import { nextVersion } from '#src/shared/decider.ts';
 import { withNews } from '../handoff-list.ts';
 import type { HandoffState } from '../handoff-state.ts';
 import { foldRfq, isConfirmed, RFQ_EVENTS_SHOWN, sentRfq } from './rfq-state.ts';

@@ -6,7 +6,7 @@ import {
   nextVersion,
   reject,
   type RecordVersion,
-} from '../decider.ts';
+} from '#src/shared/decider.ts';
 
 type Event = EventOf<OwnerEventType>;
 type Profile = EventData<'OwnerProfileSet'>;

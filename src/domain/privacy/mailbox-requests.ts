@@ -1,5 +1,5 @@
 import type { EventData, EventOf, Happened } from '#contracts/registries/events.ts';
-import { accept, type Decider } from '../decider.ts';
+import { accept, type Decider } from '#src/shared/decider.ts';
 
 type Request = EventData<'PrivacyRequestRecorded'>;
 

@@ -7,7 +7,7 @@ import {
   nextVersion,
   reject,
   type RecordVersion,
-} from '../decider.ts';
+} from '#src/shared/decider.ts';
 import type { AttemptState, OutcomeCommand } from './attempt.ts';
 
 type Event = EventOf<MailEventType>;

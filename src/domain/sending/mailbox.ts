@@ -1,6 +1,6 @@
 /** A mailbox that somebody typed into a form: how often it was mailed, and whether its holder refuses such mail. */
 import type { EventOf, MailboxEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from '../decider.ts';
+import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
 type Event = EventOf<MailboxEventType>;
 

@@ -1,6 +1,6 @@
 /** What staff plan for a record: the person it is assigned to, notes, and the next step. */
 import type { EventOf, Happened, PlanEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from '../decider.ts';
+import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
 type Event = EventOf<PlanEventType>;
 

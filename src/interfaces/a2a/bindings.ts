@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 import { rememberFailure } from '../http/failure-log.ts';
 import { problemHeaders } from '../http/problem.ts';
 import { a2aFaultOf, httpError, rpcError } from './faults.ts';

@@ -1,5 +1,5 @@
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 import { problemBody } from '../http/problem.ts';
 import { inTaskWords } from './wording.ts';
 

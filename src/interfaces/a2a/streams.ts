@@ -5,7 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, AgentCaller } from '#src/app/pipeline/call.ts';
 import { storeRefusal } from '#src/app/pipeline/failure.ts';
-import { type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
+import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { TaskView } from '#src/app/tasks/task-view.ts';
 import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
 import { rememberFailure } from '../http/failure-log.ts';

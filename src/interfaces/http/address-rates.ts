@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Rates } from '#contracts/limits.ts';
 import { limiter, networkOf } from '#src/app/limits/limiter.ts';
-import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 type RequestClass = 'pages' | 'redirects' | 'calls';
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 

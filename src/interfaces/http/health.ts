@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/app/events/timeline.ts';
 import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
-import { iso } from '#src/app/shared/time.ts';
+import { iso } from '#src/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/app/pipeline/call.ts';
 

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { forbidden, type Refusal, refuse, Refused } from '#src/app/pipeline/outcome.ts';
+import { forbidden, type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import { limitSockets, type SocketLimit } from './address-sockets.ts';
 import { collectMethods } from './allowed-methods.ts';

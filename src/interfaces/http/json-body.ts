@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { type ScanFault, scanJson } from '#src/app/shared/json-scan.ts';
-import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { type ScanFault, scanJson } from '#src/shared/json-scan.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** Parses a JSON body, or refuses it. `readable` is the content of a refused body, where it could be parsed. */
 export const parseJson = (

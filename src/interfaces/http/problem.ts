@@ -1,7 +1,7 @@
 import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 

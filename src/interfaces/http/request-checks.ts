@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LIMITS } from '#contracts/limits.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
-import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 

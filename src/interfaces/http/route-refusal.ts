@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { MailTexts } from '#src/app/mail/dispatch-mail.ts';
 import type { MailFacts, MailKind, Waiting } from '#src/app/mail/mail-kinds.ts';
-import { HOUSE_LOCALE, writerFor } from '../portal/layout/money.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 type Facts<Kind extends MailKind> = MailFacts[Kind];
 type Letter = { subject: string; paragraphs: readonly string[] };

@@ -1,6 +1,6 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import type { Done, Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
 
 /** What was cut from a value to keep its result small: rows of a list, or the end of a text. */
 type Cut = { pointer: string; kept: number; of: number; unit: 'rows' | 'characters' };

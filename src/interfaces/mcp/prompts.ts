@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { readInput } from '#src/app/pipeline/input-faults.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { type McpAnswer, mcpFaultOf, type McpRequest, resultOf } from './wire.ts';
 
 const words = line(200);

@@ -3,7 +3,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
 import { type RecordKind, RECORDS } from '#src/app/records/read-record.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
 import { llmsText } from '../text/llms.ts';
 import { toolSchema } from './schema.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import type { Era, McpFault, Message, Params } from './wire.ts';
 import { mcpFaultOf, isRecord, LEGACY_DEFAULT, META, MODERN, VERSIONS } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { OF_FILE_LIMIT, OF_FILES } from '#contracts/operations/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 import { problemBody, type ProblemBody } from '../http/problem.ts';
 
 /*

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { askFile, FILE_AUDITS } from '#src/app/audit/file-desk.ts';
-import { done, refuse } from '#src/app/pipeline/outcome.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import type { OwnerAuditDeps } from '#src/app/audit/audit-state.ts';
 import { operationRoute } from './routes.ts';
 

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
 import { type Dimension, METRICS, type ReportRow } from '#contracts/records/performance.ts';
-import { moneyText } from '#src/app/catalog/feed-cells.ts';
-import type { Done } from '#src/app/pipeline/outcome.ts';
-import { inTurns } from '#src/app/shared/turns.ts';
+import { moneyText } from '#src/shared/cells.ts';
+import type { Done } from '#src/shared/outcome.ts';
+import { inTurns } from '#src/shared/turns.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };

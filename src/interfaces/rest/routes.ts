@@ -5,7 +5,7 @@ import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp, DeskApp } from '#src/app/app.ts';
 import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/app/pipeline/call.ts';
-import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { COMPRESSED } from '../http/documents.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { httpRefusal, sendProblem } from '../http/http.ts';

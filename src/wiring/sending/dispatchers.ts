@@ -11,7 +11,7 @@ import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import { mailWork } from '#src/app/mail/dispatching.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import { longLimiter } from '#src/app/limits/limiter.ts';
-import { HOUR_MS } from '#src/app/shared/time.ts';
+import { HOUR_MS } from '#src/shared/time.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';

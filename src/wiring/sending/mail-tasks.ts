@@ -6,7 +6,7 @@ import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
 import { systemCall } from '#src/app/pipeline/system-call.ts';
-import { DAY_MS, HOUR_MS, iso } from '#src/app/shared/time.ts';
+import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/app/pipeline/call.ts';
 import { repeated } from './repeated.ts';
 

@@ -1,6 +1,6 @@
 /** A service in which buyers send RFQs. */
 import type { AppDeps } from '#src/app/app.ts';
-import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { buyerOver } from '../world/server-over.ts';
 

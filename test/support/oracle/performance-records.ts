@@ -9,7 +9,7 @@ import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/record
 import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/app/performance/buckets.ts';
 import { calendarOf } from '#src/app/performance/calendar.ts';
 import type { Dims } from '#src/app/performance/columns.ts';
-import { inTurns } from '#src/app/shared/turns.ts';
+import { inTurns } from '#src/shared/turns.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { typedEvent } from '#projections/projection.ts';

@@ -1,5 +1,5 @@
 /** What the holder of a buyer's mailbox does, with the link that the mail has. */
-import { confirmationTokenOf, requestPath } from '#src/app/handoffs/review-token.ts';
+import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';
 import { findHandoff } from '#src/app/handoffs/review.ts';
 import { handoffOf } from '#src/app/records/streams.ts';
 import type { TestApp } from './app.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Decider } from '#src/domain/decider.ts';
+import type { Decider } from '#src/shared/decider.ts';
 
 type Event = { type: string; data: object };
 

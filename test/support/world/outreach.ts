@@ -2,7 +2,7 @@ import type { OperationId } from '#contracts/registries/agents.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
-import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import type { Outcome } from '#src/shared/outcome.ts';
 import { freshKey, type TestApp } from './app.ts';
 
 /** Channels that write to the outbox. */

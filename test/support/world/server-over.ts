@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/app/app.ts';
-import { confirmationTokenOf } from '#src/app/handoffs/review-token.ts';
+import { confirmationTokenOf } from '#src/shared/review-token.ts';
 import { findHandoff } from '#src/app/handoffs/review.ts';
 import { handoffOf } from '#src/app/records/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { credentialCheckingLog, type CredentialState } from '#src/app/events/credential-check.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
-import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
+import { refuse } from '#src/shared/outcome.ts';
+import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, several } from '../../conformance/log-events.ts';
 

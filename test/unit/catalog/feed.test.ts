@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
 import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
-import { minorUnits } from '#src/app/catalog/feed-cells.ts';
+import { minorUnits } from '#src/shared/cells.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mailboxOf } from '#src/domain/mailbox.ts';
+import { mailboxOf } from '#src/shared/mailbox.ts';
 
 describe('The mailbox of an address', () => {
   it.each([

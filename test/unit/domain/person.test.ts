@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOneName, isOnePerson, personIdOfName } from '#src/domain/person.ts';
+import { isOneName, isOnePerson, personIdOfName } from '#src/shared/person.ts';
 
 describe('Two names denote one person', () => {
   it.each([

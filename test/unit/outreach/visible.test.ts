@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { visible } from '#src/app/outreach/visible.ts';
+import { visible } from '#src/shared/visible.ts';
 
 const codePoint = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;

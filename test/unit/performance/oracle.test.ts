@@ -15,7 +15,7 @@ import {
 } from '#src/app/performance/buckets.ts';
 import { aggregateRecords, foldToRecords } from '../../support/oracle/performance-records.ts';
 import { countPage, rowPlaceOf } from '#src/app/performance/pages.ts';
-import { isRefusal } from '#src/app/pipeline/outcome.ts';
+import { isRefusal } from '#src/shared/outcome.ts';
 import { RollUps } from '#src/app/performance/roll-ups.ts';
 import { seedOr } from '../../support/seed.ts';
 import { allOf, factsAfter } from '../../support/oracle/facts.ts';

@@ -3,7 +3,7 @@ import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission, BuyerCaller } from '#src/app/pipeline/call.ts';
-import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';

@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
 import type { Review } from '#src/app/handoffs/review.ts';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import { type Html, notice, type Page } from '../layout/layout.ts';
-import { type Writer, writerFor } from '../layout/money.ts';
+import { type Writer, writerFor } from '#src/shared/money.ts';
 import { lineTable } from './review-lines.ts';
 import { ownerOf, type ReviewView, totalsIn } from './review-view.ts';
 

@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import type { BuyerRequest } from '#src/app/handoffs/confirm-rfq.ts';
-import { requestPath } from '#src/app/handoffs/review-token.ts';
+import { requestPath } from '#src/shared/review-token.ts';
 import { facts, type Html, NO_FAULTS, notice, type Page } from '../layout/layout.ts';
-import { type Writer, writerFor } from '../layout/money.ts';
+import { type Writer, writerFor } from '#src/shared/money.ts';
 import { countryName } from './country-field.ts';
 import { lineTable } from './review-lines.ts';
 import { ownerOf, type ReviewView, totalsIn } from './review-view.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '#src/app/app.ts';
-import { requestPath } from '#src/app/handoffs/review-token.ts';
+import { requestPath } from '#src/shared/review-token.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { type BuyerAdmission, insideOf, servePage } from './buyer-admission.ts';

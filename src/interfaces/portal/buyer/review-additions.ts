@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { field, type Html, plural } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
+import type { Writer } from '#src/shared/money.ts';
 import { productResult } from '../links/product-pages.ts';
 import { WORDS_CHARS_MAX } from '../links/product-routes.ts';
 import { LINES_PER_PAGE, linesShown, type ReviewView } from './review-view.ts';

@@ -1,6 +1,6 @@
 /** The fields of a review page's form, and the inputs of operations made from them. */
 import type { Review } from '#src/app/handoffs/review.ts';
-import { present } from '#src/app/shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { wordsIn } from '../links/product-routes.ts';
 import { pageWith, readTotals, type ReviewView } from './review-view.ts';
 import type { Faults } from '../layout/layout.ts';

@@ -3,7 +3,7 @@ import { RFQ_CONSENT } from '#src/app/handoffs/submit-rfq.ts';
 import { totalsOf } from '#src/app/handoffs/price-lines.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { describedBy, type Faults, field, type Html, invalid, plural } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
+import type { Writer } from '#src/shared/money.ts';
 import { countryField } from './country-field.ts';
 import { QUANTITY } from './review-form-fields.ts';
 import { type Line, linesShown, type ReviewView, totalsField, totalsIn } from './review-view.ts';

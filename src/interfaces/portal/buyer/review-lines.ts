@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
 import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { describedBy, type Html, invalid } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
+import type { Writer } from '#src/shared/money.ts';
 import { pictureOf } from '../links/page-source.ts';
 import {
   addressOf,

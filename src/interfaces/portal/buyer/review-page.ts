@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import { closedPage } from './closed-page.ts';
 import { facts, faultSummary, type Html, notice, type Page, plural } from '../layout/layout.ts';
-import { type Writer, writerFor } from '../layout/money.ts';
+import { type Writer, writerFor } from '#src/shared/money.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { removedLines, searchFields } from './review-additions.ts';
 import { lineFields, remarksOn } from './review-lines.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/app/app.ts';
 import type { Review } from '#src/app/handoffs/review.ts';
-import { isRefusal, type Outcome, type Refusal } from '#src/app/pipeline/outcome.ts';
+import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { NO_FAULTS, sendPage } from '../layout/layout.ts';
 import { createListRoute } from './create-list-route.ts';

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { Review } from '#src/app/handoffs/review.ts';
 import type { Faults, Html } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
+import type { Writer } from '#src/shared/money.ts';
 
 /** Content of a review page: the list, and what the buyer has entered. */
 export type ReviewView = {

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
-import { present } from '#src/app/shared/present.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
+import { present } from '#src/shared/present.ts';
 import { sendPublic } from '../../http/documents.ts';
 import { assetHref, type AssetName } from './asset-files.ts';
 

@@ -4,7 +4,7 @@ import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
 import type { ShownList } from '#src/app/catalog/view-products.ts';
 import { heads, nameCell, priceCells, remarkList, totalRow } from '../buyer/review-lines.ts';
 import { type Html, notice, type Page, plural } from '../layout/layout.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import { keeping, keptFields, type PageSource, promotionNotice, withLines } from './page-source.ts';
 import { searchForm } from './product-pages.ts';
 

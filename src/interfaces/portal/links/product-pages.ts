@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
 import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
-import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import { withParameter } from '#src/app/links/landing-address.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import { iso } from '#src/app/shared/time.ts';
+import { iso } from '#src/shared/time.ts';
 import {
   facts,
   type Faults,
@@ -15,7 +15,7 @@ import {
   pager,
   plural,
 } from '../layout/layout.ts';
-import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 import {
   keeping,
   listLink,

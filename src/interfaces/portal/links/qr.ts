@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { encode } from 'uqr';
-import { cached } from '#src/app/shared/cached.ts';
+import { cached } from '#src/shared/cached.ts';
 import { monochromePng } from './qr-png.ts';
 
 /** White modules around the code; ISO/IEC 18004 requires four. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
-import { present } from '#src/app/shared/present.ts';
+import { present } from '#src/shared/present.ts';
 import { sendTagged } from '../../http/documents.ts';
 import { refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';

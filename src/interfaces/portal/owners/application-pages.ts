@@ -16,7 +16,7 @@ import {
   type Page,
   tick,
 } from '../layout/layout.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import { lonePage, notMe } from './mailbox-routes.ts';
 
 /** The fields of the form as they were entered; a field can have several values. */

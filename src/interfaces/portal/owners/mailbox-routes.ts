@@ -7,7 +7,7 @@ import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
 import { servePage } from '../buyer/buyer-admission.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { type Html, type Page, sendPage } from '../layout/layout.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 /** The operation of each button, by the last segment of its path. */
 const BUTTONS = { confirm: 'confirmOwnMailbox', 'not-me': 'disownMailbox' } as const;

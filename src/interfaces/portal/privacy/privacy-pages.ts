@@ -12,7 +12,7 @@ import {
   type Page,
   tick,
 } from '../layout/layout.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 const MAILBOX_CHARS = 254;
 

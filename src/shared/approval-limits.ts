@@ -1,5 +1,5 @@
 import { StartupError } from '#src/ports/startup-error.ts';
-import { moneyIn } from '../catalog/feed-cells.ts';
+import { moneyIn } from './cells.ts';
 
 /**
  * The amounts above which a second person approves, from texts like `5000 GBP`. Throws StartupError for an unknown

@@ -1,4 +1,4 @@
-import type { Position } from '#src/ports/event-log.ts';
+import type { Position } from './event-log.ts';
 
 /** How far the read models follow the log. */
 export type ReadModelFollower = {

@@ -4,7 +4,7 @@ import {
   attributionClaims,
 } from '#contracts/attribution-token.ts';
 import type { Secrets, SigningKey } from '#src/ports/system.ts';
-import { canonicalJson } from '../shared/canonical-json.ts';
+import { canonicalJson } from './canonical-json.ts';
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { cached } from '../shared/cached.ts';
+import { cached } from './cached.ts';
 import { country, date, line, text, time, url } from '#contracts/fields.ts';
 
 /** A fault of one value, for which its row is rejected. */

@@ -1,5 +1,5 @@
 /** Moves that need the approval of a second person, because their value is above a limit. */
-import { accept, type Decision, reject } from '../decider.ts';
+import { accept, type Decision, reject } from './decider.ts';
 
 export type Money = { amount: number; currency: string };
 

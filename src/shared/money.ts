@@ -1,5 +1,5 @@
 /** Formats amounts, counts and times for a locale. */
-import { cached } from '#src/app/shared/cached.ts';
+import { cached } from './cached.ts';
 
 export type Writer = {
   /** Formats minor units exactly, without floating-point arithmetic. */
