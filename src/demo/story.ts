@@ -5,7 +5,7 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
-import { readLastEvent } from '#src/app/events/last-event.ts';
+import { readLastEvent } from '#src/writing/last-event.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';

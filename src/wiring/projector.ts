@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { type Membership, redisMembership } from '#src/adapters/redis/membership.ts';
-import { timeline } from '#src/app/events/timeline.ts';
+import { timeline } from '#src/writing/timeline.ts';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Config } from '#src/config.ts';

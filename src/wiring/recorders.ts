@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { AppDeps } from '#src/app/app.ts';
-import { recorder } from '#src/app/events/recorder.ts';
+import { recorder } from '#src/writing/recorder.ts';
 import { surplusVisits } from '#src/app/links/surplus-visits.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';

@@ -7,7 +7,7 @@ import { type AppDeps, openApp } from '#src/app/app.ts';
 import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
 import { deskIdem, SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
-import { streamOfToken } from '#src/app/records/streams.ts';
+import { streamOfToken } from '#src/writing/streams.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {

@@ -29,7 +29,7 @@ import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
-import { attribute } from '#src/app/events/attribution.ts';
+import { attribute } from '#src/writing/attribution.ts';
 import { message, rpc } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
@@ -361,7 +361,7 @@ describe('The report of forbidden acts', () => {
       boundaries: BOUNDARIES,
       kept_by: [
         'No interface of agents has such an operation, tool, skill or method: see attempts.',
-        'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/app/events/attribution.ts.',
+        'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/writing/attribution.ts.',
         'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/buyer/buyer-admission.ts.',
         'The source behind the agent interfaces reaches no code that acts for a buyer or at the desk.',
         `${STORIES} random stories over every operation left no event that is not listed (seed ${PUBLISHED_SEED}).`,

@@ -1,6 +1,6 @@
 /** A clock that is behind the newest event, because it stepped back or because an event has a wrong time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { timeline } from '#src/app/events/timeline.ts';
+import { timeline } from '#src/writing/timeline.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { freshKey, testApp, testClock, type TestApp } from '../support/world/app.ts';
 

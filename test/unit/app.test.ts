@@ -4,7 +4,7 @@ import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { mintCredential } from '#src/app/pipeline/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
-import { fingerprintOf, nameOf } from '#src/app/events/hash.ts';
+import { fingerprintOf, nameOf } from '#src/writing/hash.ts';
 import { limiter } from '#src/app/limits/limiter.ts';
 import {
   bucketOf,

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import { done } from '#src/shared/outcome.ts';
-import { recorder } from '#src/app/events/recorder.ts';
+import { recorder } from '#src/writing/recorder.ts';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 
 type Entries = { request_id: string; operation: string; count: number }[];

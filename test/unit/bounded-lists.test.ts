@@ -1,6 +1,6 @@
 /** How often a list reads its store, regardless of the length of the history. */
 import { describe, expect, it } from 'vitest';
-import { nameOf } from '#src/app/events/hash.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import { issueKey } from '#src/app/access/keys.ts';
 import { listHistory } from '#src/app/events/list-history.ts';
 import { listLeads } from '#src/app/leads/list-leads.ts';

@@ -4,7 +4,7 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { PersonName } from '../audit/people.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { streamOfToken } from '../records/streams.ts';
+import { streamOfToken } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';

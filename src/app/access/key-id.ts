@@ -1,4 +1,4 @@
-import { digestOf } from '../events/hash.ts';
+import { digestOf } from '#src/writing/hash.ts';
 
 const ID_CHARS = 12;
 

@@ -4,9 +4,9 @@ import { type DeskOperations, deskOperations } from '#contracts/registries/desk.
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
 import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';
-import { WRITES } from '../events/attribution.ts';
+import { WRITES } from '#src/writing/attribution.ts';
 import { done, isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
-import { recordOfStream } from '../records/streams.ts';
+import { recordOfStream } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';

@@ -11,7 +11,7 @@ import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-han
 import { done, refuse } from '#src/shared/outcome.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { findOwner } from '../records/find-owner.ts';
-import { kindOfRecord, recordOfStream, streamOfRecord } from '../records/streams.ts';
+import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';

@@ -1,7 +1,7 @@
 /** The chain of records around a subject: click, list, RFQ, lead, outcome. */
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { recordOfStream, streamOfRecord } from '../records/streams.ts';
+import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { eventsOfLink } from '../tasks/event-chain.ts';
 import type { DeskDeps } from '../pipeline/desk-handler.ts';
 

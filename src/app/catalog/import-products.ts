@@ -2,12 +2,12 @@ import { product as productDecider } from '#src/domain/product.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
-import { decideAndAppend } from '../events/decide-and-append.ts';
-import { nameOf } from '../events/hash.ts';
-import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
-import { refuseRejected } from '../events/rejections.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
+import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
 import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { changeRecord, streamOf } from '../records/streams.ts';
+import { changeRecord, streamOf } from '#src/writing/streams.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
 

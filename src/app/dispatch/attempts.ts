@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import type { AttemptState, OutcomeCommand } from '#src/domain/sending/attempt.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
-import { decideAndAppend, type Execution } from '../events/decide-and-append.ts';
-import type { DomainEvent } from '../events/fold.ts';
+import { decideAndAppend, type Execution } from '#src/writing/decide-and-append.ts';
+import type { DomainEvent } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 

@@ -4,7 +4,7 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
-import { streamOfKey, streamOfToken } from '../records/streams.ts';
+import { streamOfKey, streamOfToken } from '#src/writing/streams.ts';
 import { tokenOf } from '../access/independence.ts';
 
 type Parts = Pick<Deps, 'log' | 'credentials'>;

@@ -3,10 +3,10 @@ import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import type { RfqRejection } from '#src/domain/outcomes/rfq.ts';
 import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
 import { isOpen } from '#src/domain/handoff.ts';
-import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
+import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
 import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
 import { findHandoff, makeReview, NO_LIST, type Review } from './review.ts';
 

@@ -1,8 +1,8 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
-import { refuseRejected } from '../events/rejections.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { changeRecord, streamOf } from '../records/streams.ts';
+import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 

@@ -6,7 +6,7 @@ import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import { proposerOf } from '../access/independence.ts';
-import { foldOf } from '../events/fold.ts';
+import { foldOf } from '#src/writing/fold.ts';
 import { claimOfOther } from '../leads/claim-contact.ts';
 import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
 import type { Call, DeskCall } from '../pipeline/call.ts';
@@ -14,7 +14,7 @@ import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-han
 import { done, refuse } from '#src/shared/outcome.ts';
 import { openTexts, placeholderOf, shownText, WITHDRAWN } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { contactOf } from './contact-subject.ts';

@@ -5,11 +5,11 @@ import { isOpen } from '#src/domain/handoff.ts';
 import { isUnconfirmed } from '#src/domain/outcomes/rfq-state.ts';
 import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { stateOf } from '../events/fold.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import { priceLine, quantitiesIn } from './price-lines.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import {

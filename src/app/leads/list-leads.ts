@@ -13,7 +13,7 @@ import { bindingOf, readCursor, writeCursor } from '../read-models/cursor.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import { showLeads } from './render-lead.ts';
 import { suppressionInRows } from '../privacy/suppression.ts';
-import { leadIdOf } from '../records/streams.ts';
+import { leadIdOf } from '#src/writing/streams.ts';
 import { type ListRange, scanLists, type ScannedRows } from '../read-models/scan-lists.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Deps, Handler, InputOf } from '../pipeline/call.ts';

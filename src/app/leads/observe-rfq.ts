@@ -5,9 +5,9 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
-import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
+import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { handoffOf, leadOf, streamOf } from '../records/streams.ts';
+import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 
 type Rfq = NonNullable<HandoffState['rfq']>;

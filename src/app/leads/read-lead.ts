@@ -1,12 +1,12 @@
 import { lead, stateAt } from '#src/domain/lead.ts';
 import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { proposerOf } from '../access/independence.ts';
-import { foldOf } from '../events/fold.ts';
+import { foldOf } from '#src/writing/fold.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { openOne, shownText } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
 import { ownerFor } from '../records/find-owner.ts';
-import { leadOf, streamOf } from '../records/streams.ts';
+import { leadOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { renderProposal, showLead } from './render-lead.ts';
 import type { DeskCall } from '../pipeline/call.ts';

@@ -9,16 +9,16 @@ import {
   traceOf,
   type WithAppends,
   type Written,
-} from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
-import { nameOf } from '../events/hash.ts';
-import { refuseRejected } from '../events/rejections.ts';
+} from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { nameOf } from '#src/writing/hash.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
 import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
-import { handoffOf, linkOf } from '../records/streams.ts';
+import { handoffOf, linkOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, epoch } from '#src/shared/time.ts';
 import { decideContactClaim, releaseAfterWrite, releaseClaim } from './claim-contact.ts';

@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
+import { codeClaim, type CodeClaimRejection } from '#src/writing/code-claim.decider.ts';
 import { link, type LinkCommand, type LinkState } from '#src/domain/link.ts';
 import {
   type AgentCall,
@@ -15,9 +15,9 @@ import {
   readReplay,
   traceOf,
   type Written,
-} from '../events/decide-and-append.ts';
-import { decideClaim } from '../events/decide-claim.ts';
-import { nameOf } from '../events/hash.ts';
+} from '#src/writing/decide-and-append.ts';
+import { decideClaim } from '#src/writing/decide-claim.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { resolveTarget } from './link-target.ts';

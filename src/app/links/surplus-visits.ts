@@ -1,8 +1,8 @@
 import type { CodeRow } from '#src/ports/rows.ts';
 import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import { attribute } from '../events/attribution.ts';
-import type { Recorder } from '../events/recorder.ts';
+import { attribute } from '#src/writing/attribution.ts';
+import type { Recorder } from '#src/writing/recorder.ts';
 import type { Call } from '../pipeline/call.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 

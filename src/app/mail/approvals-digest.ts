@@ -2,7 +2,7 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import type { AgentState } from '#src/domain/access.ts';
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
-import { nameOf } from '../events/hash.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
 import type { MailFacts, Waiting } from './mail-kinds.ts';
 import { mailStream, mailToStaff } from './queue-mail.ts';

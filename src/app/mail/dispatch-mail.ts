@@ -13,8 +13,8 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from '../dispatch/attempts.ts';
-import { decideAndAppend } from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import { readHaltForEverybody } from '../outreach/settings.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';

@@ -2,7 +2,7 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import { decideAndAppend } from '../events/decide-and-append.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { listing } from '../read-models/listing.ts';

@@ -6,9 +6,9 @@ import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import type { LinkState } from '#src/domain/link.ts';
-import { createOnce, readReplay, traceOf, type Written } from '../events/decide-and-append.ts';
-import { nameOf } from '../events/hash.ts';
-import { claimKey } from '../events/idempotency.ts';
+import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
+import { claimKey } from '#src/writing/idempotency.ts';
 import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
 import {
   done,
@@ -23,7 +23,7 @@ import { envelopeHash, envelopeOf } from './envelope.ts';
 import { refusesContact } from './recipient.ts';
 import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
 import { findRoute } from './settings.ts';
-import { linkOf } from '../records/streams.ts';
+import { linkOf } from '#src/writing/streams.ts';
 import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 
 type Proposed = EventData<'OutboundProposed'>;

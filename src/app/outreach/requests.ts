@@ -3,11 +3,11 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import { outbound, type OutboundCommand, type OutboundRejection } from '#src/domain/outbound.ts';
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
-import { stateOf } from '../events/fold.ts';
-import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
 import type { AgentCall, Call, Deps, Handler } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { changeRecord, type CommandFrom, streamOf } from '../records/streams.ts';
+import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 

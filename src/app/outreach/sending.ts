@@ -13,10 +13,10 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from '../dispatch/attempts.ts';
-import { decideAndAppend } from '../events/decide-and-append.ts';
-import { foldOf } from '../events/fold.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { foldOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { judgeChannel } from './channel-health.ts';
 import { deliveryOf, findOpenChannel, findPinnedChannel, isRepeatable } from './channel.ts';

@@ -2,7 +2,7 @@ import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { foldOf, stateOf } from '../events/fold.ts';
+import { foldOf, stateOf } from '#src/writing/fold.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import type { Deps } from '../pipeline/call.ts';

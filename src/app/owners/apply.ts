@@ -1,7 +1,7 @@
 import { application } from '#src/domain/owners/application.ts';
 import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { nameOf } from '../events/hash.ts';
+import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
 import { type Limiter, refuseLink } from '../limits/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';

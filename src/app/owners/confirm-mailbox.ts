@@ -4,7 +4,7 @@ import {
   type ProfileCommand,
   type ProfileState,
 } from '#src/domain/owners/profile.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';

@@ -2,9 +2,9 @@
 import type { Application } from '#contracts/buyer/applicant.ts';
 import { application, type ApplicationState } from '#src/domain/owners/application.ts';
 import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
-import type { EventWriter } from '../events/idempotency.ts';
+import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import type { EventWriter } from '#src/writing/idempotency.ts';
 import type { Call, Deps, SystemCall } from '../pipeline/call.ts';
 import { done, type Outcome, refuse, Refused } from '#src/shared/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';

@@ -5,10 +5,10 @@ import {
   type ProfileState,
 } from '#src/domain/owners/profile.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { stateOf } from '../events/fold.ts';
-import { refuseRejected } from '../events/rejections.ts';
-import type { RejectedBy } from '../events/decide-and-append.ts';
-import type { EventWriter } from '../events/idempotency.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import type { RejectedBy } from '#src/writing/decide-and-append.ts';
+import type { EventWriter } from '#src/writing/idempotency.ts';
 import { resolveTarget } from '../links/link-target.ts';
 import type { Call, Deps } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
@@ -18,7 +18,7 @@ import { openOne } from '../privacy/sealed-texts.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { mailMailboxLink } from './mailbox-link.ts';
-import { changeRecord, type CommandFrom } from '../records/streams.ts';
+import { changeRecord, type CommandFrom } from '#src/writing/streams.ts';
 
 type Profile = { name: string; postal_address: string; mailbox: string };
 

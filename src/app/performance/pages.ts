@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { nameOf } from '../events/hash.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { aggregate, type Report } from './aggregate.ts';
 import {

@@ -2,18 +2,18 @@ import type { ToolOperation } from '#contracts/operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { allows, type NeededScope, type Scope } from '#contracts/scopes.ts';
-import { fingerprintOf } from '../events/hash.ts';
+import { fingerprintOf } from '#src/writing/hash.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import type { Concurrency } from '../limits/concurrency.ts';
 import { type Authenticator, refuseEnded } from './authenticate.ts';
 import type { AgentCall, AgentCaller, Call, Deps } from './call.ts';
 import type { CredentialState } from '../events/credential-check.ts';
-import { idemOf } from '../events/idempotency.ts';
+import { idemOf } from '#src/writing/idempotency.ts';
 import { type Limiter, tooMany } from '../limits/limiter.ts';
 import { isRecorded, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules, Incoming } from './rules.ts';
-import { streamOf, streamOfKey } from '../records/streams.ts';
+import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 
 export type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
 /** Limits of the calls in progress, by kind of operation. */

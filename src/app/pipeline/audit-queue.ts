@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
-import type { Recorder } from '../events/recorder.ts';
+import type { Recorder } from '#src/writing/recorder.ts';
 
 export type AuditEntry = EventData<'CallsAudited'>['entries'][number];
 

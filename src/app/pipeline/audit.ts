@@ -2,8 +2,8 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
-import { attribute } from '../events/attribution.ts';
-import type { Recorder } from '../events/recorder.ts';
+import { attribute } from '#src/writing/attribution.ts';
+import type { Recorder } from '#src/writing/recorder.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import {
   type AuditAppend,

@@ -8,7 +8,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
-import type { Timeline } from '../events/timeline.ts';
+import type { Timeline } from '#src/writing/timeline.ts';
 import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';
 import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Identified } from './rules.ts';

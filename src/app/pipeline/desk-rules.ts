@@ -1,15 +1,15 @@
 import type { DeskOperation } from '#contracts/operation.ts';
-import { digestOf, fingerprintOf } from '../events/hash.ts';
+import { digestOf, fingerprintOf } from '#src/writing/hash.ts';
 import { type AgentLimiters, type AtOnce, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
 import { type Authenticator, CREDENTIAL_PATTERN, refuseRevoked } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';
 import type { DeskDeps } from './desk-handler.ts';
-import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '../events/idempotency.ts';
+import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules } from './rules.ts';
-import { streamOfToken } from '../records/streams.ts';
+import { streamOfToken } from '#src/writing/streams.ts';
 
 /**
  * Stands for a process that holds the files of the log itself. It needs no credential, and its reads are not

@@ -1,12 +1,12 @@
 import { addressIn, storedContact } from '#src/domain/privacy/stored-contact.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { ALL_CONTACTS, type UnindexedRow } from '#src/ports/rows.ts';
-import { attribute } from '../events/attribution.ts';
+import { attribute } from '#src/writing/attribution.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { listing } from '../read-models/listing.ts';
 import { profileStream } from '../owners/profile.ts';
-import { streamOfRecord } from '../records/streams.ts';
+import { streamOfRecord } from '#src/writing/streams.ts';
 import { isProfile } from './find-records.ts';
 import { deriveMailboxKeys } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';

@@ -7,7 +7,7 @@ import { showLead } from '../leads/render-lead.ts';
 import { eraseProfile, profileOf } from '../owners/profile.ts';
 import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { handoffOf, leadOf } from '../records/streams.ts';
+import { handoffOf, leadOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';

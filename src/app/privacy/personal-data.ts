@@ -1,5 +1,5 @@
 /** What staff do with all records of a person. */
-import { traceOf } from '../events/decide-and-append.ts';
+import { traceOf } from '#src/writing/decide-and-append.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';

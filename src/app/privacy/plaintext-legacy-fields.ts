@@ -5,7 +5,7 @@
 import { isWrittenReason } from '#src/domain/lead-texts.ts';
 import type { EventText, StoredEvent } from '#src/ports/event-log.ts';
 import type { KeyVault } from '#src/ports/system.ts';
-import { recordOfStream } from '../records/streams.ts';
+import { recordOfStream } from '#src/writing/streams.ts';
 import { ERASED } from './sealed-texts.ts';
 
 type Stored = Pick<StoredEvent, 'stream' | 'type' | 'data'>;

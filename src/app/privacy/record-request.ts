@@ -5,7 +5,7 @@ import {
   type MailboxState,
   type Suppression,
 } from '#src/domain/privacy/mailbox-requests.ts';
-import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
+import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
 import { DESK } from '../pipeline/audit.ts';
 import type { Call, Deps } from '../pipeline/call.ts';

@@ -6,7 +6,7 @@ import {
   type Suppression,
 } from '#src/domain/privacy/mailbox-requests.ts';
 import { SUPPRESSION } from '#src/ports/rows.ts';
-import { stateOf } from '../events/fold.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import { DESK } from '../pipeline/audit.ts';
 import { deriveMailboxKey, deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 import type { Deps } from '../pipeline/call.ts';

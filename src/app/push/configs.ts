@@ -1,7 +1,7 @@
 /** The push notification configurations of tasks. Each belongs to the agent that registered it. */
 import { push } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import { present } from '#src/shared/present.ts';

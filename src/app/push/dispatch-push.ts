@@ -14,11 +14,11 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from '../dispatch/attempts.ts';
-import { decideAndAppend } from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '../pipeline/call.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
-import { streamOf, streamOfKey } from '../records/streams.ts';
+import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { signBody } from '#src/shared/jws.ts';

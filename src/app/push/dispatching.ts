@@ -1,7 +1,7 @@
 import { OPEN_PUSH } from '#src/ports/rows.ts';
 import type { Work } from '../dispatch/dispatcher.ts';
 import { systemCall } from '../pipeline/system-call.ts';
-import { recordOfStream } from '../records/streams.ts';
+import { recordOfStream } from '#src/writing/streams.ts';
 import { dispatchPush, type PushSendingDeps } from './dispatch-push.ts';
 
 /** Notifies the receivers of tasks of their changes. */

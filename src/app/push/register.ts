@@ -2,13 +2,13 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { push, type PushState } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { stateOf } from '../events/fold.ts';
-import { nameOf } from '../events/hash.ts';
+import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import type { PushConfig, TaskInput } from '../tasks/task-handler.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
-import { digestOf } from '../events/hash.ts';
+import { digestOf } from '#src/writing/hash.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
+import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { measureLags } from './lag.ts';

@@ -3,7 +3,7 @@ import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
 import { listing } from '../read-models/listing.ts';
-import { streamOf } from './streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 
 /** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
 const OWNERS_AT_ONCE = 32;

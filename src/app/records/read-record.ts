@@ -12,7 +12,7 @@ import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
-import { handoffOf, leadOf, linkOf } from './streams.ts';
+import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderProduct } from '../catalog/render-product.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
 import { done, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { handoffOf, leadIdOf, leadOf, linkOf } from '../records/streams.ts';
+import { handoffOf, leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { eventChain, type Subject } from './event-chain.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';

@@ -1,6 +1,6 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { recordOfStream, streamOfRecord } from '../records/streams.ts';
+import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '../pipeline/call.ts';
 

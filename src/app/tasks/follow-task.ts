@@ -1,7 +1,7 @@
 import { isInterrupted, isTerminal } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller, Deps } from '../pipeline/call.ts';
-import { streamOfRecord } from '../records/streams.ts';
+import { streamOfRecord } from '#src/writing/streams.ts';
 import { permitted, readChange, readView, rowOf } from './read-task.ts';
 import type { TaskView } from './task-view.ts';
 import type { TaskWatch } from './task-watch.ts';

@@ -1,8 +1,8 @@
 import { idempotencyKey } from '#contracts/fields.ts';
-import { digestOf, nameOf } from '../events/hash.ts';
-import { idemOf } from '../events/idempotency.ts';
+import { digestOf, nameOf } from '#src/writing/hash.ts';
+import { idemOf } from '#src/writing/idempotency.ts';
 import type { AgentCaller, Deps, TaskRef } from '../pipeline/call.ts';
-import { streamOf } from '../records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import type { OperationRequest, TaskMessage, TaskRequest } from './task-request.ts';
 
 const NAME_CHARS = 12;

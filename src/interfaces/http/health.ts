@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { ClockConflict } from '#src/app/events/timeline.ts';
+import type { ClockConflict } from '#src/writing/timeline.ts';
 import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';

@@ -12,7 +12,7 @@ import { mailWork } from '#src/app/mail/dispatching.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import { longLimiter } from '#src/app/limits/limiter.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
-import { streamOf } from '#src/app/records/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';

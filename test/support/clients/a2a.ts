@@ -1,8 +1,8 @@
 /** A2A for tests: messages, calls without a socket, and commands on outreach requests. */
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
-import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
-import { stateOf } from '#src/app/events/fold.ts';
-import { streamOf } from '#src/app/records/streams.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { configure } from '../world/outreach.ts';
 import { HANG_MS } from '../hang.ts';

@@ -2,7 +2,7 @@
 import type { PushDelivery } from '#src/ports/delivery.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import { push } from '#src/domain/sending/push.ts';
-import { stateOf } from '#src/app/events/fold.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import type { PushSendingDeps } from '#src/app/push/dispatch-push.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';

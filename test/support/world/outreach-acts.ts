@@ -1,9 +1,9 @@
 /** Executes commands on outreach requests, directly by the deciders on a log. */
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Call } from '#src/app/pipeline/call.ts';
-import { StreamQueue } from '#src/app/events/stream-queue.ts';
-import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
-import { stateOf } from '#src/app/events/fold.ts';
+import { StreamQueue } from '#src/writing/stream-queue.ts';
+import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
 import { settingsStream } from '#src/app/outreach/settings.ts';
 import { agent, type AgentCommand } from '#src/domain/access.ts';

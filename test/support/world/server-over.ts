@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/app/app.ts';
 import { confirmationTokenOf } from '#src/shared/review-token.ts';
 import { findHandoff } from '#src/app/handoffs/review.ts';
-import { handoffOf } from '#src/app/records/streams.ts';
+import { handoffOf } from '#src/writing/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 
 /** Builds the server over dependencies, some of which a test replaces. */

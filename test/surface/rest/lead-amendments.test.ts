@@ -1,7 +1,7 @@
 /** Amendments that change nothing, and texts that an amendment repeats. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { leadIdOf, streamOf } from '#src/app/records/streams.ts';
+import { leadIdOf, streamOf } from '#src/writing/streams.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 let app: TestApp;

@@ -1,9 +1,9 @@
 /** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { StreamQueue } from '#src/app/events/stream-queue.ts';
+import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { openApp } from '#src/app/app.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
-import { leadIdOf } from '#src/app/records/streams.ts';
+import { leadIdOf } from '#src/writing/streams.ts';
 import { NO_STREAM, replaceAppends } from '#src/ports/event-log.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 

@@ -1,6 +1,6 @@
 /** Amendments of one lead that arrive at the same time, at one process and at two. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { leadIdOf, streamOf } from '#src/app/records/streams.ts';
+import { leadIdOf, streamOf } from '#src/writing/streams.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { HANG_MS } from '../../support/hang.ts';

@@ -1,7 +1,7 @@
 /** Visits beyond the limit of an address are summed: numbers stay true, and the log does not grow. */
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { recorder } from '#src/app/events/recorder.ts';
+import { recorder } from '#src/writing/recorder.ts';
 import { surplusVisits } from '#src/app/links/surplus-visits.ts';
 import { type Visit, visitRecorder } from '#src/app/links/visits.ts';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';

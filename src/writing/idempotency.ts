@@ -1,6 +1,6 @@
 /** Idempotency keys: which request a key belongs to, and the answers that no other stream holds. */
 import type { EventData } from '#contracts/registries/events.ts';
-import { keyClaim } from '#src/domain/key-claim.ts';
+import { keyClaim } from './key-claim.decider.ts';
 import type {
   Append,
   AppendResult,
@@ -10,7 +10,7 @@ import type {
 } from '#src/ports/event-log.ts';
 import { LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { AgentCaller, Call } from '../pipeline/call.ts';
+import type { AgentCaller, Call } from '#src/app/pipeline/call.ts';
 import {
   done,
   type Done,

@@ -5,16 +5,16 @@ import { lead } from '#src/domain/lead.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { stateOf } from '../events/fold.ts';
-import { nameOf } from '../events/hash.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
+import { stateOf } from './fold.ts';
+import { nameOf } from './hash.ts';
+import type { Call, Deps } from '#src/app/pipeline/call.ts';
 import {
   decideAndAppend,
   type RejectedBy,
   traceOf,
   type WithAppends,
-} from '../events/decide-and-append.ts';
-import type { EventWriter } from '../events/idempotency.ts';
+} from './decide-and-append.ts';
+import type { EventWriter } from './idempotency.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 
 type Log = Pick<Deps, 'log'>;
