@@ -19,7 +19,7 @@ import { replaceErasedTexts } from '#src/app/privacy/plaintext-legacy-fields.ts'
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { type Timeline, timeline } from '#src/writing/timeline.ts';
-import type { Credentials } from '#src/app/pipeline/authenticate.ts';
+import type { Credentials } from '#src/calls/authenticate.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';

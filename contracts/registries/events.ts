@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import * as activity from '#contracts/events/activity.ts';
+import * as activity from '#contracts/calls/activity.events.ts';
 import * as agent from '#contracts/events/agent.ts';
 import * as application from '#contracts/events/application.ts';
 import * as catalog from '#contracts/events/catalog.ts';
@@ -18,7 +18,7 @@ import * as outbound from '#contracts/events/outbound.ts';
 import * as outreach from '#contracts/events/outreach.ts';
 import * as privacy from '#contracts/events/privacy.ts';
 import * as push from '#contracts/events/push.ts';
-import * as requests from '#contracts/events/requests.ts';
+import * as requests from '#contracts/calls/requests.events.ts';
 import * as rfq from '#contracts/events/rfq.ts';
 import * as task from '#contracts/events/task.ts';
 

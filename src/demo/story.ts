@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type HealthDeps, healthRoutes } from '#src/interfaces/http/health.ts';
 import { httpServer } from '#src/interfaces/http/http.ts';
 import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** Builds the server of a process without interfaces: health and metrics for its supervisor. */
 export const healthServer = (

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
+import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import { systemClock } from '#src/adapters/system/ids.ts';
 import type { AppendReport } from '#src/adapters/observed-log.ts';
 import { type Append, LogUnavailable, type Position } from '#src/ports/event-log.ts';

@@ -4,9 +4,9 @@ import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { keyIdOf } from '#src/app/access/key-id.ts';
 import { type AppDeps, openApp } from '#src/app/app.ts';
-import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
-import type { DeskCaller } from '#src/app/pipeline/call.ts';
-import { deskIdem, SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
+import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
+import type { DeskCaller } from '#src/calls/call.ts';
+import { deskIdem, SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 

@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
-import type { Call } from '#src/app/pipeline/call.ts';
+import type { Call } from '#src/calls/call.ts';
 import { type Done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { attribute } from './attribution.ts';
 import { type DomainEvent, foldAt, foldOf } from './fold.ts';

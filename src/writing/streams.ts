@@ -7,7 +7,7 @@ import type { Decider } from '#src/shared/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from './fold.ts';
 import { nameOf } from './hash.ts';
-import type { Call, Deps } from '#src/app/pipeline/call.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
 import {
   decideAndAppend,
   type RejectedBy,

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
-import { mintCredential } from '#src/app/pipeline/authenticate.ts';
+import { mintCredential } from '#src/calls/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
 import { fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import { limiter } from '#src/app/limits/limiter.ts';
+import { limiter } from '#src/calls/limiter.ts';
 import {
   bucketOf,
   calendarOf,

@@ -1,7 +1,7 @@
 /** Audit records while the log fails: none is lost, none is stored twice. */
 import { describe, expect, it, vi } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { auditLog } from '#src/app/pipeline/audit.ts';
+import { auditLog } from '#src/calls/audit.ts';
 import { done } from '#src/shared/outcome.ts';
 import { recorder } from '#src/writing/recorder.ts';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';
 import { readConfig } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';

@@ -1,7 +1,7 @@
 /** What the desk reads of a log whose positions are byte offsets. */
 import { beforeEach, expect, test } from 'vitest';
-import type { DeskCall } from '#src/app/pipeline/call.ts';
-import type { DeskDeps, DeskInput } from '#src/app/pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import type { DeskDeps, DeskInput } from '#src/calls/desk-handler.ts';
 import { readEvents } from '#src/app/events/read-events.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { onStandIn } from '../support/eventstoredb/eventstoredb-logs.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limiter } from '#src/app/limits/limiter.ts';
-import { SharedLimiter } from '#src/app/limits/shared-limiter.ts';
+import { limiter } from '#src/calls/limiter.ts';
+import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 
 /** A shared count with a manual clock, which answers when the test calls `trip`. */

@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import type { Admission, AgentCaller, Deps } from '#src/app/pipeline/call.ts';
+import type { Admission, AgentCaller, Deps } from '#src/calls/call.ts';
 import { followTask } from '#src/app/tasks/follow-task.ts';
 import { taskWatch } from '#src/app/tasks/task-watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';

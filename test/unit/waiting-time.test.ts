@@ -1,8 +1,8 @@
 /** The measures of waiting time, with injected clocks. */
 import { describe, expect, it } from 'vitest';
 import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
-import { concurrency } from '#src/app/limits/concurrency.ts';
-import { overload } from '#src/app/limits/overload.ts';
+import { concurrency } from '#src/calls/concurrency.ts';
+import { overload } from '#src/calls/overload.ts';
 import { isRefusal } from '#src/shared/outcome.ts';
 
 describe('The delay of the event loop', () => {

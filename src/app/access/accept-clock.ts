@@ -2,10 +2,10 @@ import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider } from '#src/shared/decider.ts';
 import { createOnce, readReplay, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type Accepted = EventData<'ClockAccepted'>;
 

@@ -4,13 +4,13 @@ import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
 import { personIdOfName } from '#src/shared/person.ts';
 import { createOnce, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { mintCredential } from '../pipeline/authenticate.ts';
+import { mintCredential } from '#src/calls/authenticate.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOfToken } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { keyIdOf } from './key-id.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 

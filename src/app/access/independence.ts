@@ -2,12 +2,12 @@
 import { isOnePerson, type Person } from '#src/shared/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { PersonName } from '../audit/people.ts';
-import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
+import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 const ACTOR = 'desk:';
 

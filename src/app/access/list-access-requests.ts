@@ -4,7 +4,7 @@ import { done } from '#src/shared/outcome.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { renderRequest } from './get-connection.ts';
 import { renderSummary } from '../plans/plan-record.ts';
 

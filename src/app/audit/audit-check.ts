@@ -1,7 +1,7 @@
 import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
 import { present } from '#src/shared/present.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 
 export const auditCheck: DeskHandler<'auditCheck'> = async (deps, input, call) => {
   const { owner_id: owner, sample = 1, run } = input;

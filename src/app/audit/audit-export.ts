@@ -6,7 +6,7 @@ import { canonicalJson, canonicalText } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from './people.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;

@@ -12,7 +12,7 @@ import { iso, renderAsOf } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedRange } from './moments.ts';
 import { withPeople } from './people.ts';
-import type { DeskInput } from '../pipeline/desk-handler.ts';
+import type { DeskInput } from '#src/calls/desk-handler.ts';
 import type { AuditHandler, OwnerAuditDeps } from './audit-state.ts';
 
 export type AuditAct = z.output<DeskOperations['auditHistory']['output']>['data'][number];

@@ -1,5 +1,5 @@
 import { done } from '#src/shared/outcome.ts';
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { AuditHandler } from './audit-state.ts';
 
 export const auditProgress: AuditHandler<'auditProgress'> = async (

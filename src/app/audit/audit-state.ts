@@ -3,9 +3,9 @@ import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fiel
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { DeskCall, InputOf } from '../pipeline/call.ts';
-import type { DeskDeps, DeskInput } from '../pipeline/desk-handler.ts';
-import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
+import type { DeskCall, InputOf } from '#src/calls/call.ts';
+import type { DeskDeps, DeskInput } from '#src/calls/desk-handler.ts';
+import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';

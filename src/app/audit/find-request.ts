@@ -1,8 +1,8 @@
 /** Finds what a request wrote. Its id is a UUIDv7, whose time says where in the log to look. */
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { DESK } from '../pipeline/audit.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
 import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
 import { ownerSpaces } from '../records/find-owner.ts';

@@ -1,7 +1,7 @@
 /** Moments of an owner's history: a position of the log, or a time. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';

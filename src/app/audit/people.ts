@@ -2,7 +2,7 @@
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
 import { tokenOf } from '../access/independence.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { present } from '#src/shared/present.ts';
 
 /** Finds the name of the person who is an actor; undefined for any other actor. A desk token never changes its name. */

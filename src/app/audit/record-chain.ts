@@ -3,7 +3,7 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { eventsOfLink } from '../tasks/event-chain.ts';
-import type { DeskDeps } from '../pipeline/desk-handler.ts';
+import type { DeskDeps } from '#src/calls/desk-handler.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
 

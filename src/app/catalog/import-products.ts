@@ -1,7 +1,7 @@
 import { product as productDecider } from '#src/domain/product.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import type { DeskDeps, DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';

@@ -6,7 +6,7 @@ import { refuse, doneWithJson } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { PRODUCT_TEXT, productJson } from './product-text.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
-import type { Handler } from '../pipeline/call.ts';
+import type { Handler } from '#src/calls/call.ts';
 
 /** The output without the products, which are checked when their texts are made. */
 const ENVELOPE = contract.output.omit({ data: true });

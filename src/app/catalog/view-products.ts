@@ -4,7 +4,7 @@ import type { VisitorHandler } from '../links/visitor-handler.ts';
 import { findPromotion, type Promotion, type Source } from '../links/promotion.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { priceLines, totalsOf } from '../handoffs/price-lines.ts';
 
 const PAGE_PRODUCTS = 24;

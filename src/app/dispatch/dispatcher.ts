@@ -5,7 +5,7 @@ import { EVERYBODY } from '../outreach/settings.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import type { Scheduling } from './attempts.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type DispatcherDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'clock'> & Scheduling;
 

@@ -1,7 +1,7 @@
 import { done } from '#src/shared/outcome.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { newestEntries } from './newest-entries.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 
 export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call) => {
   const { owner_id: owner, as_of, before, limit } = input;

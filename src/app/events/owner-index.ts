@@ -9,9 +9,9 @@ import {
 } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { HistoryEntry } from '#src/ports/rows.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { newestEntries } from './newest-entries.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type Index = Pick<Deps, 'readModels' | 'following'>;
 type OwnerQuery = { owner: string; upTo: Position; limit: number };

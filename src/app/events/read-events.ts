@@ -2,8 +2,8 @@ import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Deps } from '../pipeline/call.ts';
-import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type DeskHandler, type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
 import { streamOfKey, streamOfToken } from '#src/writing/streams.ts';
 import { tokenOf } from '../access/independence.ts';
 

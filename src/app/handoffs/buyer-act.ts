@@ -4,7 +4,7 @@ import type { RfqRejection } from '#src/domain/outcomes/rfq.ts';
 import { review, type ReviewState } from '#src/domain/outcomes/review.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
-import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
+import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { BuyerOperationId, BuyerOperations } from '#contracts/registries/holders.ts';
-import type { BuyerCall, BuyerCaller, Deps } from '../pipeline/call.ts';
+import type { BuyerCall, BuyerCaller, Deps } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { KeyRecord } from '#contracts/records/access.ts';
 import type { ApplicationView } from '../owners/confirm-application.ts';
 import type { MailboxToConfirm } from '../owners/confirm-mailbox.ts';

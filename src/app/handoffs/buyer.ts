@@ -1,7 +1,7 @@
 import { declineReason } from '#contracts/registries/holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/domain/handoff.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import type { Limiter } from '#src/calls/limiter.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { applicationReceiver } from '../owners/apply.ts';
 import * as ownApplication from '../owners/confirm-application.ts';

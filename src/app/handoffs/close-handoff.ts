@@ -4,7 +4,7 @@ import { refuseRejected } from '#src/writing/rejections.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');

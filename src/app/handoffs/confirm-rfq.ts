@@ -8,7 +8,7 @@ import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-
 import { informLeads } from '../leads/observe-rfq.ts';
 import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { liftRefusal } from '../privacy/record-request.ts';
-import type { BuyerCall, Call, Deps } from '../pipeline/call.ts';
+import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { conflictOf } from './buyer-act.ts';

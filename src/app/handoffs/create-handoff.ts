@@ -3,7 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
+import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';

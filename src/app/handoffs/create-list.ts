@@ -5,7 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import { type Limiter, networkOf, tooMany } from '../limits/limiter.ts';
+import { type Limiter, networkOf, tooMany } from '#src/calls/limiter.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { linkOf, streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
@@ -13,7 +13,7 @@ import { openAttribution } from '#src/shared/jws.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
 import { priceLines, totalsOf } from './price-lines.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** The visit that is credited with a list; without a source, the list belongs to `DIRECT_OWNER`. */
 type Credit = { owner: string } & Pick<

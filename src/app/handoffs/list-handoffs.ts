@@ -6,7 +6,7 @@ import { pageOf } from '../read-models/listing.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { readableHandoffs, renderHandoff } from './render-handoff.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 
 const WITHOUT_BUYER = { opened: NO_TEXTS, reviewToken: () => '' };
 

@@ -15,7 +15,7 @@ import type { SuppressionReader } from '../privacy/suppression.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { reviewTokenOf } from '#src/shared/review-token.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
   line_id: line.line_id,

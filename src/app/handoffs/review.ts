@@ -18,7 +18,7 @@ import {
   type EnteredQuantities,
   withQuantities,
 } from './entered-quantities.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 export type Review = {
   handoffId: string;

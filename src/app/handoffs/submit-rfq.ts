@@ -5,9 +5,9 @@ import { isSameQuantities } from '#src/domain/handoff-list.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewState } from '#src/domain/outcomes/review.ts';
-import { type Limiter, networkOf } from '../limits/limiter.ts';
+import { type Limiter, networkOf } from '#src/calls/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
-import { pointerOf } from '../pipeline/input-faults.ts';
+import { pointerOf } from '#src/calls/input-faults.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
@@ -18,7 +18,7 @@ import { contactSubjectOf } from './contact-subject.ts';
 import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
 import { differencesFromCatalog } from './review.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';

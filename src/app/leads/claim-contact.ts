@@ -7,7 +7,7 @@ import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/decide-claim.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
+import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
 

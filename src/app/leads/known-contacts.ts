@@ -2,7 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
-import { type AgentCall, type Deps, unkeyed } from '../pipeline/call.ts';
+import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';

@@ -16,7 +16,7 @@ import { suppressionInRows } from '../privacy/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { type ListRange, scanLists, type ScannedRows } from '../read-models/scan-lists.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
-import type { Deps, Handler, InputOf } from '../pipeline/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
 import { present } from '#src/shared/present.ts';
 
 type LeadFilter = { ownerId: string; at: number; input: InputOf<'listLeads'> };

@@ -6,7 +6,7 @@ import { done } from '#src/shared/outcome.ts';
 import { readInbox } from '../read-models/inbox.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { renderOpenLead } from './render-lead.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { renderSummary } from '../plans/plan-record.ts';
 
 /** The lists of the leads that can have a state: no event makes a lead lapse. */

@@ -4,7 +4,7 @@ import { lead, stateAt } from '#src/domain/lead.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
+import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';

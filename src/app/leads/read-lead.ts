@@ -9,8 +9,8 @@ import { ownerFor } from '../records/find-owner.ts';
 import { leadOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { renderProposal, showLead } from './render-lead.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 
 /** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
 const ALIKE_MAX = 20;

@@ -13,7 +13,7 @@ import {
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
+import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';

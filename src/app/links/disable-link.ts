@@ -2,7 +2,7 @@ import { link } from '#src/domain/link.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
 

@@ -1,5 +1,5 @@
 import type { CodeRow } from '#src/ports/rows.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 const CODE = /^[a-z0-9-]{3,64}$/;
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { target } from '#contracts/records/link.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type Target = EventData<'LinkCreated'>['target'];
 

@@ -1,7 +1,7 @@
 import type { LinkState } from '#src/domain/link.ts';
 import { listRows } from '../read-models/list-rows.ts';
 import { renderLink } from './render-link.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 export const listLinks: DeskHandler<'listLinks'> = (deps, query, call) =>
   listRows(deps, call, {

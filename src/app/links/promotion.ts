@@ -3,7 +3,7 @@ import type { LinkState } from '#src/domain/link.ts';
 import { openAttribution } from '#src/shared/jws.ts';
 import { findCode } from './find-code.ts';
 import type { Parameter } from './landing-address.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** The link that led to a landing page, for the disclosure and for sharing the page. */
 export type Promotion = {

@@ -15,7 +15,7 @@ import { findCode } from './find-code.ts';
 import { withParameter } from './landing-address.ts';
 import { pathOfTarget } from './link-target.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** The paths of the pages that links lead to, after any origin. */
 const PAGE = /\/(?:p\/(?<product>[^/]+)|c\/(?<category>[^/]+)|s)$/;

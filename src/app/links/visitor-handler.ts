@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { Listing, ShownList, ShownProduct } from '../catalog/view-products.ts';
-import type { Deps, VisitorCall, VisitorCaller } from '../pipeline/call.ts';
+import type { Deps, VisitorCall, VisitorCaller } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { Visits } from './visits.ts';
 
 export type VisitorDeps = Deps & { visits: Visits };

@@ -16,8 +16,8 @@ import {
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { readHaltForEverybody } from '../outreach/settings.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import type { Deps, SystemCall } from '../pipeline/call.ts';
+import type { Limiter } from '#src/calls/limiter.ts';
+import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 import { countUnconfirmed } from './mailbox-limits.ts';

@@ -1,6 +1,6 @@
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import type { Work } from '../dispatch/dispatcher.ts';
-import { systemCall } from '../pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { dispatchMail, type MailSendingDeps } from './dispatch-mail.ts';
 
 export const mailWork = (deps: MailSendingDeps): Work => ({

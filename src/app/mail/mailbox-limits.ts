@@ -6,8 +6,8 @@ import { mailedMailbox, waitMs } from '#src/domain/sending/mailbox.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import { type Call, type Deps, unkeyed } from '../pipeline/call.ts';
+import type { Limiter } from '#src/calls/limiter.ts';
+import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 

@@ -1,6 +1,6 @@
 /** The tokens of mailed links whose subject is in the token. No event has a token: only the service can make it. */
 import type { Secrets } from '#src/ports/system.ts';
-import { areEqual } from '../pipeline/authenticate.ts';
+import { areEqual } from '#src/calls/authenticate.ts';
 
 const SECRET_CHARS = 40;
 const TOKEN = /^((?:[0-9a-f]{2}){1,40})\.[0-9a-f]{40}$/;

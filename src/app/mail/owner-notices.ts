@@ -1,6 +1,6 @@
 import type { Append } from '#src/ports/event-log.ts';
 import { confirmedMailbox } from '../owners/profile.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
 import type { MailKind } from './mail-kinds.ts';
 import { type Letter, queueMail } from './queue-mail.ts';
 

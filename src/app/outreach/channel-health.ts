@@ -3,7 +3,7 @@ import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { listing } from '../read-models/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';

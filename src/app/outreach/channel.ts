@@ -8,7 +8,7 @@ import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { configuredChannel, readHalt, readSettings } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };

@@ -10,7 +10,7 @@ import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { EVERYBODY, readHaltForEverybody, readSettings, settingsStream } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
-import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { changeRecord } from '#src/writing/streams.ts';
 
 type Settings = EventData<'OutreachConfigured'>;

@@ -5,8 +5,8 @@ import {
   statusAt,
 } from '#src/domain/outbound-state.ts';
 import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { pageOfScan, scanLists } from '../read-models/scan-lists.ts';
 import { present } from '#src/shared/present.ts';

@@ -9,7 +9,7 @@ import type { LinkState } from '#src/domain/link.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
-import type { AgentCall, Deps, Handler, InputOf } from '../pipeline/call.ts';
+import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
 import {
   done,
   isRefusal,

@@ -2,7 +2,7 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { suppressionInLog } from '../privacy/suppression.ts';
 import { leadIdOf, leadOf } from '#src/writing/streams.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type RecipientDeps = Pick<Deps, 'log' | 'vault' | 'secrets'>;
 

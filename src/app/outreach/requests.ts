@@ -5,7 +5,7 @@ import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
-import type { AgentCall, Call, Deps, Handler } from '../pipeline/call.ts';
+import type { AgentCall, Call, Deps, Handler } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

@@ -15,7 +15,7 @@ import {
 } from '../dispatch/attempts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
-import type { Deps, SystemCall } from '../pipeline/call.ts';
+import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { judgeChannel } from './channel-health.ts';

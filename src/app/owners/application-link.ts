@@ -2,7 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import { linkToken } from '../mail/mailed-link.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 

@@ -3,15 +3,15 @@ import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { type Limiter, refuseLink } from '../limits/limiter.ts';
+import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { done, refuse, Refused, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';
 import { settingsStream } from '../outreach/settings.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { listing } from '../read-models/listing.ts';
 import { profileStream } from './profile.ts';
 

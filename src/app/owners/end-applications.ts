@@ -5,7 +5,7 @@ import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
-import type { Call, Deps, SystemCall } from '../pipeline/call.ts';
+import type { Call, Deps, SystemCall } from '#src/calls/call.ts';
 import { done, type Outcome, refuse, Refused } from '#src/shared/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';

@@ -3,7 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { linkToken } from '../mail/mailed-link.ts';
 import { queueMail } from '../mail/queue-mail.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
 /** How long the link works after the profile was set. */

@@ -2,7 +2,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
 import type { ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { requireOutput } from '../pipeline/contract-checks.ts';
+import { requireOutput } from '#src/calls/contract-checks.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import { present } from '#src/shared/present.ts';
@@ -21,7 +21,7 @@ import {
   PLACE,
   rowPlaceOf,
 } from './pages.ts';
-import type { Deps, Handler, InputOf } from '../pipeline/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
 
 /** The answer without its rows, which are checked when they are rendered. */
 const ENVELOPE = { id: 'getPerformance', output: contract.output.omit({ data: true }) };

@@ -1,6 +1,6 @@
 import type { AgentOperations } from '#contracts/registries/agents.ts';
-import type { AgentCaller, Handlers } from './call.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { AgentCaller, Handlers } from '#src/calls/call.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '../handoffs/create-handoff.ts';
 import { createLink } from '../links/create-link.ts';
 import { getConnection } from '../access/get-connection.ts';

@@ -31,7 +31,7 @@ import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/
 import { acceptClock } from '../access/accept-clock.ts';
 import { listAccessRequests } from '../access/list-access-requests.ts';
 import * as deskTokens from '../access/desk-tokens.ts';
-import type { DeskHandlers } from './desk-handler.ts';
+import type { DeskHandlers } from '#src/calls/desk-handler.ts';
 
 /** The handler of each desk operation. Modules that are spread export handlers and nothing else. */
 export const deskHandlers: DeskHandlers = {

@@ -1,11 +1,18 @@
 import type { Declared } from '#contracts/operation.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
 import type { VisitorDeps } from '../links/visitor-handler.ts';
-import type { BuyerCall, BuyerCaller, Caller, Deps, VisitorCall, VisitorCaller } from './call.ts';
-import { type Limiter, tooMany } from '../limits/limiter.ts';
+import type {
+  BuyerCall,
+  BuyerCaller,
+  Caller,
+  Deps,
+  VisitorCall,
+  VisitorCaller,
+} from '#src/calls/call.ts';
+import { type Limiter, tooMany } from '#src/calls/limiter.ts';
 import { done } from '#src/shared/outcome.ts';
-import { parseFields } from './parse-input.ts';
-import type { ActorRules, Incoming } from './rules.ts';
+import { parseFields } from '#src/calls/parse-input.ts';
+import type { ActorRules, Incoming } from '#src/calls/rules.ts';
 
 const noHeaders = { headers: {} };
 

@@ -10,9 +10,9 @@ import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/por
 import type { EventData } from '#contracts/registries/events.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { DESK } from '../pipeline/audit.ts';
-import type { Deps, DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Deps, DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
 import { listing } from '../read-models/listing.ts';

@@ -9,8 +9,8 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '../records/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type Erase = {
   type: 'EraseSubject';

@@ -5,7 +5,7 @@ import { listing } from '../read-models/listing.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
 

@@ -1,7 +1,7 @@
 /** Erasures that were interrupted after their event and before their key was destroyed. */
 import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
 import { turn } from '#src/shared/turns.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 const PAGE_ROWS = 100;
 

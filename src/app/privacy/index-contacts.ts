@@ -2,8 +2,8 @@ import { addressIn, storedContact } from '#src/domain/privacy/stored-contact.ts'
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { ALL_CONTACTS, type UnindexedRow } from '#src/ports/rows.ts';
 import { attribute } from '#src/writing/attribution.ts';
-import { DESK } from '../pipeline/audit.ts';
-import type { Deps, SystemCall } from '../pipeline/call.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { listing } from '../read-models/listing.ts';
 import { profileStream } from '../owners/profile.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';

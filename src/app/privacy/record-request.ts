@@ -7,8 +7,8 @@ import {
 } from '#src/domain/privacy/mailbox-requests.ts';
 import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
-import { DESK } from '../pipeline/audit.ts';
-import type { Call, Deps } from '../pipeline/call.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Call, Deps } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import { findMailbox, suppressionInLog } from './suppression.ts';

@@ -7,9 +7,9 @@ import {
 } from '#src/domain/privacy/mailbox-requests.ts';
 import { SUPPRESSION } from '#src/ports/rows.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { DESK } from '../pipeline/audit.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { deriveMailboxKey, deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
 

@@ -16,7 +16,7 @@ import {
 } from '../dispatch/attempts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import type { Deps, SystemCall } from '../pipeline/call.ts';
+import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
 import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

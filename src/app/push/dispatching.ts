@@ -1,6 +1,6 @@
 import { OPEN_PUSH } from '#src/ports/rows.ts';
 import type { Work } from '../dispatch/dispatcher.ts';
-import { systemCall } from '../pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { recordOfStream } from '#src/writing/streams.ts';
 import { dispatchPush, type PushSendingDeps } from './dispatch-push.ts';
 

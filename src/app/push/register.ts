@@ -5,7 +5,7 @@ import { listBy, OPEN_PUSH } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '../pipeline/call.ts';
+import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { streamOf } from '#src/writing/streams.ts';

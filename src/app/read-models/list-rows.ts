@@ -1,6 +1,6 @@
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { pageOf } from './listing.ts';

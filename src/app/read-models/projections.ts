@@ -2,7 +2,7 @@ import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { measureLags } from './lag.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 

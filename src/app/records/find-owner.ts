@@ -1,7 +1,7 @@
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
 import { listing } from '../read-models/listing.ts';
 import { streamOf } from '#src/writing/streams.ts';
 

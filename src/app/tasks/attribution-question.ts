@@ -5,7 +5,7 @@ import { handoffOf, leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { eventChain, type Subject } from './event-chain.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type Question = TaskInput<'answerAttributionQuestion'>;
 

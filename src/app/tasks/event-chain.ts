@@ -2,7 +2,7 @@ import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** What a question is about, and the records that it came from. */
 export type Subject = {

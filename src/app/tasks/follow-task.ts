@@ -1,6 +1,6 @@
 import { isInterrupted, isTerminal } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { AgentCaller, Deps } from '../pipeline/call.ts';
+import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
 import { permitted, readChange, readView, rowOf } from './read-task.ts';
 import type { TaskView } from './task-view.ts';

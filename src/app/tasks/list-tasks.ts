@@ -1,6 +1,6 @@
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
-import type { AgentCaller, Deps } from '../pipeline/call.ts';
+import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import { listing } from '../read-models/listing.ts';
 import { done } from '#src/shared/outcome.ts';

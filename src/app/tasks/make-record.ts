@@ -8,7 +8,7 @@ import { traceOf } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
 import { outboundOf } from '../outreach/requests.ts';
-import type { Deps, TaskRef } from '../pipeline/call.ts';
+import type { Deps, TaskRef } from '#src/calls/call.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

@@ -1,7 +1,7 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { isTerminal, task, type TaskRejection, type TaskRow } from '#src/domain/task.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
-import type { Deps, TaskCall } from '../pipeline/call.ts';
+import type { Deps, TaskCall } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { rowOf, viewOfRow } from './read-task.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';

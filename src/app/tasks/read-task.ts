@@ -8,7 +8,7 @@ import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
-import type { AgentCaller, Deps } from '../pipeline/call.ts';
+import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

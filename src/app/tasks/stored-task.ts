@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
-import type { Deps, TaskCall, TaskRef } from '../pipeline/call.ts';
+import type { Deps, TaskCall, TaskRef } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { permitted, rowIfReady, viewOfRow } from './read-task.ts';

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { TaskOperationId, TaskOperations } from '#contracts/tasks/index.ts';
 import type { AttributionAnswer } from '#contracts/skills.ts';
-import type { AgentCaller, Deps, TaskCall } from '../pipeline/call.ts';
+import type { AgentCaller, Deps, TaskCall } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { TaskPage } from './list-tasks.ts';
 import type { TaskView } from './task-view.ts';
 

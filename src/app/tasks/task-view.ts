@@ -5,7 +5,7 @@ import { isSkill, type SkillId, SKILLS } from '#contracts/skills.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { deciderFor } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
-import type { TaskRef } from '../pipeline/call.ts';
+import type { TaskRef } from '#src/calls/call.ts';
 import { iso } from '#src/shared/time.ts';
 import { guideTo } from './task-request.ts';
 

@@ -1,5 +1,5 @@
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 type Listener = (event: FoldEvent) => void;
 

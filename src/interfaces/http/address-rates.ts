@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Rates } from '#contracts/limits.ts';
-import { limiter, networkOf } from '#src/app/limits/limiter.ts';
+import { limiter, networkOf } from '#src/calls/limiter.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 type RequestClass = 'pages' | 'redirects' | 'calls';

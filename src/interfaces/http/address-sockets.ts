@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { compile } from '@fastify/proxy-addr';
-import { networkOf } from '#src/app/limits/limiter.ts';
+import { networkOf } from '#src/calls/limiter.ts';
 
 export type SocketLimit = {
   max: number;

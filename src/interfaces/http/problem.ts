@@ -1,6 +1,6 @@
 import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
+import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';

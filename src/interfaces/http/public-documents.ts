@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { documentRoute } from './documents.ts';
 import { deskOpenApi, openApi } from '../rest/openapi.ts';
 import { API_CATALOG_PATH, apiCatalogLink } from './problem.ts';

@@ -1,7 +1,7 @@
 /** Checks that every request must pass before it is routed. */
 import type { IncomingMessage } from 'node:http';
 import { LIMITS } from '#contracts/limits.ts';
-import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
+import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);

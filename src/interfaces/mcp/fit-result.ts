@@ -1,5 +1,5 @@
 import { LIMITS } from '#contracts/limits.ts';
-import { pointerOf } from '#src/app/pipeline/input-faults.ts';
+import { pointerOf } from '#src/calls/input-faults.ts';
 import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
 
 /** What was cut from a value to keep its result small: rows of a list, or the end of a text. */

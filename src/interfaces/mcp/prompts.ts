@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { readInput } from '#src/app/pipeline/input-faults.ts';
+import { readInput } from '#src/calls/input-faults.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { type McpAnswer, mcpFaultOf, type McpRequest, resultOf } from './wire.ts';
 

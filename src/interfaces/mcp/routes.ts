@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { AgentApp } from '#src/app/app.ts';
-import type { Admission, AgentCaller } from '#src/app/pipeline/call.ts';
+import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { rememberFailure } from '../http/failure-log.ts';
 import { arrivalOf } from '../http/arrival.ts';

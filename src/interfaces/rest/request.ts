@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { HttpMethod, Operation } from '#contracts/operation.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import { pointerOf } from '#src/app/pipeline/input-faults.ts';
+import { pointerOf } from '#src/calls/input-faults.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 type Kind = 'integer' | 'boolean' | 'array' | 'string';

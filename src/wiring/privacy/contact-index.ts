@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { repeated } from '../sending/repeated.ts';
 
 const EVERY_MS = 600_000;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 /** Each erasure costs a remote vault a round trip, at every start of every process. */
 const REMOTE_NEWEST = 100;

@@ -5,9 +5,9 @@ import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
 import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { repeated } from './repeated.ts';
 
 const KEPT_MS = 30 * DAY_MS;

@@ -8,7 +8,7 @@ import {
   ServerCallContext,
 } from '@a2a-js/sdk/server';
 import Fastify from 'fastify';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import type { Service } from '#src/main.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { toWebRequest } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { createLink } from '#contracts/operations/create-link.ts';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import type { Bench } from '../bench.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Role, Started, Target } from '../children.ts';

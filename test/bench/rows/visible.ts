@@ -1,10 +1,10 @@
 /** L: from the commit to the read model in one process, at about 2,000 writes per second. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import { openApp } from '#src/app/app.ts';
 import type { Service } from '#src/main.ts';
 import { type AppendResult, type Position, replaceAppends } from '#src/ports/event-log.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';

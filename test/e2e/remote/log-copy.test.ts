@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
+import { awaitToken, consistencyToken } from '#src/calls/consistency.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import {

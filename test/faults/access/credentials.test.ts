@@ -6,7 +6,7 @@ import type { InjectOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/registries/agents.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { mintCredential } from '#src/app/pipeline/authenticate.ts';
+import { mintCredential } from '#src/calls/authenticate.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { agentKey, endChildren, serveChild } from '../../support/processes/child-service.ts';
 import { directories } from '../../support/processes/directories.ts';

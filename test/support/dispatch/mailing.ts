@@ -1,5 +1,5 @@
 /** A service whose mail goes to channels of the test, with time that the test advances. */
-import { longLimiter } from '#src/app/limits/limiter.ts';
+import { longLimiter } from '#src/calls/limiter.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';

@@ -1,6 +1,6 @@
 /** Contacts that an earlier version stored are indexed by mailbox, so that the records of a person are found. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
 import { LogUnavailable, type StoredEvent } from '#src/ports/event-log.ts';
 import { HANG_MS } from '../../support/hang.ts';

@@ -1,6 +1,6 @@
 /** Notes and reasons: shown to their readers, sealed in the log, and unreadable after an erasure. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { awaitOwnWrite } from '#src/app/pipeline/consistency.ts';
+import { awaitOwnWrite } from '#src/calls/consistency.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';

@@ -6,7 +6,7 @@ import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { applicationStream } from '#src/app/owners/application-link.ts';
 import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { profileStream } from '#src/app/owners/profile.ts';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { FILES } from '../../support/world/outreach.ts';
 import { people } from '../../support/world/people.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';
 import { confirmationPath } from '../../support/world/confirmation.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

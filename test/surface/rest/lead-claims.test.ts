@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { openApp } from '#src/app/app.ts';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { NO_STREAM, replaceAppends } from '#src/ports/event-log.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';

@@ -5,7 +5,7 @@ import { getPerformance as contract } from '#contracts/operations/get-performanc
 import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { factsOf } from '../../support/oracle/facts.ts';
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
-import { systemCall } from '#src/app/pipeline/system-call.ts';
+import { systemCall } from '#src/calls/system-call.ts';
 import { mailing } from '../../support/dispatch/mailing.ts';
 import { STAFF_MAIL } from '../../support/dispatch/rfqs.ts';
 import { configure, person, post, proposed } from '../../support/world/outreach.ts';

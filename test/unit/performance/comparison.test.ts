@@ -5,7 +5,7 @@ import { getPerformance as contract } from '#contracts/operations/get-performanc
 import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { bucketOf, dateOf, dayOf } from '#src/app/performance/calendar.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 import type { PerformanceRecord } from '../../support/oracle/performance-records.ts';
 import { seedOr } from '../../support/seed.ts';
 import { factsOf } from '../../support/oracle/facts.ts';

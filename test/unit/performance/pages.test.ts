@@ -5,7 +5,7 @@ import { dateOf } from '#src/app/performance/calendar.ts';
 import { OwnerFacts } from '#src/app/performance/facts.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
-import type { Deps } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/calls/call.ts';
 
 const FIRST_DAY = 20_000;
 const DAYS = 70;

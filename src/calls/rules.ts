@@ -1,10 +1,10 @@
 import type { Declared } from '#contracts/operation.ts';
-import type { Concurrency } from '../limits/concurrency.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import type { Overload } from '../limits/overload.ts';
+import type { Concurrency } from './concurrency.ts';
+import type { Limiter } from './limiter.ts';
+import type { Overload } from './overload.ts';
 import type { Audit, AuditedCaller } from './audit.ts';
 import type { Admission, Arrival, Budget, Call, Caller, CallInput, Deps, Surface } from './call.ts';
-import type { CredentialState } from '../events/credential-check.ts';
+import type { CredentialState } from './credential-check.ts';
 import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */

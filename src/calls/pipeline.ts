@@ -1,7 +1,7 @@
 import type { Admission, Arrival, Budget, Caller, CallInput, Deps, Surface } from './call.ts';
 import type { AuditedCall } from './audit.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
-import { whileAllowed } from '../events/credential-check.ts';
+import { whileAllowed } from './credential-check.ts';
 import { requireDeclared, requireOutput } from './contract-checks.ts';
 import { guarded, mappingFailures } from './failure.ts';
 import {
@@ -23,7 +23,7 @@ import type {
   DeclaredOperations,
   Trail,
 } from './rules.ts';
-import { limitByAddress } from '../limits/limiter.ts';
+import { limitByAddress } from './limiter.ts';
 
 /** What an exchange without an operation is audited as, when its credential is refused. */
 type Unnamed = { exchange: string };

@@ -5,9 +5,9 @@ import type {
   StreamRevision,
 } from '#src/ports/event-log.ts';
 import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
-import { UNCONFIRMED } from '../pipeline/authenticate.ts';
+import { UNCONFIRMED } from './authenticate.ts';
 import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
-import type { Deps } from '../pipeline/call.ts';
+import type { Deps } from './call.ts';
 
 export type CredentialState = {
   /** Why the credential no longer allows the operation. */
