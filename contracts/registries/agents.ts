@@ -5,7 +5,7 @@ import { getConnection } from '#contracts/operations/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { listLeads } from '#contracts/operations/list-leads.ts';
 import * as outreach from '#contracts/operations/outreach.ts';
-import { readRecord } from '#contracts/operations/read-record.ts';
+import { readRecord } from '#contracts/reading/read-record.ts';
 import { searchProducts } from '#contracts/operations/search-products.ts';
 import { submitLead } from '#contracts/operations/submit-lead.ts';
 

@@ -16,7 +16,7 @@ import * as privacy from '#contracts/desk/privacy.ts';
 import * as plans from '#contracts/desk/plans.ts';
 import * as records from '#contracts/desk/records.ts';
 import * as rfqs from '#contracts/desk/rfqs.ts';
-import * as system from '#contracts/desk/system.ts';
+import * as system from '#contracts/reading/projections.desk.ts';
 
 /** The operations of a module. Sorted, because the order of exports is that of whatever loads the module. */
 const byName = <Module extends object>(module: Module): Module =>

@@ -5,7 +5,7 @@ import type { Deps, DeskCall } from './call.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { PersonName } from '#src/app/audit/people.ts';
 import type { Replays } from '#src/app/audit/replays.ts';
-import type { ProjectionDesk } from '#src/app/read-models/projection-desk.ts';
+import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
 
 /** Dependencies of the desk, which also manages the projections and audits owners. */
 export type DeskDeps = Deps & {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import { everyPage } from '#src/app/read-models/listing.ts';
+import { everyPage } from '#src/reading/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

@@ -16,7 +16,7 @@ import type {
   ProjectionDesk,
   ProjectionReport,
   VerifyState,
-} from '#src/app/read-models/projection-desk.ts';
+} from '#src/reading/projection-desk.ts';
 import { runs } from '#src/shared/runs.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';

@@ -11,7 +11,7 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
-import type { Filling } from '#src/app/read-models/lag.ts';
+import type { Filling } from '#src/reading/lag.ts';
 import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import type { OpeningCatalog } from '#src/ports/catalog.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
-import { measureLags } from '#src/app/read-models/lag.ts';
+import { measureLags } from '#src/reading/lag.ts';
 import { serverOver } from '../support/world/server-over.ts';
 import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';

@@ -12,7 +12,7 @@ import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { listRows } from '../read-models/list-rows.ts';
+import { listRows } from '#src/reading/list-rows.ts';
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
 import { actorOfLast, refuseDependent } from './independence.ts';
 import { present } from '#src/shared/present.ts';

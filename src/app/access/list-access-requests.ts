@@ -1,7 +1,7 @@
 import type { AgentState } from '#src/domain/access.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import { done } from '#src/shared/outcome.ts';
-import { readInbox } from '../read-models/inbox.ts';
+import { readInbox } from '#src/reading/inbox.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';

@@ -5,7 +5,7 @@ import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
 import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
-import { ownerSpaces } from '../records/find-owner.ts';
+import { ownerSpaces } from '#src/reading/find-owner.ts';
 
 /** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
 export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };

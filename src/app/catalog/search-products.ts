@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
+import { bindingOf, readPlace, writeCursor } from '#src/reading/cursor.ts';
 import { refuse, doneWithJson } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { PRODUCT_TEXT, productJson } from './product-text.ts';

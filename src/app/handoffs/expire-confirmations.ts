@@ -3,7 +3,7 @@ import type { RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
 import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
 

@@ -13,7 +13,7 @@ import { mailToOwner } from '../mail/owner-notices.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { ownerFor } from '../records/find-owner.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';

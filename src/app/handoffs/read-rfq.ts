@@ -21,7 +21,7 @@ import { contactOf } from './contact-subject.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
 import { readableHandoff, renderLine } from './render-handoff.ts';
 import { renderSummary } from '../plans/plan-record.ts';
-import { readInbox } from '../read-models/inbox.ts';
+import { readInbox } from '#src/reading/inbox.ts';
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 

@@ -9,12 +9,12 @@ import {
   LEADS_BY_CREATION,
   listBy,
 } from '#src/ports/rows.ts';
-import { bindingOf, readCursor, writeCursor } from '../read-models/cursor.ts';
+import { bindingOf, readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import { showLeads } from './render-lead.ts';
 import { suppressionInRows } from '../privacy/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
-import { type ListRange, scanLists, type ScannedRows } from '../read-models/scan-lists.ts';
+import { type ListRange, scanLists, type ScannedRows } from '#src/reading/scan-lists.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
 import { present } from '#src/shared/present.ts';

@@ -3,7 +3,7 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { done } from '#src/shared/outcome.ts';
-import { readInbox } from '../read-models/inbox.ts';
+import { readInbox } from '#src/reading/inbox.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { renderOpenLead } from './render-lead.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';

@@ -5,7 +5,7 @@ import { foldOf } from '#src/writing/fold.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { openOne, shownText } from '../privacy/sealed-texts.ts';
 import { maskingDeps } from '../privacy/suppression.ts';
-import { ownerFor } from '../records/find-owner.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
 import { leadOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { renderProposal, showLead } from './render-lead.ts';

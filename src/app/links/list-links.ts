@@ -1,5 +1,5 @@
 import type { LinkState } from '#src/domain/link.ts';
-import { listRows } from '../read-models/list-rows.ts';
+import { listRows } from '#src/reading/list-rows.ts';
 import { renderLink } from './render-link.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 

@@ -9,7 +9,7 @@ import type { ProblemByRejection } from '#src/writing/rejections.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { ownerFor } from '../records/find-owner.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
 import { streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';

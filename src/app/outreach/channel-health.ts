@@ -5,7 +5,7 @@ import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { settingsStream } from './settings.ts';
 

@@ -8,7 +8,7 @@ import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/por
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { pageOfScan, scanLists } from '../read-models/scan-lists.ts';
+import { pageOfScan, scanLists } from '#src/reading/scan-lists.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { NO_REQUEST, renderOutbound } from './requests.ts';

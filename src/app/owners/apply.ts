@@ -12,7 +12,7 @@ import { applicationStream, linkOfApplication } from './application-link.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';
 import { settingsStream } from '../outreach/settings.ts';
 import type { Deps } from '#src/calls/call.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { profileStream } from './profile.ts';
 
 const PAGE_ROWS = 100;

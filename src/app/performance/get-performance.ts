@@ -4,7 +4,7 @@ import type { ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { requireOutput } from '#src/calls/contract-checks.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
+import { bindingOf, readPlace, writeCursor } from '#src/reading/cursor.ts';
 import { present } from '#src/shared/present.ts';
 import { eventLoopTurns } from '#src/shared/turns.ts';
 import { renderAsOf } from '#src/shared/time.ts';

@@ -20,7 +20,7 @@ import * as owners from '../owners/profile.ts';
 import * as plans from '../plans/plan-record.ts';
 import { readPlan } from '../plans/plan-record.ts';
 import * as outreach from '../outreach/controls.ts';
-import * as projections from '../read-models/projections.ts';
+import * as projections from '#src/reading/projections.ts';
 import * as handoffEnds from '../handoffs/close-handoff.ts';
 import { listOpenLeads } from '../leads/list-open-leads.ts';
 import { readLead } from '../leads/read-lead.ts';

@@ -15,14 +15,14 @@ import type { Deps, DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
-import { ownerFor } from '../records/find-owner.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
 import { changeRecord, handoffOf, leadOf } from '#src/writing/streams.ts';
 import { withPeople } from '../audit/people.ts';
 import { foldOf } from '#src/writing/fold.ts';
-import { maySeePlans } from '../read-models/inbox.ts';
+import { maySeePlans } from '#src/reading/inbox.ts';
 
 type RecordRef = { record_id: string; owner_id?: string | undefined };
 

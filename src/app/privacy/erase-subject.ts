@@ -6,7 +6,7 @@ import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
 import { hasPlainTexts } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { findOwner } from '../records/find-owner.ts';
+import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import type { Call, Deps } from '#src/calls/call.ts';

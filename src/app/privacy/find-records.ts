@@ -1,7 +1,7 @@
 import { addressKey, isSameMailbox } from '#src/shared/mailbox.ts';
 import { addressIn } from '#src/domain/privacy/stored-contact.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
 import { openOne } from './sealed-texts.ts';

@@ -4,7 +4,7 @@ import { ALL_CONTACTS, type UnindexedRow } from '#src/ports/rows.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from '#src/reading/listing.ts';
 import { profileStream } from '../owners/profile.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
 import { isProfile } from './find-records.ts';

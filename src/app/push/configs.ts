@@ -3,7 +3,7 @@ import { push } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { readCursor, writeCursor } from '../read-models/cursor.ts';
+import { readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { present } from '#src/shared/present.ts';
 import { changesOf, rowOf } from '../tasks/read-task.ts';
 import { taskNotFound } from '../tasks/refusals.ts';

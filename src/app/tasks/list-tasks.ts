@@ -1,8 +1,8 @@
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
-import { readCursor, writeCursor } from '../read-models/cursor.ts';
-import { listing } from '../read-models/listing.ts';
+import { readCursor, writeCursor } from '#src/reading/cursor.ts';
+import { listing } from '#src/reading/listing.ts';
 import { done } from '#src/shared/outcome.ts';
 import { viewOfRow } from './read-task.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';

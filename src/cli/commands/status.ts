@@ -1,4 +1,4 @@
-import { parkedOf } from '#src/app/read-models/lag.ts';
+import { parkedOf } from '#src/reading/lag.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { withDesk } from '../desk/desk-client.ts';
 import { tokenIn } from '../desk/desk-transport.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { hostsOf } from '#src/adapters/hosts.ts';
-import { parkedOf } from '#src/app/read-models/lag.ts';
+import { parkedOf } from '#src/reading/lag.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { formatCount, formatPlural, style } from '../terminal/output.ts';

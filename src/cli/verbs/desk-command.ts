@@ -5,7 +5,7 @@ import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE } from '#contracts/places.ts';
-import { everyPage } from '#src/app/read-models/listing.ts';
+import { everyPage } from '#src/reading/listing.ts';
 import { type Desk, withDesk } from '../desk/desk-client.ts';
 import { addCommonOptions, keyOption, parseList, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';

@@ -1,7 +1,7 @@
 /** Follows the acts of an owner. */
 import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
-import { everyPage } from '#src/app/read-models/listing.ts';
+import { everyPage } from '#src/reading/listing.ts';
 import type { Desk, DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
 import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';

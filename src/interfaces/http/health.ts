@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/writing/timeline.ts';
-import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
+import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/lag.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/calls/call.ts';

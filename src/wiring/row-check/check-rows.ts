@@ -4,7 +4,7 @@ import type { RowCheck, RowCheckOptions } from '#projections/row-check/differenc
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { foldPages } from '#src/app/audit/replays.ts';
-import type { CheckedRows } from '#src/app/read-models/projection-desk.ts';
+import type { CheckedRows } from '#src/reading/projection-desk.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { CheckReport, CheckTask } from './check-thread.ts';
 

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { ProjectionDesk } from '#src/app/read-models/projection-desk.ts';
+import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { projectionDesk } from '#src/wiring/projection-desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineToolOperation } from '../operation.ts';
+import { defineToolOperation } from '#contracts/operation.ts';
 
 /** One record, as an MCP resource. Its scope depends on the kind of record. */
 export const readRecord = defineToolOperation({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { line, ownerSpace } from '../fields.ts';
+import { line, ownerSpace } from '#contracts/fields.ts';
 import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
-import { EVENTS_PAGE_MAX } from '../limits.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 
 const event = z
   .object({

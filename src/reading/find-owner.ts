@@ -2,7 +2,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
-import { listing } from '../read-models/listing.ts';
+import { listing } from './listing.ts';
 import { streamOf } from '#src/writing/streams.ts';
 
 /** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
