@@ -1,5 +1,5 @@
-import { CONTACT_EVENTS, storedContact } from '#src/domain/privacy/stored-contact.ts';
-import { foldSuppression, type Suppression } from '#src/domain/privacy/mailbox-requests.ts';
+import { CONTACT_EVENTS, storedContact } from '#src/sealing/stored-contact.decider.ts';
+import { foldSuppression, type Suppression } from '#src/sealing/mailbox-requests.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_CONTACTS, type MailboxRow, SUPPRESSION, type UnindexedRow } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';

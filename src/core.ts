@@ -15,7 +15,7 @@ import { personNameIn } from '#src/app/audit/people.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
-import { replaceErasedTexts } from '#src/app/privacy/plaintext-legacy-fields.ts';
+import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { type Timeline, timeline } from '#src/writing/timeline.ts';

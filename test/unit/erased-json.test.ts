@@ -1,6 +1,6 @@
 /** Plain texts of erased people in events that are not parsed. */
 import { expect, it } from 'vitest';
-import { replaceErasedJson } from '#src/app/privacy/plaintext-legacy-fields.ts';
+import { replaceErasedJson } from '#src/sealing/plaintext-legacy-fields.ts';
 import type { EventText } from '#src/ports/event-log.ts';
 
 const event = (position: number, stream: string, data: object): EventText => ({

@@ -1,7 +1,7 @@
 import type { EventText } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
-import { replaceErasedJson } from '../privacy/plaintext-legacy-fields.ts';
-import { openTexts } from '../privacy/sealed-texts.ts';
+import { replaceErasedJson } from '#src/sealing/plaintext-legacy-fields.ts';
+import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson, canonicalText } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';

@@ -9,7 +9,7 @@ import type { Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
+import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

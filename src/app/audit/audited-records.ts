@@ -12,7 +12,7 @@ import { renderKey } from '../access/keys.ts';
 import { readableHandoff, renderHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
-import { openTexts, type OpeningVault } from '../privacy/sealed-texts.ts';
+import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
 import { renderOutbound } from '../outreach/requests.ts';
 
 type Source = { readModel: string; scope(ownerId: string): string };

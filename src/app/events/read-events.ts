@@ -1,5 +1,5 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
-import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
+import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/call.ts';

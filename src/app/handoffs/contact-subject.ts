@@ -2,7 +2,7 @@
 import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { releaseAfterWrite } from '../leads/claim-contact.ts';
-import { openOne } from '../privacy/sealed-texts.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 import type { Deps } from '#src/calls/call.ts';
 
 /** The subject of the contact of a sending. `number` is that of the sending, from 1. */

@@ -8,9 +8,9 @@ import { createOnce, readReplay, traceOf, type Written } from '#src/writing/deci
 import { nameOf } from '#src/writing/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
-import { sealAll } from '../privacy/sealed-texts.ts';
-import { maskingDeps } from '../privacy/suppression.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { sealAll } from '#src/sealing/sealed-texts.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '#src/writing/streams.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';

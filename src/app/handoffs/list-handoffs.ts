@@ -1,7 +1,7 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { done } from '#src/shared/outcome.ts';
-import { NO_TEXTS } from '../privacy/sealed-texts.ts';
+import { NO_TEXTS } from '#src/sealing/sealed-texts.ts';
 import { pageOf } from '#src/reading/listing.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';

@@ -10,8 +10,8 @@ import {
   type OpeningVault,
   shownText,
   WITHDRAWN,
-} from '../privacy/sealed-texts.ts';
-import type { SuppressionReader } from '../privacy/suppression.ts';
+} from '#src/sealing/sealed-texts.ts';
+import type { SuppressionReader } from '#src/sealing/suppression.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { reviewTokenOf } from '#src/shared/review-token.ts';

@@ -8,8 +8,8 @@ import { decideClaim } from '#src/writing/decide-claim.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
-import { openOne } from '../privacy/sealed-texts.ts';
-import { suppressionInLog } from '../privacy/suppression.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { suppressionInLog } from '#src/sealing/suppression.ts';
 
 type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
 type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];

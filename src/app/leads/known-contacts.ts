@@ -4,7 +4,7 @@ import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { mailToStaff } from '../mail/queue-mail.ts';
 

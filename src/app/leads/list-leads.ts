@@ -12,7 +12,7 @@ import {
 import { bindingOf, readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import { showLeads } from './render-lead.ts';
-import { suppressionInRows } from '../privacy/suppression.ts';
+import { suppressionInRows } from '#src/sealing/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { type ListRange, scanLists, type ScannedRows } from '#src/reading/scan-lists.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';

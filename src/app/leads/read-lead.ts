@@ -3,8 +3,8 @@ import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/ro
 import { proposerOf } from '../access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { openOne, shownText } from '../privacy/sealed-texts.ts';
-import { maskingDeps } from '../privacy/suppression.ts';
+import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { leadOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

@@ -11,8 +11,8 @@ import {
   placeholderOf,
   shownText,
   WITHDRAWN,
-} from '../privacy/sealed-texts.ts';
-import type { SuppressionReader } from '../privacy/suppression.ts';
+} from '#src/sealing/sealed-texts.ts';
+import type { SuppressionReader } from '#src/sealing/suppression.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 

@@ -18,7 +18,7 @@ import { stateOf } from '#src/writing/fold.ts';
 import { readHaltForEverybody } from '../outreach/settings.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
-import { openOne } from '../privacy/sealed-texts.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 import { countUnconfirmed } from './mailbox-limits.ts';
 import { mailStream } from './queue-mail.ts';

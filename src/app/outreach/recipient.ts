@@ -1,6 +1,6 @@
 import type { LeadState } from '#src/domain/lead-state.ts';
-import { openOne } from '../privacy/sealed-texts.ts';
-import { suppressionInLog } from '../privacy/suppression.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { suppressionInLog } from '#src/sealing/suppression.ts';
 import { leadIdOf, leadOf } from '#src/writing/streams.ts';
 import type { Deps } from '#src/calls/call.ts';
 

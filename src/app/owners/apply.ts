@@ -7,7 +7,7 @@ import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '../mail/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { done, refuse, Refused, refuseField } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
 import { MAILED_LINK_MS } from './mailbox-link.ts';
 import { settingsStream } from '../outreach/settings.ts';

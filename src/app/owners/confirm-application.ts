@@ -20,7 +20,7 @@ import { blockMailbox } from '../mail/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '../privacy/mailbox-keys.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { APPLICATION_MS, applicationStream } from './application-link.ts';
 import { isOwnerTaken, TAKEN } from './apply.ts';

@@ -7,7 +7,7 @@ import { stateOf } from '#src/writing/fold.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import type { Call, Deps, SystemCall } from '#src/calls/call.ts';
 import { done, type Outcome, refuse, Refused } from '#src/shared/outcome.ts';
-import { openOne } from '../privacy/sealed-texts.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 import { listing } from '#src/reading/listing.ts';
 import { applicationStream } from './application-link.ts';
 

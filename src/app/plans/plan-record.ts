@@ -14,7 +14,7 @@ import { DESK } from '#src/calls/audit.ts';
 import type { Deps, DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { openOne, openTexts, sealAll, shownText } from '../privacy/sealed-texts.ts';
+import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-texts.ts';
 import { listing } from '#src/reading/listing.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';

@@ -4,7 +4,7 @@ import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
-import { hasPlainTexts } from './plaintext-legacy-fields.ts';
+import { hasPlainTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';

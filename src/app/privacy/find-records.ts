@@ -1,10 +1,10 @@
 import { addressKey, isSameMailbox } from '#src/shared/mailbox.ts';
-import { addressIn } from '#src/domain/privacy/stored-contact.ts';
+import { addressIn } from '#src/sealing/stored-contact.decider.ts';
 import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/listing.ts';
 import { handoffOf } from '#src/writing/streams.ts';
-import { deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
-import { openOne } from './sealed-texts.ts';
+import { deriveMailboxKeys, generationsOf } from '#src/sealing/mailbox-keys.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 import type { Deps } from '#src/calls/call.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;

@@ -1,4 +1,4 @@
-import { addressIn, storedContact } from '#src/domain/privacy/stored-contact.ts';
+import { addressIn, storedContact } from '#src/sealing/stored-contact.decider.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { ALL_CONTACTS, type UnindexedRow } from '#src/ports/rows.ts';
 import { attribute } from '#src/writing/attribution.ts';
@@ -8,8 +8,8 @@ import { listing } from '#src/reading/listing.ts';
 import { profileStream } from '../owners/profile.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
 import { isProfile } from './find-records.ts';
-import { deriveMailboxKeys } from './mailbox-keys.ts';
-import { openOne } from './sealed-texts.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 
 type IndexingDeps = Pick<Deps, 'log' | 'ids' | 'readModels' | 'secrets' | 'vault'>;
 

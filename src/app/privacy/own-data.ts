@@ -12,13 +12,13 @@ import { DESK } from '#src/calls/audit.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { mailboxRequests } from '#src/domain/privacy/mailbox-requests.ts';
+import { mailboxRequests } from '#src/sealing/mailbox-requests.decider.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
 import { erasedFor, eraseRecords, exportRecord } from './person-records.ts';
-import { NOT_REFUSED, recordRequest, renderSuppression } from './record-request.ts';
-import { openOne } from './sealed-texts.ts';
-import { findMailbox } from './suppression.ts';
+import { NOT_REFUSED, recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { findMailbox } from '#src/sealing/suppression.ts';
 
 const LINK_MS = HOUR_MS;
 const TOKEN_CHARS = 40;

@@ -13,7 +13,7 @@ import { eraseApplication, isApplication, openApplication } from '../owners/end-
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
 import { readNotes } from '../plans/plan-record.ts';
-import { openOne } from './sealed-texts.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 
 /**
  * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The

@@ -6,7 +6,7 @@ import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.
 import { present } from '#src/shared/present.ts';
 import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
 import { erasedFor, eraseRecords, exportRecord, rightOver } from './person-records.ts';
-import { recordRequest, renderSuppression } from './record-request.ts';
+import { recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
 
 const allowedFor =
   (call: DeskCall) =>

@@ -17,7 +17,7 @@ import {
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
-import { openTexts } from '../privacy/sealed-texts.ts';
+import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';

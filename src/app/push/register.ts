@@ -7,7 +7,7 @@ import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
+import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import type { PushConfig, TaskInput } from '../tasks/task-handler.ts';

@@ -11,7 +11,7 @@ import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
-import { maskingDeps } from '../privacy/suppression.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderProduct } from '../catalog/render-product.ts';
 

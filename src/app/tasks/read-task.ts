@@ -9,7 +9,7 @@ import { foldOf } from '#src/writing/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '../leads/observe-rfq.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
-import { maskingDeps } from '../privacy/suppression.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { taskStream } from './task-refs.ts';

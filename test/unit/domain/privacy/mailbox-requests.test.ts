@@ -5,7 +5,7 @@ import {
   mailboxRequests,
   type MailboxState,
   suppressedSince,
-} from '#src/domain/privacy/mailbox-requests.ts';
+} from '#src/sealing/mailbox-requests.decider.ts';
 
 type Request = EventData<'PrivacyRequestRecorded'>;
 

@@ -1,10 +1,6 @@
 /** Who may not be contacted any more. */
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import {
-  mailboxRequests,
-  suppressedSince,
-  type Suppression,
-} from '#src/domain/privacy/mailbox-requests.ts';
+import { mailboxRequests, suppressedSince, type Suppression } from './mailbox-requests.decider.ts';
 import { SUPPRESSION } from '#src/ports/rows.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { DESK } from '#src/calls/audit.ts';
