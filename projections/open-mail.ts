@@ -1,5 +1,5 @@
 import { MAIL_EVENTS } from '#contracts/registries/events.ts';
-import { foldMail } from '#src/domain/sending/mail.ts';
+import { foldMail } from '#src/sending/mail.decider.ts';
 import { openRecords } from './open-records.ts';
 
 /** The messages of all owners that the dispatcher has not brought to their end. */

@@ -1,6 +1,6 @@
 import type { EventData, Happened, OutboundEventType } from '#contracts/registries/events.ts';
 import { firstVersion, type RecordVersion } from '#src/shared/decider.ts';
-import type { AttemptState } from './sending/attempt.ts';
+import type { AttemptState } from '#src/sending/attempt.decider.ts';
 
 export type OutboundStatus =
   | 'pending_approval'

@@ -3,7 +3,7 @@ import { accept, type Decider, type Decision, reject } from '#src/shared/decider
 import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
 import { isOnePerson } from '#src/shared/person.ts';
-import type { OutcomeCommand } from './sending/attempt.ts';
+import type { OutcomeCommand } from '#src/sending/attempt.decider.ts';
 
 type Event = EventOf<OutboundEventType>;
 type Proposal = EventData<'OutboundProposed'>;

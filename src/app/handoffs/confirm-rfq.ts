@@ -6,7 +6,7 @@ import { isRfqOutcome, isUnconfirmed, rfqStateAt } from '#src/domain/outcomes/rf
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
 import { informLeads } from '../leads/observe-rfq.ts';
-import { blockMailbox } from '../mail/mailbox-limits.ts';
+import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { liftRefusal } from '#src/sealing/record-request.ts';
 import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';

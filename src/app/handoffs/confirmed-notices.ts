@@ -1,7 +1,7 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { mailToOwner } from '../mail/owner-notices.ts';
-import { noticeOfRfq, queueMail } from '../mail/queue-mail.ts';
+import { noticeOfRfq, queueMail } from '#src/sending/queue-mail.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { contactOf } from './contact-subject.ts';
 import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';

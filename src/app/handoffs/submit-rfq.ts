@@ -6,7 +6,7 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewState } from '#src/domain/outcomes/review.ts';
 import { type Limiter, networkOf } from '#src/calls/limiter.ts';
-import { queueMail } from '../mail/queue-mail.ts';
+import { queueMail } from '#src/sending/queue-mail.ts';
 import { pointerOf } from '#src/calls/input-faults.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';

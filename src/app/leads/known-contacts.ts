@@ -6,7 +6,7 @@ import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
-import { mailToStaff } from '../mail/queue-mail.ts';
+import { mailToStaff } from '#src/sending/queue-mail.ts';
 
 const MAX = LIMITS.KNOWN_CONTACTS_PER_DAY_MAX;
 

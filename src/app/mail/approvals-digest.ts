@@ -4,8 +4,8 @@ import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
-import type { MailFacts, Waiting } from './mail-kinds.ts';
-import { mailStream, mailToStaff } from './queue-mail.ts';
+import type { MailFacts, Waiting } from '#src/sending/mail-kinds.ts';
+import { mailStream, mailToStaff } from '#src/sending/queue-mail.ts';
 
 type DigestDeps = Pick<Deps, 'log' | 'readModels' | 'ids' | 'vault' | 'staffMail'>;
 

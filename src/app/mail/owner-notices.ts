@@ -1,8 +1,8 @@
 import type { Append } from '#src/ports/event-log.ts';
 import { confirmedMailbox } from '../owners/profile.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
-import type { MailKind } from './mail-kinds.ts';
-import { type Letter, queueMail } from './queue-mail.ts';
+import type { MailKind } from '#src/sending/mail-kinds.ts';
+import { type Letter, queueMail } from '#src/sending/queue-mail.ts';
 
 /** Makes the append of a message to the call's owner; empty unless the owner has a confirmed mailbox. */
 export const mailToOwner = async <Kind extends MailKind>(

@@ -14,7 +14,7 @@ import { streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
-import { HALTED, readHalt, readSettings } from './settings.ts';
+import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
 import { visible } from '#src/shared/visible.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };

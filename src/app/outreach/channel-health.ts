@@ -1,13 +1,13 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { outreach } from '#src/domain/outreach.ts';
+import { outreach } from '#src/sending/settings.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { listing } from '#src/reading/listing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { settingsStream } from './settings.ts';
+import { settingsStream } from '#src/sending/settings.ts';
 
 type HealthDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels'>;
 

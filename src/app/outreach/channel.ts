@@ -1,12 +1,12 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/domain/access.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
+import type { OutreachChannel, OutreachState } from '#src/sending/settings.decider.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import { configuredChannel, readHalt, readSettings } from './settings.ts';
+import { configuredChannel, readHalt, readSettings } from '#src/sending/settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
 import type { Deps } from '#src/calls/call.ts';
 

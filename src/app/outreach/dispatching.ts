@@ -1,5 +1,5 @@
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
-import type { Work } from '../dispatch/dispatcher.ts';
+import type { Work } from '#src/sending/dispatcher.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { dispatchOutbound, type SendingDeps } from './sending.ts';
 

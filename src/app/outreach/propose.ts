@@ -3,7 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import type { OutreachKind } from '#src/domain/outreach.ts';
+import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
@@ -22,7 +22,7 @@ import { present } from '#src/shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { refusesContact } from './recipient.ts';
 import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
-import { findRoute } from './settings.ts';
+import { findRoute } from '#src/sending/settings.ts';
 import { linkOf } from '#src/writing/streams.ts';
 import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 

@@ -1,7 +1,7 @@
 /** Advances one approved request: reads its state, and sends it when it is due. */
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import { isAtItsEnd, type OutboundState } from '#src/domain/outbound-state.ts';
-import type { OutreachChannel } from '#src/domain/outreach.ts';
+import type { OutreachChannel } from '#src/sending/settings.decider.ts';
 import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
 import {
   commandAfter,
@@ -12,7 +12,7 @@ import {
   recordOutcome,
   type Scheduling,
   SENDER_GONE,
-} from '../dispatch/attempts.ts';
+} from '#src/sending/attempts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';

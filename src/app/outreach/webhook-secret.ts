@@ -1,4 +1,4 @@
-import type { OutreachKind } from '#src/domain/outreach.ts';
+import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import type { Secrets } from '#src/ports/system.ts';
 
 /**

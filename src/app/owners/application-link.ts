@@ -1,7 +1,7 @@
 /** The mailed link to a public application for access, which shows its decision and issues the first key. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { Secrets } from '#src/ports/system.ts';
-import { linkToken } from '../mail/mailed-link.ts';
+import { linkToken } from '#src/sending/mailed-link.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';

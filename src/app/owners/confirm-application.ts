@@ -15,8 +15,8 @@ import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
-import { blockMailbox } from '../mail/mailbox-limits.ts';
+import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
+import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -6,8 +6,8 @@ import {
 } from '#src/domain/owners/profile.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
-import { blockMailbox } from '../mail/mailbox-limits.ts';
-import { isLinkAbout, subjectOfLink } from '../mail/mailed-link.ts';
+import { blockMailbox } from '#src/sending/mailbox-limits.ts';
+import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { aboutMailbox, MAILED_LINK_MS } from './mailbox-link.ts';

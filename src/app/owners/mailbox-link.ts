@@ -1,8 +1,8 @@
 /** The mailed link that confirms the mailbox of an owner's profile. A later profile voids it. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { linkToken } from '../mail/mailed-link.ts';
-import { queueMail } from '../mail/queue-mail.ts';
+import { linkToken } from '#src/sending/mailed-link.ts';
+import { queueMail } from '#src/sending/queue-mail.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 

@@ -7,7 +7,7 @@ import { traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
-import { queueMail } from '../mail/queue-mail.ts';
+import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';

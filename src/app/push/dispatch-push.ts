@@ -13,7 +13,7 @@ import {
   recordOutcome,
   type Scheduling,
   SENDER_GONE,
-} from '../dispatch/attempts.ts';
+} from '#src/sending/attempts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';

@@ -1,5 +1,5 @@
 import { OPEN_PUSH } from '#src/ports/rows.ts';
-import type { Work } from '../dispatch/dispatcher.ts';
+import type { Work } from '#src/sending/dispatcher.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { recordOfStream } from '#src/writing/streams.ts';
 import { dispatchPush, type PushSendingDeps } from './dispatch-push.ts';

@@ -8,7 +8,7 @@ import {
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
-import type { AttemptState, OutcomeCommand } from './attempt.ts';
+import type { AttemptState, OutcomeCommand } from '#src/sending/attempt.decider.ts';
 
 type Event = EventOf<PushEventType>;
 type Config = EventData<'PushConfigCreated'>;

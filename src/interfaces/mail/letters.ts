@@ -1,8 +1,8 @@
 /** The texts of messages: each as plain text and as small HTML, from the same paragraphs. */
 import { html } from 'hono/html';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
-import type { MailTexts } from '#src/app/mail/dispatch-mail.ts';
-import type { MailFacts, MailKind, Waiting } from '#src/app/mail/mail-kinds.ts';
+import type { MailTexts } from '#src/sending/dispatch-mail.ts';
+import type { MailFacts, MailKind, Waiting } from '#src/sending/mail-kinds.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 type Facts<Kind extends MailKind> = MailFacts[Kind];

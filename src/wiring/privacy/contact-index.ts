@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import type { Scheduling } from '#src/sending/attempts.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { indexContacts } from '#src/app/privacy/index-contacts.ts';
 import type { Deps } from '#src/calls/call.ts';

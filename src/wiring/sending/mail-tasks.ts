@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
-import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import type { Scheduling } from '#src/sending/attempts.ts';
 import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
 import { expireApplications } from '#src/app/owners/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
-import { EVERYBODY } from '#src/app/outreach/settings.ts';
+import { EVERYBODY } from '#src/sending/settings.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/call.ts';

@@ -1,4 +1,4 @@
-import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import type { Scheduling } from '#src/sending/attempts.ts';
 
 type Options = Pick<Scheduling, 'schedule'> & { everyMs: number; onFault(error: unknown): void };
 

@@ -1,9 +1,9 @@
 /** A service whose mail goes to channels of the test, with time that the test advances. */
 import { longLimiter } from '#src/calls/limiter.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
-import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
-import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';
-import { mailWork } from '#src/app/mail/dispatching.ts';
+import { Dispatcher } from '#src/sending/dispatcher.ts';
+import type { MailSendingDeps } from '#src/sending/dispatch-mail.ts';
+import { mailWork } from '#src/sending/mail-dispatching.ts';
 import { renderLetter } from '#src/interfaces/mail/letters.ts';
 import type { MailDelivery } from '#src/ports/mailer.ts';
 import { freshKey } from '../world/app.ts';

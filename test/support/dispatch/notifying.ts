@@ -1,6 +1,6 @@
 /** A service whose push notifications go to a channel of the test, with time that the test advances. */
 import type { PushDelivery } from '#src/ports/delivery.ts';
-import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import { Dispatcher } from '#src/sending/dispatcher.ts';
 import { push } from '#src/domain/sending/push.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { PushSendingDeps } from '#src/app/push/dispatch-push.ts';

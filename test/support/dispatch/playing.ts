@@ -1,5 +1,5 @@
 /** What tests of dispatchers share: a channel whose answers the test decides, and the dispatchers that it starts. */
-import type { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import type { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { HANG_MS } from '../hang.ts';

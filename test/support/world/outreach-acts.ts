@@ -5,11 +5,15 @@ import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
-import { settingsStream } from '#src/app/outreach/settings.ts';
+import { settingsStream } from '#src/sending/settings.ts';
 import { agent, type AgentCommand } from '#src/domain/access.ts';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { outreach, type OutreachChannel, type OutreachCommand } from '#src/domain/outreach.ts';
+import {
+  outreach,
+  type OutreachChannel,
+  type OutreachCommand,
+} from '#src/sending/settings.decider.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { linkToken } from '#src/app/mail/mailed-link.ts';
+import { linkToken } from '#src/sending/mailed-link.ts';
 import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
 import { profileStream } from '#src/app/owners/profile.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';

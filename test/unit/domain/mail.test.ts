@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { mail } from '#src/domain/sending/mail.ts';
+import { mail } from '#src/sending/mail.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const { given } = specify(mail);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outreach, type OutreachCommand } from '#src/domain/outreach.ts';
+import { outreach, type OutreachCommand } from '#src/sending/settings.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const settings = {

@@ -1,6 +1,6 @@
 /** Which notifications a receiver gets, when, and what is known about each. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import { Dispatcher } from '#src/sending/dispatcher.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import {
   act,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand, isOpen } from '#src/domain/handoff.ts';
-import { mailedMailbox, type MailedState, waitMs } from '#src/domain/sending/mailbox.ts';
+import { mailedMailbox, type MailedState, waitMs } from '#src/sending/mailbox.decider.ts';
 import { asStored } from '../../../support/world/decider-spec.ts';
 
 const EXPIRY = 10;

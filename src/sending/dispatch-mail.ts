@@ -1,6 +1,6 @@
 /** Advances one queued message: sends it when it is due. */
 import { isTestSpace } from '#contracts/spaces.ts';
-import { mail, type MailCommand, type MailState } from '#src/domain/sending/mail.ts';
+import { mail, type MailCommand, type MailState } from './mail.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import type { MailDelivery, Mailer } from '#src/ports/mailer.ts';
 import {
@@ -12,10 +12,10 @@ import {
   recordOutcome,
   type Scheduling,
   SENDER_GONE,
-} from '../dispatch/attempts.ts';
+} from './attempts.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { readHaltForEverybody } from '../outreach/settings.ts';
+import { readHaltForEverybody } from './settings.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';

@@ -8,7 +8,7 @@ import {
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
-import type { AttemptState, OutcomeCommand } from './attempt.ts';
+import type { AttemptState, OutcomeCommand } from './attempt.decider.ts';
 
 type Event = EventOf<MailEventType>;
 type Message = EventData<'MailQueued'>;

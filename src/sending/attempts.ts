@@ -1,6 +1,6 @@
 /** What attempts to send have in common: their limits of time, their retries, and the records of their outcomes. */
 import { hash } from 'node:crypto';
-import type { AttemptState, OutcomeCommand } from '#src/domain/sending/attempt.ts';
+import type { AttemptState, OutcomeCommand } from './attempt.decider.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { decideAndAppend, type Execution } from '#src/writing/decide-and-append.ts';

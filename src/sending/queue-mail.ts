@@ -1,4 +1,4 @@
-import { mail } from '#src/domain/sending/mail.ts';
+import { mail } from './mail.decider.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';

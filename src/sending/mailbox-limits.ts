@@ -2,7 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { addressKey } from '#src/shared/mailbox.ts';
-import { mailedMailbox, waitMs } from '#src/domain/sending/mailbox.ts';
+import { mailedMailbox, waitMs } from './mailbox.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';

@@ -1,6 +1,6 @@
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
-import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
-import { outreach } from '#src/domain/outreach.ts';
+import type { OutreachChannel, OutreachKind, OutreachState } from './settings.decider.ts';
+import { outreach } from './settings.decider.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '#src/writing/fold.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { EVERYBODY } from '../outreach/settings.ts';
+import { EVERYBODY } from './settings.ts';
 import { listing } from '#src/reading/listing.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import type { Scheduling } from './attempts.ts';
