@@ -6,7 +6,7 @@ import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { listLeads } from '#contracts/operations/list-leads.ts';
 import * as outreach from '#contracts/operations/outreach.ts';
 import { readRecord } from '#contracts/reading/read-record.ts';
-import { searchProducts } from '#contracts/operations/search-products.ts';
+import { searchProducts } from '#contracts/catalog/search-products.ts';
 import { submitLead } from '#contracts/operations/submit-lead.ts';
 
 /** Operations of agents over REST, MCP and A2A. */

@@ -4,7 +4,7 @@ import * as audit from '#contracts/desk/audit.ts';
 import * as auditFiles from '#contracts/desk/audit-files.ts';
 import * as auditHistory from '#contracts/desk/audit-history.ts';
 import * as approvals from '#contracts/desk/approvals.ts';
-import * as catalog from '#contracts/desk/catalog.ts';
+import * as catalog from '#contracts/catalog/catalog.desk.ts';
 import * as clock from '#contracts/writing/clock.desk.ts';
 import * as inbox from '#contracts/desk/inbox.ts';
 import * as keys from '#contracts/desk/keys.ts';

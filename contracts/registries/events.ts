@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import * as activity from '#contracts/calls/activity.events.ts';
 import * as agent from '#contracts/events/agent.ts';
 import * as application from '#contracts/events/application.ts';
-import * as catalog from '#contracts/events/catalog.ts';
+import * as catalog from '#contracts/catalog/catalog.events.ts';
 import * as claims from '#contracts/writing/claims.events.ts';
 import * as clock from '#contracts/writing/clock.events.ts';
 import * as deskToken from '#contracts/events/desk-token.ts';

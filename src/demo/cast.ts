@@ -1,7 +1,7 @@
 /** The actors: two promoters with their agents, and staff; and the acts that give agents access. */
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
 import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
-import type { ProductInput } from '#src/app/catalog/feed.ts';
+import type { ProductInput } from '#src/catalog/feed.ts';
 import { type Act, actor } from './acts.ts';
 
 /** The holder of the desk token in the data directory. */

@@ -1,5 +1,5 @@
 /** Lists for buyers, and what their buyers do with them. The companies are invented. */
-import { productIdOfSku } from '#src/app/catalog/import-products.ts';
+import { productIdOfSku } from '#src/catalog/import-products.ts';
 import { type Act, actor, MAILBOX_OF, type StoryInput } from './acts.ts';
 import { concierge, newsletter, privacy, staff, VISITOR } from './cast.ts';
 import { PHONE } from './traffic.ts';

@@ -1,6 +1,6 @@
 /** The other acts of the month: outreach, reads, one refusal, and changes of the catalog. */
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
-import type { ProductInput } from '#src/app/catalog/feed.ts';
+import type { ProductInput } from '#src/catalog/feed.ts';
 import type { Act } from './acts.ts';
 import { concierge, newsletter, northwind, scout, staff } from './cast.ts';
 

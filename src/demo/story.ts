@@ -4,7 +4,7 @@
  */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
+import { type ProductInput, readFeed } from '#src/catalog/feed.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { everyPage } from '#src/reading/listing.ts';

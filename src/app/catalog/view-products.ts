@@ -5,7 +5,7 @@ import { findPromotion, type Promotion, type Source } from '../links/promotion.t
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import type { Deps } from '#src/calls/call.ts';
-import { priceLines, totalsOf } from '../handoffs/price-lines.ts';
+import { priceLines, totalsOf } from '#src/catalog/price-lines.ts';
 
 const PAGE_PRODUCTS = 24;
 

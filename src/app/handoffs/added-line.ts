@@ -3,7 +3,7 @@ import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffLine } from '#src/domain/handoff-state.ts';
 import type { ReviewState } from '#src/domain/outcomes/review.ts';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
-import { lineIdAt, priceLine } from './price-lines.ts';
+import { lineIdAt, priceLine } from '#src/catalog/price-lines.ts';
 
 /** What the buyer wants back on the list, by the id of the removed line, or new on it, by the id of a product. */
 type Addition = { restore?: string | undefined; add?: string | undefined };

@@ -6,7 +6,7 @@ import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
+import { lineIdAt, priceLines, totalsOf } from '#src/catalog/price-lines.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { sealAll } from '#src/sealing/sealed-texts.ts';

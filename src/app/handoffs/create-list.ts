@@ -11,7 +11,7 @@ import { linkOf, streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { openAttribution } from '#src/shared/jws.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
-import { priceLines, totalsOf } from './price-lines.ts';
+import { priceLines, totalsOf } from '#src/catalog/price-lines.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import type { Deps } from '#src/calls/call.ts';
 

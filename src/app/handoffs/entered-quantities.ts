@@ -1,7 +1,7 @@
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
-import { priceLine, quantitiesIn, totalsOf } from './price-lines.ts';
+import { priceLine, quantitiesIn, totalsOf } from '#src/catalog/price-lines.ts';
 
 /** The quantities that a buyer entered, as text, by line id. */
 export type EnteredQuantities = ReadonlyMap<string, string>;

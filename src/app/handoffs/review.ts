@@ -6,7 +6,7 @@ import { isUnconfirmed } from '#src/domain/outcomes/rfq-state.ts';
 import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { priceLine, quantitiesIn } from './price-lines.ts';
+import { priceLine, quantitiesIn } from '#src/catalog/price-lines.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
 import { streamOf } from '#src/writing/streams.ts';

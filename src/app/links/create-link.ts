@@ -14,7 +14,7 @@ import { decideClaim } from '#src/writing/decide-claim.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { resolveTarget } from './link-target.ts';
+import { resolveTarget } from '#src/catalog/link-target.ts';
 import { renderLink } from './render-link.ts';
 import { endFault, epoch } from '#src/shared/time.ts';
 

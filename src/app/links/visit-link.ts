@@ -13,7 +13,7 @@ import { present } from '#src/shared/present.ts';
 import { signAttribution } from '#src/shared/jws.ts';
 import { findCode } from './find-code.ts';
 import { withParameter } from './landing-address.ts';
-import { pathOfTarget } from './link-target.ts';
+import { pathOfTarget } from '#src/catalog/link-target.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
 import type { Deps } from '#src/calls/call.ts';
 

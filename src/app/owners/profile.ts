@@ -9,7 +9,7 @@ import { stateOf } from '#src/writing/fold.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { RejectedBy } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
-import { resolveTarget } from '../links/link-target.ts';
+import { resolveTarget } from '#src/catalog/link-target.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';

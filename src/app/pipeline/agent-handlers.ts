@@ -6,7 +6,7 @@ import { createLink } from '../links/create-link.ts';
 import { getConnection } from '../access/get-connection.ts';
 import { getPerformance } from '../performance/get-performance.ts';
 import { listLeads } from '../leads/list-leads.ts';
-import { searchProducts } from '../catalog/search-products.ts';
+import { searchProducts } from '#src/catalog/search-products.ts';
 import { submitLead } from '../leads/submit-lead.ts';
 import {
   requestAgentNotification,

@@ -8,7 +8,7 @@ import { auditProgress } from '../audit/audit-progress.ts';
 import { auditPerformance, auditState } from '../audit/audit-state.ts';
 import { auditTrace } from '../audit/audit-trace.ts';
 import { listApprovals } from '../outreach/list-approvals.ts';
-import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
+import { importProducts, withdrawProduct } from '#src/catalog/import-products.ts';
 import { eraseSubject } from '../privacy/erase-subject.ts';
 import * as personalData from '../privacy/personal-data.ts';
 import { readEvents } from '../events/read-events.ts';

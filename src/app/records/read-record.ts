@@ -2,7 +2,7 @@ import type { Scope } from '#contracts/scopes.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
 import type { Link } from '#contracts/records/link.ts';
-import type { Product } from '#contracts/records/product.ts';
+import type { Product } from '#contracts/catalog/product.records.ts';
 import type { recordOperations } from '#contracts/registries/agents.ts';
 import type { AgentCall, AgentCaller, Deps } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
@@ -13,7 +13,7 @@ import { showLead } from '../leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
-import { renderProduct } from '../catalog/render-product.ts';
+import { renderProduct } from '#src/catalog/render-product.ts';
 
 /**
  * The kinds of record that can be read by id, and the scope that each needs: the scope that reads

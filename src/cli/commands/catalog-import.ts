@@ -1,10 +1,5 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
-import {
-  type FeedFault,
-  type FeedFormat,
-  type ProductInput,
-  readFeed,
-} from '#src/app/catalog/feed.ts';
+import { type FeedFault, type FeedFormat, type ProductInput, readFeed } from '#src/catalog/feed.ts';
 import { type Desk, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import {

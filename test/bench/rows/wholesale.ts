@@ -1,7 +1,7 @@
 /** The real catalog if this machine has it, and products generated from its words. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
+import { type ProductInput, readFeed } from '#src/catalog/feed.ts';
 import { madeLog } from '../generated-log.ts';
 import { createRandom, type Random } from '../random.ts';
 import { temporaryDirectory } from '../temporary.ts';

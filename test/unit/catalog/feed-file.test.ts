@@ -1,6 +1,6 @@
 /** Files that are not feeds and rows with repeated names are reported with the likely cause. */
 import { describe, expect, it } from 'vitest';
-import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;

@@ -1,7 +1,7 @@
 /** No line after a misplaced quote is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;

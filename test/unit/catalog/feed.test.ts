@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
-import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/catalog/feed.ts';
 import { minorUnits } from '#src/shared/cells.ts';
 
 async function* from(chunks: (string | Buffer)[]) {

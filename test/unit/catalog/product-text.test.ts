@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PRODUCT_TEXT, productJson } from '#src/app/catalog/product-text.ts';
-import { renderProduct } from '#src/app/catalog/render-product.ts';
+import { PRODUCT_TEXT, productJson } from '#src/catalog/product-text.ts';
+import { renderProduct } from '#src/catalog/render-product.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { content, T0 } from '../../support/world/products.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { product } from '#src/domain/product.ts';
+import { product } from '#src/catalog/product.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 type Published = EventData<'ProductPublished'>;

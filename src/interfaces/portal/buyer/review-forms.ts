@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { RFQ_CONSENT } from '#src/app/handoffs/submit-rfq.ts';
-import { totalsOf } from '#src/app/handoffs/price-lines.ts';
+import { totalsOf } from '#src/catalog/price-lines.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { describedBy, type Faults, field, type Html, invalid, plural } from '../layout/layout.ts';
 import type { Writer } from '#src/shared/money.ts';

@@ -1,4 +1,4 @@
-import type { Product } from '#contracts/records/product.ts';
+import type { Product } from '#contracts/catalog/product.records.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';

@@ -1,4 +1,4 @@
-import { productRecord as contract } from '#contracts/records/product.ts';
+import { productRecord as contract } from '#contracts/catalog/product.records.ts';
 import type { CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { renderProduct, tierAt } from './render-product.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { country, id, money, time } from '../fields.ts';
+import { country, id, money, time } from '#contracts/fields.ts';
 
 export const productRecord = z
   .object({

@@ -1,4 +1,4 @@
-import { product as productDecider } from '#src/domain/product.ts';
+import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';

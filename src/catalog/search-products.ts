@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { searchProducts as contract } from '#contracts/operations/search-products.ts';
+import { searchProducts as contract } from '#contracts/catalog/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { bindingOf, readPlace, writeCursor } from '#src/reading/cursor.ts';
 import { refuse, doneWithJson } from '#src/shared/outcome.ts';

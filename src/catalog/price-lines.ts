@@ -2,7 +2,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Warning } from '#contracts/records/handoff.ts';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
-import { tierAt } from '../catalog/render-product.ts';
+import { tierAt } from './render-product.ts';
 
 type StoredLine = EventData<'HandoffCreated'>['lines'][number];
 type RequestedLine = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { productExample } from '../examples/records.ts';
+import { productExample } from '#contracts/examples/records.ts';
 import {
   asOf,
   category,
@@ -13,11 +13,11 @@ import {
   page,
   quantity,
   time,
-} from '../fields.ts';
-import { LIMITS } from '../limits.ts';
-import { defineOperation } from '../operation.ts';
-import { PAGE_PROBLEMS } from '../problems.ts';
-import { facet, productRecord } from '../records/product.ts';
+} from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { PAGE_PROBLEMS } from '#contracts/problems.ts';
+import { facet, productRecord } from './product.records.ts';
 
 export const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { country, currency, line, quantity, text, url } from '../fields.ts';
-import { LIMITS } from '../limits.ts';
+import { country, currency, line, quantity, text, url } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import { deskCommand } from '#contracts/desk-operation.ts';
 
 const PRICE_MAX = 1_000_000_000;
