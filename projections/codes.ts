@@ -1,5 +1,5 @@
 import { LINK_EVENTS, type LinkEventType } from '#contracts/registries/events.ts';
-import type { LinkSettings } from '#src/domain/owners/profile.ts';
+import type { LinkSettings } from '#src/owners/profile.decider.ts';
 import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
 

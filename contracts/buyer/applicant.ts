@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { requestAccess } from '../desk/agents.ts';
-import { setOwnerProfile } from '../desk/owners.ts';
+import { setOwnerProfile } from '#contracts/owners/owners.desk.ts';
 import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const { owner_id, name, postal_address, mailbox } = setOwnerProfile.input.shape;

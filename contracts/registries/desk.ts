@@ -10,7 +10,7 @@ import * as inbox from '#contracts/desk/inbox.ts';
 import * as keys from '#contracts/desk/keys.ts';
 import * as leads from '#contracts/desk/leads.ts';
 import * as lists from '#contracts/desk/lists.ts';
-import * as owners from '#contracts/desk/owners.ts';
+import * as owners from '#contracts/owners/owners.desk.ts';
 import * as outreach from '#contracts/desk/outreach.ts';
 import * as privacy from '#contracts/desk/privacy.ts';
 import * as plans from '#contracts/desk/plans.ts';

@@ -12,7 +12,7 @@ import * as lead from '#contracts/events/lead.ts';
 import * as link from '#contracts/events/link.ts';
 import * as mail from '#contracts/sending/mail.events.ts';
 import * as mailbox from '#contracts/sending/mailbox.events.ts';
-import * as owner from '#contracts/events/owner.ts';
+import * as owner from '#contracts/owners/owner.events.ts';
 import * as plan from '#contracts/events/plan.ts';
 import * as outbound from '#contracts/events/outbound.ts';
 import * as outreach from '#contracts/events/outreach.ts';

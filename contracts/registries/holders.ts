@@ -3,7 +3,7 @@ import { homeCountry, line, productId, quantity, text } from '#contracts/fields.
 import { LIMITS } from '#contracts/limits.ts';
 import { registryOf } from '#contracts/operation.ts';
 import { applicantOperations } from '#contracts/buyer/applicant.ts';
-import { ownerMailboxOperations } from '#contracts/buyer/owner.ts';
+import { ownerMailboxOperations } from '#contracts/owners/owner.holders.ts';
 import { personOperations } from '#contracts/buyer/person.ts';
 import { buyerActs, buyerView } from '#contracts/holder-operation.ts';
 

@@ -7,7 +7,7 @@ import type { RejectedBy } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { MailFacts } from '#src/sending/mail-kinds.ts';
-import { mailToOwner } from '../mail/owner-notices.ts';
+import { mailToOwner } from '#src/owners/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';

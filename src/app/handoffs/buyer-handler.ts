@@ -5,7 +5,7 @@ import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { KeyRecord } from '#contracts/records/access.ts';
 import type { ApplicationView } from '../owners/confirm-application.ts';
-import type { MailboxToConfirm } from '../owners/confirm-mailbox.ts';
+import type { MailboxToConfirm } from '#src/owners/confirm-mailbox.ts';
 import type { Erasure, OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
 import type { Review } from './review.ts';

@@ -5,7 +5,7 @@ import type { Limiter } from '#src/calls/limiter.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { applicationReceiver } from '../owners/apply.ts';
 import * as ownApplication from '../owners/confirm-application.ts';
-import * as ownMailbox from '../owners/confirm-mailbox.ts';
+import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '../privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
 import { lineToAdd } from './added-line.ts';

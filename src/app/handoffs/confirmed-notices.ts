@@ -1,6 +1,6 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { mailToOwner } from '../mail/owner-notices.ts';
+import { mailToOwner } from '#src/owners/owner-notices.ts';
 import { noticeOfRfq, queueMail } from '#src/sending/queue-mail.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { contactOf } from './contact-subject.ts';

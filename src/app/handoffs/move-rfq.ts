@@ -9,7 +9,7 @@ import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
-import { mailToOwner } from '../mail/owner-notices.ts';
+import { mailToOwner } from '#src/owners/owner-notices.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -5,7 +5,7 @@ import {
 } from '#contracts/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import type { LinkSettings } from '#src/domain/owners/profile.ts';
+import type { LinkSettings } from '#src/owners/profile.decider.ts';
 import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { DAY_MS } from '#src/shared/time.ts';

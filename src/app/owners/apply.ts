@@ -9,11 +9,11 @@ import { DESK } from '#src/calls/audit.ts';
 import { done, refuse, Refused, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { applicationStream, linkOfApplication } from './application-link.ts';
-import { MAILED_LINK_MS } from './mailbox-link.ts';
+import { MAILED_LINK_MS } from '#src/owners/mailbox-link.ts';
 import { settingsStream } from '#src/sending/settings.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { listing } from '#src/reading/listing.ts';
-import { profileStream } from './profile.ts';
+import { profileStream } from '#src/owners/profile.ts';
 
 const PAGE_ROWS = 100;
 const FOLLOW_MS_MAX = 1_000;

@@ -25,7 +25,7 @@ import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { APPLICATION_MS, applicationStream } from './application-link.ts';
 import { isOwnerTaken, TAKEN } from './apply.ts';
 import { openApplication } from './end-applications.ts';
-import { profileStream, readProfile } from './profile.ts';
+import { profileStream, readProfile } from '#src/owners/profile.ts';
 
 type Confirmed = {
   phase: AgentState['status'];

@@ -16,7 +16,7 @@ import { listHistory } from '../events/list-history.ts';
 import { listHandoffs } from '../handoffs/list-handoffs.ts';
 import { listLinks } from '../links/list-links.ts';
 import * as keys from '../access/keys.ts';
-import * as owners from '../owners/profile.ts';
+import * as owners from '#src/owners/profile.ts';
 import * as plans from '../plans/plan-record.ts';
 import { readPlan } from '../plans/plan-record.ts';
 import * as outreach from '../outreach/controls.ts';

@@ -5,7 +5,7 @@ import { attribute } from '#src/writing/attribution.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { listing } from '#src/reading/listing.ts';
-import { profileStream } from '../owners/profile.ts';
+import { profileStream } from '#src/owners/profile.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
 import { isProfile } from './find-records.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';

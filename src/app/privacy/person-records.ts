@@ -4,7 +4,7 @@ import { isSameMailbox } from '#src/shared/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '../leads/render-lead.ts';
-import { eraseProfile, profileOf } from '../owners/profile.ts';
+import { eraseProfile, profileOf } from '#src/owners/profile.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf } from '#src/writing/streams.ts';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkToken } from '#src/sending/mailed-link.ts';
-import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
-import { profileStream } from '#src/app/owners/profile.ts';
+import { mailboxPath } from '#src/owners/mailbox-link.ts';
+import { profileStream } from '#src/owners/profile.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { people } from '../../support/world/people.ts';
 

@@ -5,7 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import { applicationStream } from '#src/app/owners/application-link.ts';
 import { expireApplications } from '#src/app/owners/end-applications.ts';
-import { profileStream } from '#src/app/owners/profile.ts';
+import { profileStream } from '#src/owners/profile.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { FILES } from '../../support/world/outreach.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownerProfile } from '#src/domain/owners/profile.ts';
+import { ownerProfile } from '#src/owners/profile.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const { given } = specify(ownerProfile);

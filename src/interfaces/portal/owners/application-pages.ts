@@ -17,7 +17,7 @@ import {
   tick,
 } from '../layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
-import { lonePage, notMe } from './mailbox-routes.ts';
+import { lonePage, notMe } from '#src/owners/mailbox.pages.ts';
 
 /** The fields of the form as they were entered; a field can have several values. */
 export type EnteredApplication = Readonly<Record<string, string | string[] | undefined>>;

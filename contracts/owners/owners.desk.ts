@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { LIMITS } from '../limits.ts';
-import { linkRecord, target } from '../records/link.ts';
-import { line, mailbox, ownerId, text, time } from '../fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { linkRecord, target } from '#contracts/records/link.ts';
+import { line, mailbox, ownerId, text, time } from '#contracts/fields.ts';
 import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 /* Who an owner is, and the mailbox that gets the notices to the owner. */

@@ -2,11 +2,11 @@ import { html } from 'hono/html';
 import type { FastifyInstance } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
-import type { MailboxToConfirm } from '#src/app/owners/confirm-mailbox.ts';
-import { mailboxPath } from '#src/app/owners/mailbox-link.ts';
-import { servePage } from '../buyer/buyer-admission.ts';
-import { sendRefusal } from '../layout/error-pages.ts';
-import { type Html, type Page, sendPage } from '../layout/layout.ts';
+import type { MailboxToConfirm } from './confirm-mailbox.ts';
+import { mailboxPath } from './mailbox-link.ts';
+import { servePage } from '#src/interfaces/portal/buyer/buyer-admission.ts';
+import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
+import { type Html, type Page, sendPage } from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 /** The operation of each button, by the last segment of its path. */

@@ -3,7 +3,7 @@ import {
   type ProfileCommand,
   type ProfileRejection,
   type ProfileState,
-} from '#src/domain/owners/profile.ts';
+} from './profile.decider.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
