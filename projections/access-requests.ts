@@ -1,5 +1,5 @@
 import { AGENT_EVENTS, type AgentEventType } from '#contracts/registries/events.ts';
-import { agent, type AgentState } from '#src/domain/access.ts';
+import { agent, type AgentState } from '#src/access/access.decider.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
 import { withPlan } from './staff/with-plan.ts';

@@ -5,7 +5,7 @@ import type {
   EventType,
   KeyEventType,
 } from '#contracts/registries/events.ts';
-import { agent, type AgentState, apiKey, type KeyState } from '#src/domain/access.ts';
+import { agent, type AgentState, apiKey, type KeyState } from '#src/access/access.decider.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow, type DeskTokenRow, type KeyRow } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';

@@ -11,7 +11,7 @@ import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
-import { personNameIn } from '#src/app/audit/people.ts';
+import { personNameIn } from '#src/access/people.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';

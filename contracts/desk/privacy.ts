@@ -1,6 +1,6 @@
 /* What is done with all records of a person. */
 import { z } from 'zod';
-import { applicationForm } from '../buyer/applicant.ts';
+import { applicationForm } from '#contracts/access/applicant.holders.ts';
 import { handoffExample, leadExample } from '../examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';

@@ -1,7 +1,7 @@
 import { registryOf } from '#contracts/operation.ts';
 import { createHandoff } from '#contracts/operations/create-handoff.ts';
 import { createLink } from '#contracts/operations/create-link.ts';
-import { getConnection } from '#contracts/operations/get-connection.ts';
+import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { listLeads } from '#contracts/operations/list-leads.ts';
 import * as outreach from '#contracts/operations/outreach.ts';

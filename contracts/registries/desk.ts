@@ -1,5 +1,5 @@
 import { registryOf } from '#contracts/operation.ts';
-import * as agents from '#contracts/desk/agents.ts';
+import * as agents from '#contracts/access/agents.desk.ts';
 import * as audit from '#contracts/desk/audit.ts';
 import * as auditFiles from '#contracts/desk/audit-files.ts';
 import * as auditHistory from '#contracts/desk/audit-history.ts';
@@ -7,7 +7,7 @@ import * as approvals from '#contracts/desk/approvals.ts';
 import * as catalog from '#contracts/catalog/catalog.desk.ts';
 import * as clock from '#contracts/writing/clock.desk.ts';
 import * as inbox from '#contracts/desk/inbox.ts';
-import * as keys from '#contracts/desk/keys.ts';
+import * as keys from '#contracts/access/keys.desk.ts';
 import * as leads from '#contracts/desk/leads.ts';
 import * as lists from '#contracts/desk/lists.ts';
 import * as owners from '#contracts/owners/owners.desk.ts';

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import * as activity from '#contracts/calls/activity.events.ts';
-import * as agent from '#contracts/events/agent.ts';
-import * as application from '#contracts/events/application.ts';
+import * as agent from '#contracts/access/agent.events.ts';
+import * as application from '#contracts/access/application.events.ts';
 import * as catalog from '#contracts/catalog/catalog.events.ts';
 import * as claims from '#contracts/writing/claims.events.ts';
 import * as clock from '#contracts/writing/clock.events.ts';
-import * as deskToken from '#contracts/events/desk-token.ts';
+import * as deskToken from '#contracts/access/desk-token.events.ts';
 import * as handoff from '#contracts/events/handoff.ts';
-import * as key from '#contracts/events/key.ts';
+import * as key from '#contracts/access/key.events.ts';
 import * as lead from '#contracts/events/lead.ts';
 import * as link from '#contracts/events/link.ts';
 import * as mail from '#contracts/sending/mail.events.ts';

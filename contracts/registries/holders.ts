@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { registryOf } from '#contracts/operation.ts';
-import { applicantOperations } from '#contracts/buyer/applicant.ts';
+import { applicantOperations } from '#contracts/access/applicant.holders.ts';
 import { ownerMailboxOperations } from '#contracts/owners/owner.holders.ts';
 import { personOperations } from '#contracts/buyer/person.ts';
 import { buyerActs, buyerView } from '#contracts/holder-operation.ts';

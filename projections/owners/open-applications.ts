@@ -1,5 +1,5 @@
 import { APPLICATION_EVENTS } from '#contracts/registries/events.ts';
-import { application } from '#src/domain/owners/application.ts';
+import { application } from '#src/access/application.decider.ts';
 import { openRecords } from '../open-records.ts';
 
 /** The public applications that wait for their confirmation. */

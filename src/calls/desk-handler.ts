@@ -3,7 +3,7 @@ import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk
 import { testSpaceOf } from '#contracts/spaces.ts';
 import type { Deps, DeskCall } from './call.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
-import type { PersonName } from '#src/app/audit/people.ts';
+import type { PersonName } from '#src/access/people.ts';
 import type { Replays } from '#src/app/audit/replays.ts';
 import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
 

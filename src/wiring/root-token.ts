@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
-import { keyIdOf } from '#src/app/access/key-id.ts';
+import { keyIdOf } from '#src/access/key-id.ts';
 import { type AppDeps, openApp } from '#src/app/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskCaller } from '#src/calls/call.ts';

@@ -1,7 +1,7 @@
 /** How often a list reads its store, regardless of the length of the history. */
 import { describe, expect, it } from 'vitest';
 import { nameOf } from '#src/writing/hash.ts';
-import { issueKey } from '#src/app/access/keys.ts';
+import { issueKey } from '#src/access/keys.ts';
 import { listHistory } from '#src/app/events/list-history.ts';
 import { listLeads } from '#src/app/leads/list-leads.ts';
 import { everyPage } from '#src/reading/listing.ts';

@@ -1,11 +1,11 @@
-import type { AgentState } from '#src/domain/access.ts';
+import type { AgentState } from '#src/access/access.decider.ts';
 import { ALL_ACCESS_REQUESTS, listBy, type OpenRow } from '#src/ports/rows.ts';
 import { done } from '#src/shared/outcome.ts';
 import { readInbox } from '#src/reading/inbox.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import { renderRequest } from './get-connection.ts';
+import { renderRequest } from '#src/access/get-connection.ts';
 import { renderSummary } from '../plans/plan-record.ts';
 
 export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps, input, call) => {

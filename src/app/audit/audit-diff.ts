@@ -11,7 +11,7 @@ import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedRange, type Moment, renderMoment } from './moments.ts';
-import { withPeople } from './people.ts';
+import { withPeople } from '#src/access/people.ts';
 import type { Replay } from './replays.ts';
 import { type AuditHandler, countReplay, type OwnerAuditDeps } from './audit-state.ts';
 

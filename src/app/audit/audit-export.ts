@@ -5,7 +5,7 @@ import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson, canonicalText } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
-import { namePeople } from './people.ts';
+import { namePeople } from '#src/access/people.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */

@@ -11,7 +11,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedRange } from './moments.ts';
-import { withPeople } from './people.ts';
+import { withPeople } from '#src/access/people.ts';
 import type { DeskInput } from '#src/calls/desk-handler.ts';
 import type { AuditHandler, OwnerAuditDeps } from './audit-state.ts';
 

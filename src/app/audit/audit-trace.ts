@@ -17,7 +17,7 @@ import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
-import { withPeople } from './people.ts';
+import { withPeople } from '#src/access/people.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;

@@ -5,7 +5,7 @@ import { iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
 import { streamOfKey, streamOfToken } from '#src/writing/streams.ts';
-import { tokenOf } from '../access/independence.ts';
+import { tokenOf } from '#src/access/independence.ts';
 
 type Parts = Pick<Deps, 'log' | 'credentials'>;
 

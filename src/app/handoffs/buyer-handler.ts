@@ -3,8 +3,8 @@ import type { BuyerOperationId, BuyerOperations } from '#contracts/registries/ho
 import type { BuyerCall, BuyerCaller, Deps } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
-import type { KeyRecord } from '#contracts/records/access.ts';
-import type { ApplicationView } from '../owners/confirm-application.ts';
+import type { KeyRecord } from '#contracts/access/access.records.ts';
+import type { ApplicationView } from '#src/access/confirm-application.ts';
 import type { MailboxToConfirm } from '#src/owners/confirm-mailbox.ts';
 import type { Erasure, OwnData, OwnDataCopy } from '../privacy/own-data.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';

@@ -6,7 +6,7 @@ import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
 import type { RfqCommand } from '#src/domain/outcomes/rfq.ts';
 import { ALL_RFQS } from '#src/ports/rows.ts';
 import type { Append, StoredEvent } from '#src/ports/event-log.ts';
-import { actorOfLast, refuseDependent } from '../access/independence.ts';
+import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';

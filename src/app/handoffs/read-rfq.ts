@@ -5,7 +5,7 @@ import { stateAt } from '#src/domain/lead.ts';
 import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
-import { proposerOf } from '../access/independence.ts';
+import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { claimOfOther } from '../leads/claim-contact.ts';
 import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';

@@ -4,7 +4,7 @@ import type { LeadState, LeadStatus } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { LeadMoveCommand } from '#src/domain/outcomes/lead-move.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { actorOfLast, refuseDependent } from '../access/independence.ts';
+import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';

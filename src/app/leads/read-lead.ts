@@ -1,6 +1,6 @@
 import { lead, stateAt } from '#src/domain/lead.ts';
 import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
-import { proposerOf } from '../access/independence.ts';
+import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { openOne, shownText } from '#src/sealing/sealed-texts.ts';

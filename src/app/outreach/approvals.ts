@@ -4,7 +4,7 @@ import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts
 import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
-import { actorOfLast, refuseDependent } from '../access/independence.ts';
+import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import type { ProblemByRejection } from '#src/writing/rejections.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';

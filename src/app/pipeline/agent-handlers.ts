@@ -3,7 +3,7 @@ import type { AgentCaller, Handlers } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '../handoffs/create-handoff.ts';
 import { createLink } from '../links/create-link.ts';
-import { getConnection } from '../access/get-connection.ts';
+import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance } from '../performance/get-performance.ts';
 import { listLeads } from '../leads/list-leads.ts';
 import { searchProducts } from '#src/catalog/search-products.ts';

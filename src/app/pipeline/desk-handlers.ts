@@ -1,4 +1,4 @@
-import * as agents from '../access/agents.ts';
+import * as agents from '#src/access/agents.ts';
 import * as approvals from '../outreach/approvals.ts';
 import { auditCheck } from '../audit/audit-check.ts';
 import { auditDiff } from '../audit/audit-diff.ts';
@@ -15,7 +15,7 @@ import { readEvents } from '../events/read-events.ts';
 import { listHistory } from '../events/list-history.ts';
 import { listHandoffs } from '../handoffs/list-handoffs.ts';
 import { listLinks } from '../links/list-links.ts';
-import * as keys from '../access/keys.ts';
+import * as keys from '#src/access/keys.ts';
 import * as owners from '#src/owners/profile.ts';
 import * as plans from '../plans/plan-record.ts';
 import { readPlan } from '../plans/plan-record.ts';
@@ -28,9 +28,9 @@ import * as leadMoves from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
 import { listRfqs, readRfq } from '../handoffs/read-rfq.ts';
 import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/move-rfq.ts';
-import { acceptClock } from '../access/accept-clock.ts';
+import { acceptClock } from '#src/access/accept-clock.ts';
 import { listAccessRequests } from '../access/list-access-requests.ts';
-import * as deskTokens from '../access/desk-tokens.ts';
+import * as deskTokens from '#src/access/desk-tokens.ts';
 import type { DeskHandlers } from '#src/calls/desk-handler.ts';
 
 /** The handler of each desk operation. Modules that are spread export handlers and nothing else. */

@@ -20,7 +20,7 @@ import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { changeRecord, handoffOf, leadOf } from '#src/writing/streams.ts';
-import { withPeople } from '../audit/people.ts';
+import { withPeople } from '#src/access/people.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { maySeePlans } from '#src/reading/inbox.ts';
 

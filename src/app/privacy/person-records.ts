@@ -9,7 +9,7 @@ import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import { eraseApplication, isApplication, openApplication } from '../owners/end-applications.ts';
+import { eraseApplication, isApplication, openApplication } from '#src/access/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
 import { readNotes } from '../plans/plan-record.ts';

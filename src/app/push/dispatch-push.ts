@@ -1,5 +1,5 @@
 /** Advances one push notification configuration: sends the newest change of its task when it is due. */
-import { agent, apiKey } from '#src/domain/access.ts';
+import { agent, apiKey } from '#src/access/access.decider.ts';
 import { push, type PushCommand, type PushState } from '#src/domain/sending/push.ts';
 import { isTerminal, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { toolName } from '#contracts/places.ts';
-import type { connection } from '#contracts/records/connection.ts';
+import type { connection } from '#contracts/access/connection.records.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 
 const scopes = z.array(z.enum(SCOPE_NAMES));

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
-import type { connection } from '#contracts/records/connection.ts';
+import type { connection } from '#contracts/access/connection.records.ts';
 import { allows } from '#contracts/scopes.ts';
 import { connectionForTools, toolConnection } from './connection.ts';
 import { type Schema, toolSchema } from './schema.ts';

@@ -12,7 +12,7 @@ import { type PictureOptions, productRoutes } from './links/product-routes.ts';
 import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { requestRoutes } from './buyer/request-routes.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
-import { applicationRoutes } from './owners/application-routes.ts';
+import { applicationRoutes } from '#src/access/application-routes.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
 import { privacyRoutes } from './privacy/privacy-routes.ts';
 import { startPage } from './docs/start-page.ts';

@@ -1,7 +1,7 @@
 /** Counts of tokens of what tools cost a language model, by the encoding o200k_base (gpt-tokenizer). */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { connectionExample } from '#contracts/examples/records.ts';
-import { connection } from '#contracts/records/connection.ts';
+import { connection } from '#contracts/access/connection.records.ts';
 import { connectionForTools } from '#src/interfaces/mcp/connection.ts';
 import { TOOLS, type ToolEntry } from '#src/interfaces/mcp/tools.ts';
 

@@ -6,7 +6,7 @@ import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
 import { settingsStream } from '#src/sending/settings.ts';
-import { agent, type AgentCommand } from '#src/domain/access.ts';
+import { agent, type AgentCommand } from '#src/access/access.decider.ts';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
-import { connection } from '#contracts/records/connection.ts';
+import { connection } from '#contracts/access/connection.records.ts';
 import { connectionForTools } from '#src/interfaces/mcp/connection.ts';
 import type { ToolEntry } from '#src/interfaces/mcp/tools.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

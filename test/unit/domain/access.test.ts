@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agent, type AgentCommand, apiKey, type KeyCommand } from '#src/domain/access.ts';
+import { agent, type AgentCommand, apiKey, type KeyCommand } from '#src/access/access.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const request = {

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
-import { isApplication } from '#src/app/owners/end-applications.ts';
+import { isApplication } from '#src/access/end-applications.ts';
 import { type Erasure, type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
 import {
   type Faults,

@@ -1,6 +1,6 @@
-import type { AgentRecord } from '#contracts/records/access.ts';
-import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
-import { agent } from '#src/domain/access.ts';
+import type { AgentRecord } from '#contracts/access/access.records.ts';
+import type { AgentCommand, AgentRejection, AgentState } from './access.decider.ts';
+import { agent } from './access.decider.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import type { RejectedBy } from '#src/writing/decide-and-append.ts';
@@ -8,7 +8,7 @@ import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { MailFacts } from '#src/sending/mail-kinds.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';
-import { APPLICATION_MS, linkOfApplication } from '../owners/application-link.ts';
+import { APPLICATION_MS, linkOfApplication } from './application-link.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineOperation } from '../operation.ts';
-import { connection } from '../records/connection.ts';
-import { connectionExample } from '../examples/records.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { connection } from './connection.records.ts';
+import { connectionExample } from '#contracts/examples/records.ts';
 
 export const getConnection = defineOperation({
   kind: 'query',

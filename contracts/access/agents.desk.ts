@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { line, ownerId, text } from '../fields.ts';
-import { agentRecord } from '../records/access.ts';
-import { SCOPE_NAMES } from '../scopes.ts';
+import { line, ownerId, text } from '#contracts/fields.ts';
+import { agentRecord } from './access.records.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import {
   accessReason,
   agentId,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { ownerId } from '../fields.ts';
-import { LIMITS } from '../limits.ts';
-import { personId, personName } from '../person.ts';
-import { deskTokenRecord, keyRecord } from '../records/access.ts';
-import { DESK_ROLE_NAMES } from '../scopes.ts';
+import { ownerId } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { personId, personName } from '#contracts/person.ts';
+import { deskTokenRecord, keyRecord } from './access.records.ts';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import {
   accessReason,
   agentId,

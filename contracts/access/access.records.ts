@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { id, time } from '../fields.ts';
-import { DESK_ROLE_NAMES } from '../scopes.ts';
+import { id, time } from '#contracts/fields.ts';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 
 /** The desk's records of agents and credentials. */
 export const agentRecord = z

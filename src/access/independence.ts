@@ -1,7 +1,7 @@
 /** Whether the person who approves is another one than the people who asked, or who approved before. */
 import { isOnePerson, type Person } from '#src/shared/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { PersonName } from '../audit/people.ts';
+import type { PersonName } from './people.ts';
 import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOfToken } from '#src/writing/streams.ts';

@@ -1,7 +1,7 @@
 /** The names of people at the desk, beside the tokens by which events name them. */
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
-import { tokenOf } from '../access/independence.ts';
+import { tokenOf } from './independence.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { present } from '#src/shared/present.ts';
 

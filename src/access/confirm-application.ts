@@ -1,20 +1,20 @@
 /** What an applicant does with the mailed link: confirms the application, follows it, and gets the first key. */
-import type { Application } from '#contracts/buyer/applicant.ts';
+import type { Application } from '#contracts/access/applicant.holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { agent, type AgentState } from '#src/domain/access.ts';
+import { agent, type AgentState } from './access.decider.ts';
 import {
   application,
   type ApplicationCommand,
   type ApplicationState,
-} from '#src/domain/owners/application.ts';
+} from './application.decider.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
-import { keyIdOf } from '../access/key-id.ts';
-import { issueOnce, refuseIfFull } from '../access/keys.ts';
+import { keyIdOf } from './key-id.ts';
+import { issueOnce, refuseIfFull } from './keys.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '../handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';

@@ -3,7 +3,7 @@
  * of agents or of the desk offers these operations.
  */
 import { z } from 'zod';
-import { requestAccess } from '../desk/agents.ts';
+import { requestAccess } from './agents.desk.ts';
 import { setOwnerProfile } from '#contracts/owners/owners.desk.ts';
 import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 

@@ -1,9 +1,9 @@
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
-import type { KeyRecord } from '#contracts/records/access.ts';
+import type { KeyRecord } from '#contracts/access/access.records.ts';
 import { SCOPES } from '#contracts/scopes.ts';
-import { applicationPath } from '#src/app/owners/application-link.ts';
-import type { ApplicationView } from '#src/app/owners/confirm-application.ts';
+import { applicationPath } from './application-link.ts';
+import type { ApplicationView } from './confirm-application.ts';
 import {
   describedBy,
   facts,
@@ -15,7 +15,7 @@ import {
   NO_FAULTS,
   type Page,
   tick,
-} from '../layout/layout.ts';
+} from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import { lonePage, notMe } from '#src/owners/mailbox.pages.ts';
 

@@ -1,6 +1,6 @@
 /** Public applications that end without a confirmation: their key is destroyed. */
-import type { Application } from '#contracts/buyer/applicant.ts';
-import { application, type ApplicationState } from '#src/domain/owners/application.ts';
+import type { Application } from '#contracts/access/applicant.holders.ts';
+import { application, type ApplicationState } from './application.decider.ts';
 import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';

@@ -1,4 +1,4 @@
-import type { LastRequest } from '#src/domain/access.ts';
+import type { LastRequest } from './access.decider.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
-import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
+import { deskToken, type DeskTokenState } from './desk-token.decider.ts';
 import { personIdOfName } from '#src/shared/person.ts';
 import { createOnce, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';

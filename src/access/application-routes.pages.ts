@@ -1,10 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
-import { applicationPath } from '#src/app/owners/application-link.ts';
+import { applicationPath } from './application-link.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { type BuyerAdmission, insideOf, servePage } from '../buyer/buyer-admission.ts';
-import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
-import { sendPage } from '../layout/layout.ts';
+import {
+  type BuyerAdmission,
+  insideOf,
+  servePage,
+} from '#src/interfaces/portal/buyer/buyer-admission.ts';
+import {
+  sendErrorPage,
+  sendRefusal,
+  withRetryAfter,
+} from '#src/interfaces/portal/layout/error-pages.ts';
+import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
 import {
   appliedPage,
   applicationPage,
@@ -13,7 +21,7 @@ import {
   type EnteredApplication,
   faultsIn,
   keyPage,
-} from './application-pages.ts';
+} from './application-page.pages.ts';
 
 /** The operation of each button, by the last segment of its path. */
 const BUTTONS = {

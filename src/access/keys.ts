@@ -1,6 +1,6 @@
-import type { KeyRecord } from '#contracts/records/access.ts';
+import type { KeyRecord } from '#contracts/access/access.records.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { apiKey, type KeyCommand, type KeyState } from '#src/domain/access.ts';
+import { apiKey, type KeyCommand, type KeyState } from './access.decider.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
 import { createOnce, traceOf } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';

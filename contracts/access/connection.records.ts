@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SCOPE_NAMES } from '../scopes.ts';
-import { time } from '../fields.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { time } from '#contracts/fields.ts';
 
 /** The last request for access of an agent, and its decision. */
 export const lastRequest = z.object({
