@@ -13,7 +13,7 @@ import * as link from '#contracts/events/link.ts';
 import * as mail from '#contracts/sending/mail.events.ts';
 import * as mailbox from '#contracts/sending/mailbox.events.ts';
 import * as owner from '#contracts/owners/owner.events.ts';
-import * as plan from '#contracts/events/plan.ts';
+import * as plan from '#contracts/plans/plan.events.ts';
 import * as outbound from '#contracts/events/outbound.ts';
 import * as outreach from '#contracts/events/outreach.ts';
 import * as privacy from '#contracts/events/privacy.ts';

@@ -1,5 +1,5 @@
 import { PLAN_EVENTS, type PlanEventType } from '#contracts/registries/events.ts';
-import { foldSummary } from '#src/domain/staff/plan.ts';
+import { foldSummary } from '#src/plans/plan.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import { listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';

@@ -20,7 +20,7 @@ import { iso, renderAsOf } from '#src/shared/time.ts';
 import { contactOf } from './contact-subject.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
 import { readableHandoff, renderLine } from './render-handoff.ts';
-import { renderSummary } from '../plans/plan-record.ts';
+import { renderSummary } from '#src/plans/plan-record.ts';
 import { readInbox } from '#src/reading/inbox.ts';
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');

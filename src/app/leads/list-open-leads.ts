@@ -7,7 +7,7 @@ import { readInbox } from '#src/reading/inbox.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { renderOpenLead } from './render-lead.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import { renderSummary } from '../plans/plan-record.ts';
+import { renderSummary } from '#src/plans/plan-record.ts';
 
 /** The lists of the leads that can have a state: no event makes a lead lapse. */
 const listsOf = (state: string | undefined): readonly string[] => {

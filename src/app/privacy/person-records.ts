@@ -12,7 +12,7 @@ import { present } from '#src/shared/present.ts';
 import { eraseApplication, isApplication, openApplication } from '#src/access/end-applications.ts';
 import { eraseRecord } from './erase-subject.ts';
 import { type FoundRecord, isProfile } from './find-records.ts';
-import { readNotes } from '../plans/plan-record.ts';
+import { readNotes } from '#src/plans/plan-record.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 
 /**

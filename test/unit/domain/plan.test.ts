@@ -1,6 +1,6 @@
 /** What staff plan for a record, and the exact events. */
 import { describe, expect, it } from 'vitest';
-import { plan } from '#src/domain/staff/plan.ts';
+import { plan } from '#src/plans/plan.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const record = 'led_1';

@@ -6,7 +6,7 @@ import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { renderRequest } from '#src/access/get-connection.ts';
-import { renderSummary } from '../plans/plan-record.ts';
+import { renderSummary } from './plan-record.ts';
 
 export const listAccessRequests: DeskHandler<'listAccessRequests'> = async (deps, input, call) => {
   const { state: outcome } = input;

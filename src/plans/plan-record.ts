@@ -1,10 +1,5 @@
 /** Assigns records to people, and records notes and next steps. */
-import {
-  plan,
-  type PlanCommand,
-  type PlanState,
-  type PlanSummary,
-} from '#src/domain/staff/plan.ts';
+import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
 import { isOneName, personIdOfName } from '#src/shared/person.ts';
 import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
 import type { EventData } from '#contracts/registries/events.ts';

@@ -1,7 +1,7 @@
 /* What staff plan for a lead, an RFQ or a request for access. */
 import { z } from 'zod';
-import { leadExample } from '../examples/records.ts';
-import { line, ownerSpace, text, time } from '../fields.ts';
+import { leadExample } from '#contracts/examples/records.ts';
+import { line, ownerSpace, text, time } from '#contracts/fields.ts';
 import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 const RECORD = {

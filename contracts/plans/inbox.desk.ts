@@ -1,11 +1,21 @@
 /* What waits for staff, over all owners. */
 import { z } from 'zod';
-import { handoffExample, leadExample } from '../examples/records.ts';
-import { asOf, before, id, limit, line, money, nextBefore, ownerSpace, time } from '../fields.ts';
-import { OPEN_LEAD_STATES, RFQ_STATES } from '../moves.ts';
+import { handoffExample, leadExample } from '#contracts/examples/records.ts';
+import {
+  asOf,
+  before,
+  id,
+  limit,
+  line,
+  money,
+  nextBefore,
+  ownerSpace,
+  time,
+} from '#contracts/fields.ts';
+import { OPEN_LEAD_STATES, RFQ_STATES } from '#contracts/moves.ts';
 import { agentRecord } from '#contracts/access/access.records.ts';
 import { lastRequest } from '#contracts/access/connection.records.ts';
-import { leadRecord } from '../records/lead.ts';
+import { leadRecord } from '#contracts/records/lead.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { needsApproval, needsApprovalOnly } from '#contracts/proposals.ts';
 
