@@ -1,6 +1,6 @@
 import { type Happened, LEAD_EVENTS, type LeadEventType } from '#contracts/registries/events.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/leads/lead-state.decider.ts';
+import { lead } from '#src/leads/lead.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import {

@@ -1,6 +1,6 @@
 import { LEAD_EVENTS } from '#contracts/registries/events.ts';
-import { isFinal } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
+import { isFinal } from '#src/leads/lead-state.decider.ts';
+import { lead } from '#src/leads/lead.decider.ts';
 import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { leadOfEvent } from './leads.ts';
 import { withPlan } from './staff/with-plan.ts';

@@ -4,7 +4,7 @@ import { applicationForm } from '#contracts/access/applicant.holders.ts';
 import { handoffExample, leadExample } from '../examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
-import { contact, leadRecord } from '../records/lead.ts';
+import { contact, leadRecord } from '#contracts/leads/lead.records.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 const ADDRESS = 'ada@shop.example';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { handoffExample } from '../examples/records.ts';
 import { id, line, money, ownerSpace, time } from '../fields.ts';
 import { lineItem, moneyList } from '../records/handoff.ts';
-import { closedContact } from '../records/lead.ts';
+import { closedContact } from '#contracts/leads/lead.records.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '../moves.ts';
 import {
   deskQuery,

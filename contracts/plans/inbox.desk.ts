@@ -15,7 +15,7 @@ import {
 import { OPEN_LEAD_STATES, RFQ_STATES } from '#contracts/moves.ts';
 import { agentRecord } from '#contracts/access/access.records.ts';
 import { lastRequest } from '#contracts/access/connection.records.ts';
-import { leadRecord } from '#contracts/records/lead.ts';
+import { leadRecord } from '#contracts/leads/lead.records.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { needsApproval, needsApprovalOnly } from '#contracts/proposals.ts';
 

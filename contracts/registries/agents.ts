@@ -3,11 +3,11 @@ import { createHandoff } from '#contracts/operations/create-handoff.ts';
 import { createLink } from '#contracts/operations/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
-import { listLeads } from '#contracts/operations/list-leads.ts';
+import { listLeads } from '#contracts/leads/list-leads.ts';
 import * as outreach from '#contracts/operations/outreach.ts';
 import { readRecord } from '#contracts/reading/read-record.ts';
 import { searchProducts } from '#contracts/catalog/search-products.ts';
-import { submitLead } from '#contracts/operations/submit-lead.ts';
+import { submitLead } from '#contracts/leads/submit-lead.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
 export const operations = registryOf({

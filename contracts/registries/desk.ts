@@ -8,7 +8,7 @@ import * as catalog from '#contracts/catalog/catalog.desk.ts';
 import * as clock from '#contracts/writing/clock.desk.ts';
 import * as inbox from '#contracts/plans/inbox.desk.ts';
 import * as keys from '#contracts/access/keys.desk.ts';
-import * as leads from '#contracts/desk/leads.ts';
+import * as leads from '#contracts/leads/leads.desk.ts';
 import * as lists from '#contracts/desk/lists.ts';
 import * as owners from '#contracts/owners/owners.desk.ts';
 import * as outreach from '#contracts/desk/outreach.ts';

@@ -8,7 +8,7 @@ import * as clock from '#contracts/writing/clock.events.ts';
 import * as deskToken from '#contracts/access/desk-token.events.ts';
 import * as handoff from '#contracts/events/handoff.ts';
 import * as key from '#contracts/access/key.events.ts';
-import * as lead from '#contracts/events/lead.ts';
+import * as lead from '#contracts/leads/lead.events.ts';
 import * as link from '#contracts/events/link.ts';
 import * as mail from '#contracts/sending/mail.events.ts';
 import * as mailbox from '#contracts/sending/mailbox.events.ts';

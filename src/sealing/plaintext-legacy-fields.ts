@@ -2,7 +2,7 @@
  * Texts of people that older events contain as plain text. Newer events seal them. An erasure cannot remove them from
  * the log, so they are replaced when events of an erased subject are read.
  */
-import { isWrittenReason } from '#src/domain/lead-texts.ts';
+import { isWrittenReason } from '#src/leads/lead-texts.decider.ts';
 import type { EventText, StoredEvent } from '#src/ports/event-log.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 import { recordOfStream } from '#src/writing/streams.ts';

@@ -6,7 +6,7 @@ import {
   type Suppression,
 } from './mailbox-requests.decider.ts';
 import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
-import { releaseAfterWrite } from '#src/app/leads/claim-contact.ts';
+import { releaseAfterWrite } from '#src/leads/claim-contact.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/leads/lead-state.decider.ts';
+import { lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';

@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { readableHandoff } from '#src/app/handoffs/render-handoff.ts';
-import { showLead } from '#src/app/leads/render-lead.ts';
+import { showLead } from '#src/leads/render-lead.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
+import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 
 const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));

@@ -1,7 +1,7 @@
 /** The records of an owner as audits show them, from the rows of its read models. */
 import type { AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
+import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import { isSettled, type OutboundState } from '#src/domain/outbound-state.ts';
 import { isRfqOutcome } from '#src/domain/outcomes/rfq-state.ts';
@@ -10,7 +10,7 @@ import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { renderAgent } from '#src/access/agents.ts';
 import { renderKey } from '#src/access/keys.ts';
 import { readableHandoff, renderHandoff } from '../handoffs/render-handoff.ts';
-import { showLead } from '../leads/render-lead.ts';
+import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '../links/render-link.ts';
 import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
 import { renderOutbound } from '../outreach/requests.ts';

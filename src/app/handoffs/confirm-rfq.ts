@@ -5,7 +5,7 @@ import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import { isRfqOutcome, isUnconfirmed, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
-import { informLeads } from '../leads/observe-rfq.ts';
+import { informLeads } from '#src/leads/observe-rfq.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { liftRefusal } from '#src/sealing/record-request.ts';
 import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';

@@ -1,5 +1,5 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoffWithOutcome } from '../leads/observe-rfq.ts';
+import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { done } from '#src/shared/outcome.ts';
 import { NO_TEXTS } from '#src/sealing/sealed-texts.ts';
 import { pageOf } from '#src/reading/listing.ts';

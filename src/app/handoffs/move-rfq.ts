@@ -8,7 +8,7 @@ import { ALL_RFQS } from '#src/ports/rows.ts';
 import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
+import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '#src/leads/observe-rfq.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';

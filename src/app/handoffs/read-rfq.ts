@@ -1,14 +1,14 @@
 import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import { stateAt } from '#src/domain/lead.ts';
+import { stateAt } from '#src/leads/lead.decider.ts';
 import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
-import { claimOfOther } from '../leads/claim-contact.ts';
-import { readTiedLeads, withLeadOutcome } from '../leads/observe-rfq.ts';
+import { claimOfOther } from '#src/leads/claim-contact.ts';
+import { readTiedLeads, withLeadOutcome } from '#src/leads/observe-rfq.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';

@@ -1,4 +1,4 @@
-import type { LeadState } from '#src/domain/lead-state.ts';
+import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
 import { leadIdOf, leadOf } from '#src/writing/streams.ts';

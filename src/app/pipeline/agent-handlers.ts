@@ -5,9 +5,9 @@ import { createHandoff } from '../handoffs/create-handoff.ts';
 import { createLink } from '../links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance } from '../performance/get-performance.ts';
-import { listLeads } from '../leads/list-leads.ts';
+import { listLeads } from '#src/leads/list-leads.ts';
 import { searchProducts } from '#src/catalog/search-products.ts';
-import { submitLead } from '../leads/submit-lead.ts';
+import { submitLead } from '#src/leads/submit-lead.ts';
 import {
   requestAgentNotification,
   requestMessage,

@@ -1,7 +1,7 @@
 import type { Decider } from '#src/shared/decider.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import { lead } from '#src/domain/lead.ts';
-import { releaseClaim } from '../leads/claim-contact.ts';
+import { lead } from '#src/leads/lead.decider.ts';
+import { releaseClaim } from '#src/leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
 import { hasPlainTexts } from '#src/sealing/plaintext-legacy-fields.ts';

@@ -3,7 +3,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { isSameMailbox } from '#src/shared/mailbox.ts';
 import { contactOf } from '../handoffs/contact-subject.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
-import { showLead } from '../leads/render-lead.ts';
+import { showLead } from '#src/leads/render-lead.ts';
 import { eraseProfile, profileOf } from '#src/owners/profile.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';

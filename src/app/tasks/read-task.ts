@@ -7,7 +7,7 @@ import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
-import { handoffWithOutcome } from '../leads/observe-rfq.ts';
+import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';

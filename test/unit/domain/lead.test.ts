@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
-import { type LeadState, MOVE_EVENTS, type StaffMove } from '#src/domain/lead-state.ts';
-import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';
-import { lead, type LeadCommand, stateAt } from '#src/domain/lead.ts';
-import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
+import { type LeadState, MOVE_EVENTS, type StaffMove } from '#src/leads/lead-state.decider.ts';
+import type { RfqOutcomeForLead } from '#src/leads/lead-outcome.decider.ts';
+import { lead, type LeadCommand, stateAt } from '#src/leads/lead.decider.ts';
+import type { LeadContent, LeadSource } from '#src/leads/lead-amendment.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const DUE = 10_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
+import { knownContacts } from '#src/leads/known-contacts.decider.ts';
 import {
   mailboxRequests,
   type MailboxState,

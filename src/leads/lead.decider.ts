@@ -16,16 +16,16 @@ import {
   type LeadKeys,
   type LeadSource,
   OPTIONAL_MEMBERS,
-} from './lead-amendment.ts';
+} from './lead-amendment.decider.ts';
 import {
   decideLeadMove,
   type LeadMoveCommand,
   type LeadMoveRejection,
-} from './outcomes/lead-move.ts';
-import { followRfq, type LeadReference, type RfqOutcomeForLead } from './outcomes/lead-outcome.ts';
+} from './lead-move.decider.ts';
+import { followRfq, type LeadReference, type RfqOutcomeForLead } from './lead-outcome.decider.ts';
 import { foldProposal } from '#src/shared/proposal.ts';
-import type { LeadMove, LeadState, LeadStatus } from './lead-state.ts';
-import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
+import type { LeadMove, LeadState, LeadStatus } from './lead-state.decider.ts';
+import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.decider.ts';
 
 type Event = EventOf<LeadEventType>;
 

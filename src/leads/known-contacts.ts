@@ -1,6 +1,6 @@
 /** Bounds how many contacts an agent can submit that are known already, so that no agent can ask about many people. */
 import { LIMITS } from '#contracts/limits.ts';
-import { knownContacts } from '#src/domain/privacy/known-contacts.ts';
+import { knownContacts } from './known-contacts.decider.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -10,8 +10,8 @@ import {
   url,
   shownMetadata,
   versioned,
-} from '../fields.ts';
-import { LEAD_STATES } from '../moves.ts';
+} from '#contracts/fields.ts';
+import { LEAD_STATES } from '#contracts/moves.ts';
 
 export const leadSource = z.strictObject({
   kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('Where the lead came from'),

@@ -1,8 +1,8 @@
 import type { EventType } from '#contracts/registries/events.ts';
 import { isOpen } from '#src/domain/handoff.ts';
-import type { LeadState, LeadStatus } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
-import type { LeadMoveCommand } from '#src/domain/outcomes/lead-move.ts';
+import type { LeadState, LeadStatus } from './lead-state.decider.ts';
+import { lead } from './lead.decider.ts';
+import type { LeadMoveCommand } from './lead-move.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';

@@ -1,9 +1,9 @@
 /* What staff do with leads. */
 import { z } from 'zod';
-import { leadExample } from '../examples/records.ts';
-import { id, line, money, ownerSpace } from '../fields.ts';
-import { LEAD_MOVES, LEAD_STATES } from '../moves.ts';
-import { leadRecord } from '../records/lead.ts';
+import { leadExample } from '#contracts/examples/records.ts';
+import { id, line, money, ownerSpace } from '#contracts/fields.ts';
+import { LEAD_MOVES, LEAD_STATES } from '#contracts/moves.ts';
+import { leadRecord } from './lead.records.ts';
 import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
 import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
 

@@ -1,5 +1,5 @@
 /** Texts that people write about a lead: sealed in newer events, plain in older ones, removed by an erasure. */
-import type { LeadState } from './lead-state.ts';
+import type { LeadState } from './lead-state.decider.ts';
 
 /** Reasons that the service itself gives; they contain no personal data. */
 export const AUTOMATIC_REASONS = {

@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
-import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
-import type { LeadCommand } from '#src/domain/lead.ts';
+import { contactClaim, type ContactClaimRejection } from './contact-claim.decider.ts';
+import type { LeadCommand } from './lead.decider.ts';
 import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/decide-claim.ts';

@@ -1,4 +1,4 @@
-import { lead, stateAt } from '#src/domain/lead.ts';
+import { lead, stateAt } from './lead.decider.ts';
 import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';

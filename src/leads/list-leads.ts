@@ -1,5 +1,5 @@
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { stateAt } from '#src/domain/lead.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { stateAt } from './lead.decider.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import {
   LATE_LEADS,

@@ -1,8 +1,8 @@
 import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
+import type { LeadContent, LeadSource } from './lead-amendment.decider.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { lead, type LeadCommand, type LeadRejection } from './lead.decider.ts';
 import {
   decideAndAppend,
   type RejectedBy,

@@ -9,8 +9,8 @@ import {
   type LeadStatus,
   MOVE_EVENTS,
   type StaffMove,
-} from '../lead-state.ts';
-import type { LeadReference } from './lead-outcome.ts';
+} from './lead-state.decider.ts';
+import type { LeadReference } from './lead-outcome.decider.ts';
 import { decideMove, decideProposal, isAbove, type Money } from '#src/shared/proposal.ts';
 
 type Event = EventOf<LeadEventType>;

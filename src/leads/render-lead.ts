@@ -1,7 +1,7 @@
-import type { Lead } from '#contracts/records/lead.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { AUTOMATIC_REASONS } from '#src/domain/lead-texts.ts';
-import { stateAt } from '#src/domain/lead.ts';
+import type { Lead } from '#contracts/leads/lead.records.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { AUTOMATIC_REASONS } from './lead-texts.decider.ts';
+import { stateAt } from './lead.decider.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import {
   type OpenedTexts,

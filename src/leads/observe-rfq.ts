@@ -1,6 +1,6 @@
-import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead, stateAt } from '#src/domain/lead.ts';
+import type { RfqOutcomeForLead } from './lead-outcome.decider.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';

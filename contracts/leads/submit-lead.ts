@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { leadExample } from '../examples/records.ts';
-import { idempotencyKey, line, metadata } from '../fields.ts';
-import { defineOperation } from '../operation.ts';
-import { WRITE_PROBLEMS } from '../problems.ts';
-import { company, consent, contact, interest, leadRecord, leadSource } from '../records/lead.ts';
+import { leadExample } from '#contracts/examples/records.ts';
+import { idempotencyKey, line, metadata } from '#contracts/fields.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { WRITE_PROBLEMS } from '#contracts/problems.ts';
+import { company, consent, contact, interest, leadRecord, leadSource } from './lead.records.ts';
 
 export const submitLead = defineOperation({
   kind: 'command',

@@ -1,8 +1,8 @@
 /** A lead follows the RFQ of its handoff and takes its outcome. */
 import type { EventOf, LeadEventType } from '#contracts/registries/events.ts';
-import type { LeadState } from '../lead-state.ts';
-import { AUTOMATIC_REASONS } from '../lead-texts.ts';
-import { outcomeOf } from './lead-move.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { AUTOMATIC_REASONS } from './lead-texts.decider.ts';
+import { outcomeOf } from './lead-move.decider.ts';
 
 type Event = EventOf<LeadEventType>;
 /** What every event of a lead contains, so that it can be attributed without its stream. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { leadExample } from '../examples/records.ts';
-import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '../fields.ts';
-import { defineOperation } from '../operation.ts';
-import { PAGE_PROBLEMS } from '../problems.ts';
-import { LEAD_STATES } from '../moves.ts';
-import { leadRecord, leadSource } from '../records/lead.ts';
+import { leadExample } from '#contracts/examples/records.ts';
+import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '#contracts/fields.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { PAGE_PROBLEMS } from '#contracts/problems.ts';
+import { LEAD_STATES } from '#contracts/moves.ts';
+import { leadRecord, leadSource } from './lead.records.ts';
 
 export const listLeads = defineOperation({
   kind: 'query',

@@ -1,6 +1,6 @@
 import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
-import type { LeadState } from '#src/domain/lead-state.ts';
-import { stateAt } from '#src/domain/lead.ts';
+import type { LeadState } from './lead-state.decider.ts';
+import { stateAt } from './lead.decider.ts';
 import { listBy, NEEDS_APPROVAL, OPEN_LEADS, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { done } from '#src/shared/outcome.ts';
 import { readInbox } from '#src/reading/inbox.ts';
