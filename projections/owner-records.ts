@@ -10,7 +10,7 @@ import {
   type OutboundEventType,
 } from '#contracts/registries/events.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import { link } from '#src/domain/link.ts';
+import { link } from '#src/links/link.decider.ts';
 import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';

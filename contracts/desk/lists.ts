@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { handoffExample, linkExample } from '../examples/records.ts';
 import { asOf, before, limit, nextBefore, ownerSpace } from '../fields.ts';
 import { handoffRecord } from '../records/handoff.ts';
-import { linkRecord } from '../records/link.ts';
+import { linkRecord } from '#contracts/links/link.records.ts';
 import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 export const listLinks = deskList({

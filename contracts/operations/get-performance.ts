@@ -17,7 +17,7 @@ import {
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import { PAGE_PROBLEMS } from '../problems.ts';
-import { channel } from '../records/link.ts';
+import { channel } from '#contracts/links/link.records.ts';
 import {
   COUNTRY_UNIQUES_MIN,
   DIMENSIONS,

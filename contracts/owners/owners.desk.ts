@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
-import { linkRecord, target } from '#contracts/records/link.ts';
+import { linkRecord, target } from '#contracts/links/link.records.ts';
 import { line, mailbox, ownerId, text, time } from '#contracts/fields.ts';
 import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 

@@ -1,6 +1,6 @@
 import { registryOf } from '#contracts/operation.ts';
 import { createHandoff } from '#contracts/operations/create-handoff.ts';
-import { createLink } from '#contracts/operations/create-link.ts';
+import { createLink } from '#contracts/links/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { listLeads } from '#contracts/leads/list-leads.ts';

@@ -9,7 +9,7 @@ import * as deskToken from '#contracts/access/desk-token.events.ts';
 import * as handoff from '#contracts/events/handoff.ts';
 import * as key from '#contracts/access/key.events.ts';
 import * as lead from '#contracts/leads/lead.events.ts';
-import * as link from '#contracts/events/link.ts';
+import * as link from '#contracts/links/link.events.ts';
 import * as mail from '#contracts/sending/mail.events.ts';
 import * as mailbox from '#contracts/sending/mailbox.events.ts';
 import * as owner from '#contracts/owners/owner.events.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { target } from '#contracts/records/link.ts';
+import type { target } from '#contracts/links/link.records.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { Deps } from '#src/calls/call.ts';
 

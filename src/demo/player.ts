@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { buyerOperations, type BuyerOperationId } from '#contracts/registries/holders.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
-import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
 import { visitorOperations, type VisitorOperations } from '#contracts/registries/visitors.ts';
 import { confirmationTokenOf } from '#src/shared/review-token.ts';

@@ -1,5 +1,5 @@
 /** The visits of the links: by people with two kinds of device, and by programs. */
-import type { Visit } from '#src/app/links/visits.ts';
+import type { Visit } from '#src/links/visits.ts';
 import { STORY_DAYS } from './clock.ts';
 import type { StoryLink } from './links.ts';
 

@@ -2,7 +2,7 @@ import {
   ATTRIBUTION_TYPE,
   type AttributionClaims,
   attributionClaims,
-} from '#contracts/attribution-token.ts';
+} from '#contracts/links/attribution-token.ts';
 import type { Secrets, SigningKey } from '#src/ports/system.ts';
 import { canonicalJson } from './canonical-json.ts';
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { AppDeps } from '#src/app/app.ts';
 import { recorder } from '#src/writing/recorder.ts';
-import { surplusVisits } from '#src/app/links/surplus-visits.ts';
-import { visitRecorder } from '#src/app/links/visits.ts';
+import { surplusVisits } from '#src/links/surplus-visits.ts';
+import { visitRecorder } from '#src/links/visits.ts';
 import { auditLog } from '#src/calls/audit.ts';
 import { confirmation } from '#src/calls/confirmation.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';

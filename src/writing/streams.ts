@@ -2,7 +2,7 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import { lead } from '#src/leads/lead.decider.ts';
-import { link, type LinkState } from '#src/domain/link.ts';
+import { link, type LinkState } from '#src/links/link.decider.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from './fold.ts';

@@ -3,8 +3,8 @@ import { crc32, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { encode } from 'uqr';
 import { describe, expect, it } from 'vitest';
-import { monochromePng } from '#src/interfaces/portal/links/qr-png.ts';
-import { qrPng, qrSvg } from '#src/interfaces/portal/links/qr.ts';
+import { monochromePng } from '#src/links/qr-png.pages.ts';
+import { qrPng, qrSvg } from '#src/links/qr.pages.ts';
 
 const LINK = 'https://tributary.example/l/spring-bread-bin?via=qr';
 

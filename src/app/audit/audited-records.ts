@@ -2,7 +2,7 @@
 import type { AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
-import type { LinkState } from '#src/domain/link.ts';
+import type { LinkState } from '#src/links/link.decider.ts';
 import { isSettled, type OutboundState } from '#src/domain/outbound-state.ts';
 import { isRfqOutcome } from '#src/domain/outcomes/rfq-state.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
@@ -11,7 +11,7 @@ import { renderAgent } from '#src/access/agents.ts';
 import { renderKey } from '#src/access/keys.ts';
 import { readableHandoff, renderHandoff } from '../handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
-import { renderLink } from '../links/render-link.ts';
+import { renderLink } from '#src/links/render-link.ts';
 import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
 import { renderOutbound } from '../outreach/requests.ts';
 

@@ -1,5 +1,5 @@
 import { DIRECT_OWNER } from '#contracts/fields.ts';
-import type { AttributionClaims } from '#contracts/attribution-token.ts';
+import type { AttributionClaims } from '#contracts/links/attribution-token.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from '#src/domain/handoff.ts';

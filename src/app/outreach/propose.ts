@@ -5,7 +5,7 @@ import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
-import type { LinkState } from '#src/domain/link.ts';
+import type { LinkState } from '#src/links/link.decider.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { claimKey } from '#src/writing/idempotency.ts';

@@ -1,6 +1,6 @@
 import type { Declared } from '#contracts/operation.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
-import type { VisitorDeps } from '../links/visitor-handler.ts';
+import type { VisitorDeps } from '#src/links/visitor-handler.ts';
 import type {
   BuyerCall,
   BuyerCaller,

@@ -1,7 +1,7 @@
 import type { Scope } from '#contracts/scopes.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/leads/lead.records.ts';
-import type { Link } from '#contracts/records/link.ts';
+import type { Link } from '#contracts/links/link.records.ts';
 import type { Product } from '#contracts/catalog/product.records.ts';
 import type { recordOperations } from '#contracts/registries/agents.ts';
 import type { AgentCall, AgentCaller, Deps } from '#src/calls/call.ts';
@@ -10,7 +10,7 @@ import { done, type Outcome, refuse, scopeMissing } from '#src/shared/outcome.ts
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
-import { renderLink } from '../links/render-link.ts';
+import { renderLink } from '#src/links/render-link.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderProduct } from '#src/catalog/render-product.ts';

@@ -10,7 +10,7 @@ import {
   ATTRIBUTION_TYPE,
   type AttributionClaims,
   VIA_PARAMETER,
-} from '#contracts/attribution-token.ts';
+} from '#contracts/links/attribution-token.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';
 import { toolsMarkdown } from '../mcp/docs.ts';
 import { deskMarkdown, type PageRates, restMarkdown } from '../rest/docs.ts';

@@ -1,4 +1,4 @@
-import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { freshKey, type TestApp } from './app.ts';
 
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';

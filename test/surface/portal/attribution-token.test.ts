@@ -1,6 +1,6 @@
 /** The signed token that a redirect adds to its landing address, verified as the documentation says. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ATTRIBUTION_PARAMETER, attributionClaims } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER, attributionClaims } from '#contracts/links/attribution-token.ts';
 import { readAttributionToken } from '#contracts/examples/read-attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';

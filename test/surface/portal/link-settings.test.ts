@@ -1,6 +1,6 @@
 /** What the profile of an owner decides for all of the owner's links: the attribution window and the fallback target. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttributionClaims } from '#contracts/attribution-token.ts';
+import type { AttributionClaims } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { endLogServers, logServer } from '../../support/eventstoredb/log-server.ts';
 import { HANG_MS } from '../../support/hang.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { link } from '#src/domain/link.ts';
+import { link } from '#src/links/link.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const facts: EventData<'LinkCreated'> = {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/app/app.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
-import { LIST_PARAMETER, linesIn, listValue } from '../links/list-address.ts';
-import { firstOf, type SentValue, tokensIn } from '../links/visitor.ts';
+import { LIST_PARAMETER, linesIn, listValue } from '#src/links/list-address.pages.ts';
+import { firstOf, type SentValue, tokensIn } from '#src/links/visitor.pages.ts';
 import { addressOf } from './review-view.ts';
 
 const LIST_REFUSALS: Partial<Record<ProblemCode, [number, { title: string; detail: string }]>> = {

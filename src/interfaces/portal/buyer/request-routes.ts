@@ -4,7 +4,7 @@ import { requestPath } from '#src/shared/review-token.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { sendPage } from '../layout/layout.ts';
 import { type BuyerAdmission, insideOf, servePage } from './buyer-admission.ts';
-import type { PictureOptions } from '../links/product-routes.ts';
+import type { PictureOptions } from '#src/links/product-routes.pages.ts';
 import { requestPage } from './request-page.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.ts';
 

@@ -3,8 +3,8 @@ import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { field, type Html, plural } from '../layout/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
-import { productResult } from '../links/product-pages.ts';
-import { WORDS_CHARS_MAX } from '../links/product-routes.ts';
+import { productResult } from '#src/links/product-page.pages.ts';
+import { WORDS_CHARS_MAX } from '#src/links/product-routes.pages.ts';
 import { LINES_PER_PAGE, linesShown, type ReviewView } from './review-view.ts';
 
 export const searchFields = (view: ReviewView, writer: Writer): Html =>

@@ -1,7 +1,7 @@
 /** The fields of a review page's form, and the inputs of operations made from them. */
 import type { Review } from '#src/app/handoffs/review.ts';
 import { present } from '#src/shared/present.ts';
-import { wordsIn } from '../links/product-routes.ts';
+import { wordsIn } from '#src/links/product-routes.pages.ts';
 import { pageWith, readTotals, type ReviewView } from './review-view.ts';
 import type { Faults } from '../layout/layout.ts';
 

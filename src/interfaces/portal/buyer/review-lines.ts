@@ -4,7 +4,7 @@ import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { describedBy, type Html, invalid } from '../layout/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
-import { pictureOf } from '../links/page-source.ts';
+import { pictureOf } from '#src/links/page-source.pages.ts';
 import {
   addressOf,
   type Line,

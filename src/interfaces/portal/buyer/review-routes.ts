@@ -33,7 +33,7 @@ import {
 } from './review-form-fields.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
-import type { PictureOptions } from '../links/product-routes.ts';
+import type { PictureOptions } from '#src/links/product-routes.pages.ts';
 import { addressOf, pageWith, type ReviewView, type ReviewNotice } from './review-view.ts';
 
 type ActName = 'quantities' | 'send' | 'decline';

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Page } from '../layout/layout.ts';
-import { searchForm } from '../links/product-pages.ts';
+import { searchForm } from '#src/links/product-page.pages.ts';
 
 /** The page at /: explains the service to visitors who arrive without a link. */
 export const startPage = (): Page => ({

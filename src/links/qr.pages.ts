@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { encode } from 'uqr';
 import { cached } from '#src/shared/cached.ts';
-import { monochromePng } from './qr-png.ts';
+import { monochromePng } from './qr-png.pages.ts';
 
 /** White modules around the code; ISO/IEC 18004 requires four. */
 const QUIET_ZONE = 4;

@@ -1,4 +1,4 @@
-import type { LinkState } from '#src/domain/link.ts';
+import type { LinkState } from './link.decider.ts';
 import { listRows } from '#src/reading/list-rows.ts';
 import { renderLink } from './render-link.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';

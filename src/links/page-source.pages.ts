@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
-import { type Parameter, withParameter } from '#src/app/links/landing-address.ts';
-import type { Promotion } from '#src/app/links/promotion.ts';
-import { type Html, notice, plural } from '../layout/layout.ts';
-import { LIST_PARAMETER, type ListLine, listValue } from './list-address.ts';
+import { type Parameter, withParameter } from './landing-address.ts';
+import type { Promotion } from './promotion.ts';
+import { type Html, notice, plural } from '#src/interfaces/portal/layout/layout.ts';
+import { LIST_PARAMETER, type ListLine, listValue } from './list-address.pages.ts';
 
 /** What landing pages have in common, whichever products they show. */
 export type PageSource = {

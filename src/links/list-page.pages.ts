@@ -1,12 +1,24 @@
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
-import type { ShownList } from '#src/app/catalog/view-products.ts';
-import { heads, nameCell, priceCells, remarkList, totalRow } from '../buyer/review-lines.ts';
-import { type Html, notice, type Page, plural } from '../layout/layout.ts';
+import type { ShownList } from './view-products.ts';
+import {
+  heads,
+  nameCell,
+  priceCells,
+  remarkList,
+  totalRow,
+} from '#src/interfaces/portal/buyer/review-lines.ts';
+import { type Html, notice, type Page, plural } from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
-import { keeping, keptFields, type PageSource, promotionNotice, withLines } from './page-source.ts';
-import { searchForm } from './product-pages.ts';
+import {
+  keeping,
+  keptFields,
+  type PageSource,
+  promotionNotice,
+  withLines,
+} from './page-source.pages.ts';
+import { searchForm } from './product-page.pages.ts';
 
 /** The page of a list that its address has. Nothing is stored until its button is pressed. */
 export const listPage = (list: ShownList, source: PageSource): Page => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, line, time, shownMetadata, versioned } from '../fields.ts';
+import { id, line, time, shownMetadata, versioned } from '#contracts/fields.ts';
 
 export const TARGET_KINDS = ['product', 'category', 'search'] as const;
 

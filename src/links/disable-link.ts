@@ -1,4 +1,4 @@
-import { link } from '#src/domain/link.ts';
+import { link } from './link.decider.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';

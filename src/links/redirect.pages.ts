@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import { present } from '#src/shared/present.ts';
-import { sendTagged } from '../../http/documents.ts';
-import { refuseMethod } from '../../http/http.ts';
-import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
-import { LINK_HEADERS } from '../layout/headers.ts';
-import { qrPng, qrSvg } from './qr.ts';
-import { admitVisitor, firstOf, type SentValue } from './visitor.ts';
+import { sendTagged } from '#src/interfaces/http/documents.ts';
+import { refuseMethod } from '#src/interfaces/http/http.ts';
+import {
+  notFoundPage,
+  sendErrorPage,
+  sendRefusal,
+} from '#src/interfaces/portal/layout/error-pages.ts';
+import { LINK_HEADERS } from '#src/interfaces/portal/layout/headers.ts';
+import { qrPng, qrSvg } from './qr.pages.ts';
+import { admitVisitor, firstOf, type SentValue } from './visitor.pages.ts';
 
 type ByCode = { Params: { code: string }; Querystring: { via?: SentValue } };
 

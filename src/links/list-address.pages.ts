@@ -1,6 +1,6 @@
 /** The list that a visitor puts together, in the address of landing pages: the log has nothing of it yet. */
 import { LIMITS } from '#contracts/limits.ts';
-import { firstOf, type SentValue } from './visitor.ts';
+import { firstOf, type SentValue } from './visitor.pages.ts';
 
 export type ListLine = { product_id: string; quantity: number };
 

@@ -2,7 +2,7 @@ import {
   ATTRIBUTION_PARAMETER,
   type AttributionClaims,
   VIA_PARAMETER,
-} from '#contracts/attribution-token.ts';
+} from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { LinkSettings } from '#src/owners/profile.decider.ts';

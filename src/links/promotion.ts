@@ -1,5 +1,5 @@
-import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
-import type { LinkState } from '#src/domain/link.ts';
+import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
+import type { LinkState } from './link.decider.ts';
 import { openAttribution } from '#src/shared/jws.ts';
 import { findCode } from './find-code.ts';
 import type { Parameter } from './landing-address.ts';

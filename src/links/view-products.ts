@@ -1,7 +1,7 @@
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { VisitorHandler } from '../links/visitor-handler.ts';
-import { findPromotion, type Promotion, type Source } from '../links/promotion.ts';
+import type { VisitorHandler } from './visitor-handler.ts';
+import { findPromotion, type Promotion, type Source } from './promotion.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import type { Deps } from '#src/calls/call.ts';

@@ -1,6 +1,6 @@
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
-import type { Link } from '#contracts/records/link.ts';
-import type { LinkState } from '#src/domain/link.ts';
+import type { Link } from '#contracts/links/link.records.ts';
+import type { LinkState } from './link.decider.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 

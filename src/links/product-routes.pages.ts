@@ -1,20 +1,24 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
-import type { Listing } from '#src/app/catalog/view-products.ts';
-import type { Promotion, Source } from '#src/app/links/promotion.ts';
+import type { Listing } from './view-products.ts';
+import type { Promotion, Source } from './promotion.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { sendRefusal } from '../layout/error-pages.ts';
-import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE } from '../layout/headers.ts';
-import { sendPage } from '../layout/layout.ts';
-import { keeping, type PageSource, withLines } from './page-source.ts';
-import type { ListingView } from './product-pages.ts';
-import { LIST_PARAMETER, linesIn, quantityIn, withLine } from './list-address.ts';
-import { listPage } from './list-page.ts';
-import { categoryPath, listingPage, productPage, withdrawnPage } from './product-pages.ts';
-import { admitVisitor, firstOf, type SentValue, tokensIn } from './visitor.ts';
+import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
+import {
+  ATTRIBUTED_PAGE,
+  LINK_HEADERS,
+  PUBLIC_PAGE,
+} from '#src/interfaces/portal/layout/headers.ts';
+import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { keeping, type PageSource, withLines } from './page-source.pages.ts';
+import type { ListingView } from './product-page.pages.ts';
+import { LIST_PARAMETER, linesIn, quantityIn, withLine } from './list-address.pages.ts';
+import { listPage } from './list-page.pages.ts';
+import { categoryPath, listingPage, productPage, withdrawnPage } from './product-page.pages.ts';
+import { admitVisitor, firstOf, type SentValue, tokensIn } from './visitor.pages.ts';
 
 export const WORDS_CHARS_MAX = 200;
 

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
-import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
+import type { Crumb, Listing } from './view-products.ts';
 import { visibleTitle } from '#src/shared/visible.ts';
-import { withParameter } from '#src/app/links/landing-address.ts';
+import { withParameter } from './landing-address.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/shared/time.ts';
 import {
@@ -14,7 +14,7 @@ import {
   type Page,
   pager,
   plural,
-} from '../layout/layout.ts';
+} from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 import {
   keeping,
@@ -23,7 +23,7 @@ import {
   type PageSource,
   pictureOf,
   promotionNotice,
-} from './page-source.ts';
+} from './page-source.pages.ts';
 
 const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of stock' } as const;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkExample } from '../examples/records.ts';
+import { linkExample } from '#contracts/examples/records.ts';
 import {
   campaign,
   externalId,
@@ -8,10 +8,10 @@ import {
   line,
   metadata,
   time,
-} from '../fields.ts';
-import { defineOperation } from '../operation.ts';
-import { WRITE_PROBLEMS } from '../problems.ts';
-import { channel, linkRecord, target, utm } from '../records/link.ts';
+} from '#contracts/fields.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { WRITE_PROBLEMS } from '#contracts/problems.ts';
+import { channel, linkRecord, target, utm } from './link.records.ts';
 
 export const RESERVED_SLUGS = [
   'admin',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
-import type { Listing, ShownList, ShownProduct } from '../catalog/view-products.ts';
+import type { Listing, ShownList, ShownProduct } from './view-products.ts';
 import type { Deps, VisitorCall, VisitorCaller } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
