@@ -6,8 +6,8 @@ import {
 } from 'oxc-parser';
 import type { SourceFile } from './tree.ts';
 
-/** A function of a file, with its length in lines (nested functions included) and its positional parameters. */
-export type FunctionShape = { path: string; line: number; lines: number; parameters: number };
+/** A function of a file, with its length in lines, nested functions included. */
+export type FunctionShape = { path: string; line: number; lines: number };
 
 const lineCounter = (text: string) => {
   const starts = [...text.matchAll(/\n/g)].map(({ index }) => index);
@@ -18,9 +18,9 @@ const lineCounter = (text: string) => {
 export const functionsOf = ({ path, text }: SourceFile): FunctionShape[] => {
   const lineAt = lineCounter(text);
   const shapes: FunctionShape[] = [];
-  const add = ({ start, end, params }: FunctionNode | ArrowFunctionExpression): void => {
+  const add = ({ start, end }: FunctionNode | ArrowFunctionExpression): void => {
     const line = lineAt(start);
-    shapes.push({ path, line, lines: lineAt(end) - line + 1, parameters: params.length });
+    shapes.push({ path, line, lines: lineAt(end) - line + 1 });
   };
   new Visitor({
     FunctionDeclaration: add,
