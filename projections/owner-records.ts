@@ -9,7 +9,7 @@ import {
   OUTBOUND_EVENTS,
   type OutboundEventType,
 } from '#contracts/registries/events.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { link } from '#src/links/link.decider.ts';
 import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';

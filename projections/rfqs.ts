@@ -6,7 +6,7 @@ import {
   isRfqOutcome,
   type RfqProgress,
   sentRfq,
-} from '#src/domain/outcomes/rfq-state.ts';
+} from '#src/handoffs/rfq-state.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import { type Projection, recordIdOf, typedEvent } from './projection.ts';

@@ -1,5 +1,5 @@
 import { registryOf } from '#contracts/operation.ts';
-import { createHandoff } from '#contracts/operations/create-handoff.ts';
+import { createHandoff } from '#contracts/handoffs/create-handoff.ts';
 import { createLink } from '#contracts/links/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';

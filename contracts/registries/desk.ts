@@ -9,13 +9,13 @@ import * as clock from '#contracts/writing/clock.desk.ts';
 import * as inbox from '#contracts/plans/inbox.desk.ts';
 import * as keys from '#contracts/access/keys.desk.ts';
 import * as leads from '#contracts/leads/leads.desk.ts';
-import * as lists from '#contracts/desk/lists.ts';
+import * as lists from '#contracts/handoffs/lists.desk.ts';
 import * as owners from '#contracts/owners/owners.desk.ts';
 import * as outreach from '#contracts/desk/outreach.ts';
 import * as privacy from '#contracts/desk/privacy.ts';
 import * as plans from '#contracts/plans/plans.desk.ts';
 import * as records from '#contracts/desk/records.ts';
-import * as rfqs from '#contracts/desk/rfqs.ts';
+import * as rfqs from '#contracts/handoffs/rfqs.desk.ts';
 import * as system from '#contracts/reading/projections.desk.ts';
 
 /** The operations of a module. Sorted, because the order of exports is that of whatever loads the module. */

@@ -6,7 +6,7 @@ import * as catalog from '#contracts/catalog/catalog.events.ts';
 import * as claims from '#contracts/writing/claims.events.ts';
 import * as clock from '#contracts/writing/clock.events.ts';
 import * as deskToken from '#contracts/access/desk-token.events.ts';
-import * as handoff from '#contracts/events/handoff.ts';
+import * as handoff from '#contracts/handoffs/handoff.events.ts';
 import * as key from '#contracts/access/key.events.ts';
 import * as lead from '#contracts/leads/lead.events.ts';
 import * as link from '#contracts/links/link.events.ts';
@@ -19,7 +19,7 @@ import * as outreach from '#contracts/events/outreach.ts';
 import * as privacy from '#contracts/events/privacy.ts';
 import * as push from '#contracts/events/push.ts';
 import * as requests from '#contracts/calls/requests.events.ts';
-import * as rfq from '#contracts/events/rfq.ts';
+import * as rfq from '#contracts/handoffs/rfq.events.ts';
 import * as task from '#contracts/events/task.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import type { Warning } from '#contracts/records/handoff.ts';
+import type { Warning } from '#contracts/handoffs/handoff.records.ts';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
 import { tierAt } from './render-product.ts';
 

@@ -1,5 +1,5 @@
 import type { EventType } from '#contracts/registries/events.ts';
-import { isOpen } from '#src/domain/handoff.ts';
+import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { LeadState, LeadStatus } from './lead-state.decider.ts';
 import { lead } from './lead.decider.ts';
 import type { LeadMoveCommand } from './lead-move.decider.ts';

@@ -1,8 +1,8 @@
 import type { RfqOutcomeForLead } from './lead-outcome.decider.ts';
 import type { LeadState } from './lead-state.decider.ts';
 import { lead, stateAt } from './lead.decider.ts';
-import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { isRfqOutcome, type RfqProgress } from '#src/domain/outcomes/rfq-state.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
+import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq-state.decider.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
 import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';

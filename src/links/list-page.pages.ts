@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
-import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
+import { type Warning, WARNINGS } from '#contracts/handoffs/handoff.records.ts';
 import type { ShownList } from './view-products.ts';
 import {
   heads,
@@ -8,7 +8,7 @@ import {
   priceCells,
   remarkList,
   totalRow,
-} from '#src/interfaces/portal/buyer/review-lines.ts';
+} from '#src/handoffs/review-lines.pages.ts';
 import { type Html, notice, type Page, plural } from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import {

@@ -1,5 +1,5 @@
-import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
+import { handoff } from '#src/handoffs/handoff.decider.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import { lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';

@@ -330,7 +330,7 @@ describe('The source of the agent interfaces', () => {
 
   it('is searched by a function that finds code of buyers where it is reachable', () => {
     expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
-      'src/app/handoffs/submit-rfq.ts',
+      'src/handoffs/submit-rfq.ts',
     );
   });
 

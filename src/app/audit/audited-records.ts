@@ -1,15 +1,15 @@
 /** The records of an owner as audits show them, from the rows of its read models. */
 import type { AuditedKind } from '#contracts/desk/audit-fields.ts';
-import type { HandoffState } from '#src/domain/handoff-state.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
 import { isSettled, type OutboundState } from '#src/domain/outbound-state.ts';
-import { isRfqOutcome } from '#src/domain/outcomes/rfq-state.ts';
+import { isRfqOutcome } from '#src/handoffs/rfq-state.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { renderAgent } from '#src/access/agents.ts';
 import { renderKey } from '#src/access/keys.ts';
-import { readableHandoff, renderHandoff } from '../handoffs/render-handoff.ts';
+import { readableHandoff, renderHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '#src/links/render-link.ts';
 import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';

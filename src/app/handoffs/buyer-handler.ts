@@ -7,8 +7,8 @@ import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { ApplicationView } from '#src/access/confirm-application.ts';
 import type { MailboxToConfirm } from '#src/owners/confirm-mailbox.ts';
 import type { Erasure, OwnData, OwnDataCopy } from '../privacy/own-data.ts';
-import type { BuyerRequest } from './confirm-rfq.ts';
-import type { Review } from './review.ts';
+import type { BuyerRequest } from '#src/handoffs/confirm-rfq.ts';
+import type { Review } from '#src/handoffs/review.ts';
 
 /** The answer of each operation, for the page that shows it. */
 type OfRequest = 'readRequest' | 'confirmRequest' | 'withdrawRequest' | 'disownRequest';

@@ -1,20 +1,25 @@
 import { declineReason } from '#contracts/registries/holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { isOpen } from '#src/domain/handoff.ts';
+import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { applicationReceiver } from '#src/access/apply.ts';
 import * as ownApplication from '#src/access/confirm-application.ts';
 import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '../privacy/own-data.ts';
-import { actOnList, ERASED_LIST } from './buyer-act.ts';
-import { lineToAdd } from './added-line.ts';
+import { actOnList, ERASED_LIST } from '#src/handoffs/buyer-act.ts';
+import { lineToAdd } from '#src/handoffs/added-line.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
-import { confirmRequest, disownRequest, readRequest, withdrawRequest } from './confirm-rfq.ts';
-import { listCreator } from './create-list.ts';
-import { withQuantities } from './entered-quantities.ts';
-import { reviewHandoff } from './review.ts';
-import { rfqSubmitter } from './submit-rfq.ts';
+import {
+  confirmRequest,
+  disownRequest,
+  readRequest,
+  withdrawRequest,
+} from '#src/handoffs/confirm-rfq.ts';
+import { listCreator } from '#src/handoffs/create-list.ts';
+import { withQuantities } from '#src/handoffs/entered-quantities.ts';
+import { reviewHandoff } from '#src/handoffs/review.ts';
+import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 
 const REVISION_LIMITS = {
   revisions: LIMITS.HANDOFF_REVISIONS_MAX,

@@ -1,7 +1,7 @@
 import type { AgentOperations } from '#contracts/registries/agents.ts';
 import type { AgentCaller, Handlers } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
-import { createHandoff } from '../handoffs/create-handoff.ts';
+import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance } from '../performance/get-performance.ts';

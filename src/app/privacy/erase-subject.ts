@@ -1,5 +1,5 @@
 import type { Decider } from '#src/shared/decider.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { lead } from '#src/leads/lead.decider.ts';
 import { releaseClaim } from '#src/leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';

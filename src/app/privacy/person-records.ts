@@ -1,8 +1,8 @@
 /** The records of a person: what they say of the person, and their erasure. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { isSameMailbox } from '#src/shared/mailbox.ts';
-import { contactOf } from '../handoffs/contact-subject.ts';
-import { showHandoff } from '../handoffs/render-handoff.ts';
+import { contactOf } from '#src/handoffs/contact-subject.ts';
+import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { eraseProfile, profileOf } from '#src/owners/profile.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';

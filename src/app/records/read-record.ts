@@ -1,5 +1,5 @@
 import type { Scope } from '#contracts/scopes.ts';
-import type { Handoff } from '#contracts/records/handoff.ts';
+import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Lead } from '#contracts/leads/lead.records.ts';
 import type { Link } from '#contracts/links/link.records.ts';
 import type { Product } from '#contracts/catalog/product.records.ts';
@@ -7,7 +7,7 @@ import type { recordOperations } from '#contracts/registries/agents.ts';
 import type { AgentCall, AgentCaller, Deps } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import { done, type Outcome, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { showHandoff } from '../handoffs/render-handoff.ts';
+import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '#src/links/render-link.ts';

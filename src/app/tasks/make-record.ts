@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/registries/events.ts';
-import type { Handoff } from '#contracts/records/handoff.ts';
+import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { PROMOTIONS } from '#contracts/skills.ts';
 import { outbound } from '#src/domain/outbound.ts';

@@ -1,12 +1,12 @@
 import { allows } from '#contracts/scopes.ts';
 import { SKILLS } from '#contracts/skills.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '#src/writing/fold.ts';
-import { showHandoff } from '../handoffs/render-handoff.ts';
+import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';

@@ -1,5 +1,5 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import type { Handoff } from '#contracts/records/handoff.ts';
+import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { isSkill, type SkillId, SKILLS } from '#contracts/skills.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import type { Scheduling } from '#src/sending/attempts.ts';
-import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
+import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
 import { expireApplications } from '#src/access/end-applications.ts';
 import { queueDigest } from '#src/app/mail/approvals-digest.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';

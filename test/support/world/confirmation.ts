@@ -1,6 +1,6 @@
 /** What the holder of a buyer's mailbox does, with the link that the mail has. */
 import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';
-import { findHandoff } from '#src/app/handoffs/review.ts';
+import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import type { TestApp } from './app.ts';
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/app/app.ts';
 import { confirmationTokenOf } from '#src/shared/review-token.ts';
-import { findHandoff } from '#src/app/handoffs/review.ts';
+import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 

@@ -1,8 +1,8 @@
 /** Staff find, export and erase what is stored of a person, in all owners and kinds of records. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { expireConfirmations } from '#src/app/handoffs/expire-confirmations.ts';
-import { contactSubjectOf } from '#src/app/handoffs/contact-subject.ts';
+import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
+import { contactSubjectOf } from '#src/handoffs/contact-subject.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

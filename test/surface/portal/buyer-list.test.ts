@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIRECT_OWNER, ownerId } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { findHandoff } from '#src/app/handoffs/review.ts';
+import { findHandoff } from '#src/handoffs/review.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { confirmRfq } from '../../support/world/confirmation.ts';
 import { BROWSER, createShortLink, splitLanding } from '../../support/world/links.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RFQ_CONSENT } from '#src/app/handoffs/submit-rfq.ts';
+import { RFQ_CONSENT } from '#src/handoffs/submit-rfq.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { ACTS, CONTACT, reviews } from '../../support/world/reviews.ts';

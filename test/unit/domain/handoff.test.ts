@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
+import { handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 import { verifies } from '../../support/source/verifies.ts';
 

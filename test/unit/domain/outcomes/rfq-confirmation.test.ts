@@ -1,8 +1,8 @@
 /* An RFQ between its sending and its confirmation, and the exact events. */
 import { describe, expect, it } from 'vitest';
 import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
-import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff, type HandoffCommand, isOpen } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
+import { handoff, type HandoffCommand, isOpen } from '#src/handoffs/handoff.decider.ts';
 import { mailedMailbox, type MailedState, waitMs } from '#src/sending/mailbox.decider.ts';
 import { asStored } from '../../../support/world/decider-spec.ts';
 

@@ -10,10 +10,10 @@ import {
   type RfqStateName,
   type RfqTarget,
 } from '#contracts/moves.ts';
-import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
-import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
-import { rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
+import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
+import { handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
+import type { RfqMove } from '#src/handoffs/rfq-state.decider.ts';
+import { rfqStateAt } from '#src/handoffs/rfq-state.decider.ts';
 import { asStored } from '../../../support/world/decider-spec.ts';
 
 const DUE = 1_000;

@@ -1,0 +1,203 @@
+/* What staff do with the RFQs that buyers sent. */
+import { z } from 'zod';
+import { handoffExample } from '#contracts/examples/records.ts';
+import { id, line, money, ownerSpace, time } from '#contracts/fields.ts';
+import { lineItem, moneyList } from './handoff.records.ts';
+import { closedContact } from '#contracts/leads/lead.records.ts';
+import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
+import {
+  deskQuery,
+  EXAMPLE_AT,
+  movesText,
+  recordCommands,
+  recordState,
+} from '#contracts/desk-operation.ts';
+import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+
+const HANDOFF = {
+  handoff_id: id('hnd'),
+  owner_id: ownerSpace.optional().describe('Owner of the handoff, if known'),
+};
+const QUOTED = [{ amount: 13_900, currency: 'GBP' }];
+const VALID_UNTIL = '2026-12-04T17:00:00.000Z';
+
+/** A move as it is asked for. */
+const proposedMove = z.object({
+  number: proposalNumber,
+  to: z.enum(RFQ_TARGETS),
+  values: z.array(money).optional(),
+  valid_until: time.optional(),
+  is_correction: z.boolean(),
+  reason: z.string().optional(),
+});
+
+const rfqState = recordState.extend({
+  state: z.enum(RFQ_STATES),
+  proposed: proposedMove
+    .omit({ reason: true })
+    .optional()
+    .describe('The move that waits for the approval of another person'),
+});
+
+const rfqCommand = recordCommands({
+  path: '/handoffs/{handoff_id}/rfq',
+  roles: ['staff'],
+  fields: HANDOFF,
+  output: rfqState,
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
+  },
+});
+
+const APPROVAL =
+  'Above APPROVAL_ABOVE the move is only proposed, and another person approves it with approveRfqMove.';
+
+export const moveRfq = rfqCommand({
+  verb: 'move',
+  summary: 'Move an RFQ: take it up, quote, and record its outcome',
+  guidance:
+    `${movesText(RFQ_MOVES)}. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how they know the ` +
+    'buyer as the reason, and another person must approve that it was won. A quoted RFQ is expired from valid_until on. quoted needs values and valid_until; won has ' +
+    `the quoted values unless it names others. ${APPROVAL} The leads of the handoff take the outcome, and the first of ` +
+    'them counts as won.',
+  fields: {
+    to: z.enum(RFQ_TARGETS).describe('The next state'),
+    values: moneyList
+      .optional()
+      .describe('What is quoted, or what it was won for; one per currency'),
+    valid_until: time.optional().describe('End of a quotation'),
+    reason: line(500)
+      .optional()
+      .describe('Required with confirmed. Stored encrypted in the history; agents never see it'),
+  },
+  name: 'quoted',
+  input: { to: 'quoted', values: QUOTED, valid_until: VALID_UNTIL },
+  output: { state: 'quoted' },
+});
+
+export const correctRfq = rfqCommand({
+  verb: 'correct',
+  summary: 'Change or reverse the outcome of an RFQ',
+  guidance:
+    'in_progress reverses the outcome. The numbers of the day of the outcome change, and the leads of the handoff ' +
+    `follow. ${APPROVAL}`,
+  fields: {
+    to: z.enum(RFQ_CORRECTIONS).describe('The right state'),
+    values: moneyList.optional().describe('What it was won for; one per currency'),
+    reason: line(500).describe('Stored encrypted in the history; agents never see it'),
+  },
+  name: 'another value',
+  input: { to: 'won', values: QUOTED, reason: 'Two boxes were returned' },
+  output: { state: 'won' },
+});
+
+export const approveRfqMove = rfqCommand({
+  verb: 'approve',
+  summary: 'Approve the proposed move of an RFQ as the second person',
+  guidance: APPROVER_RULE,
+  fields: { proposal },
+  problems: ['approver_not_independent'],
+  name: 'of a quotation',
+  input: { proposal: 1 },
+  output: { state: 'quoted' },
+});
+
+export const refuseRfqMove = rfqCommand({
+  verb: 'refuse',
+  summary: 'Refuse or take back the proposed move of an RFQ',
+  guidance: 'The RFQ keeps its state. The person who proposed the move can take it back.',
+  fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },
+  name: 'of a quotation',
+  input: { proposal: 1, reason: 'Too low' },
+  output: { state: 'in_progress' },
+});
+
+export const readRfq = deskQuery({
+  roles: ['staff'],
+  readsPersonalData: true,
+  path: '/handoffs/{handoff_id}/rfq',
+  summary: 'Read the RFQ that a buyer sent: list, totals and contact',
+  guidance:
+    'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
+    'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
+    'the RFQ. Any holder of the review link can send it, and the agent was given the link: while it is unconfirmed, ' +
+    'the contact proves nothing. A confirmed mailbox proves that somebody reads it, not who that is.',
+  fields: HANDOFF,
+  output: z.object({
+    handoff_id: id('hnd'),
+    owner_id: z.string(),
+    title: z.string(),
+    submitted_at: time,
+    contact: z.union([
+      z.object({
+        name: z.string(),
+        email: z.string(),
+        company: z.string().optional(),
+        phone: z.string().optional(),
+        country: z.string().optional().describe('Where the goods are to go'),
+        message: z.string().optional(),
+      }),
+      closedContact,
+    ]),
+    list_revision: z.int(),
+    line_items: z.array(lineItem),
+    indicative_totals: z.array(money),
+    state: z.enum(RFQ_STATES),
+    confirmed_by: z
+      .enum(['mailbox', 'staff'])
+      .optional()
+      .describe('Absent while it is unconfirmed, and in an RFQ of a version without confirmations'),
+    confirmation_ends_at: time.optional().describe('While it is unconfirmed'),
+    reason: z.string().optional().describe('Reason of the last move'),
+    quote: z
+      .object({ values: z.array(money), valid_until: time })
+      .optional()
+      .describe('The newest quotation'),
+    won_value: z.array(money).optional(),
+    proposed: proposedMove
+      .extend(proposedBy)
+      .optional()
+      .describe('The move that waits for the approval of another person'),
+    leads: z
+      .array(z.object({ lead_id: z.string(), agent_id: z.string(), state: z.string() }))
+      .describe('Leads that name this handoff, the first one first'),
+    claimed_by: z
+      .object({ owner_id: z.string(), lead_id: z.string() })
+      .optional()
+      .describe('Another promoter whose lead holds the mailbox of the contact'),
+    evidence: z
+      .object({
+        seconds_after_creation: z
+          .int()
+          .describe('Seconds from the creation of the handoff to the RFQ'),
+        opened_before: z
+          .boolean()
+          .describe(
+            'Whether an earlier request opened the list: a button, or a script of its page',
+          ),
+      })
+      .describe(
+        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
+          'the list, too',
+      ),
+  }),
+  example: {
+    name: 'of a handoff',
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: {
+      handoff_id: handoffExample.id,
+      owner_id: 'acme',
+      title: 'Kitchen shelf, autumn',
+      submitted_at: EXAMPLE_AT,
+      contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
+      list_revision: 1,
+      line_items: handoffExample.line_items,
+      indicative_totals: handoffExample.indicative_totals,
+      state: 'confirmed',
+      confirmed_by: 'mailbox',
+      leads: [],
+      evidence: { seconds_after_creation: 93_600, opened_before: true },
+    },
+  },
+});

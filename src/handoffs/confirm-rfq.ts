@@ -1,0 +1,127 @@
+/** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
+import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { handoff, type HandoffCommand } from './handoff.decider.ts';
+import { isRfqOutcome, isUnconfirmed, rfqStateAt } from './rfq-state.decider.ts';
+import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
+import { informLeads } from '#src/leads/observe-rfq.ts';
+import { blockMailbox } from '#src/sending/mailbox-limits.ts';
+import { liftRefusal } from '#src/sealing/record-request.ts';
+import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
+import { handoffOf, streamOf } from '#src/writing/streams.ts';
+import { conflictOf } from './buyer-act.ts';
+import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import { noticesOfConfirmed } from './confirmed-notices.ts';
+import { contactOf, forgetDropped } from './contact-subject.ts';
+import { findMailedLink, makeReview, NO_LIST, type Review } from './review.ts';
+
+/** A sent RFQ as the holder of its mailbox sees it. */
+export type BuyerRequest = {
+  review: Review;
+  /**
+   * `waiting` for the confirmation; `over`, because it was not confirmed in time, was not sent by the holder of the mailbox,
+   * or the list was closed; `replaced` by a later sending with a link of its own; `sent` to staff; `ended` with an outcome.
+   */
+  phase: 'waiting' | 'over' | 'replaced' | 'sent' | 'ended';
+  /** Of the sending that the link is of; undefined if it is over or replaced, or its key is destroyed. */
+  contact: BuyerContact | undefined;
+};
+
+type Row = Required<ReviewTokenRow>;
+
+const phaseOf = ({ rfq, rfqs_sent }: HandoffState, { confirms }: Row, at: number) => {
+  if (rfqs_sent !== confirms) return 'replaced';
+  if (!rfq || (rfq.confirmation && !isUnconfirmed(rfq, at))) return 'over';
+  if (rfq.confirmation) return 'waiting';
+  return isRfqOutcome(rfqStateAt(rfq, at)) ? 'ended' : 'sent';
+};
+
+const makeRequest = async (
+  deps: Deps,
+  row: Row,
+  { state, at }: { state: HandoffState; at: number },
+): Promise<BuyerRequest> => {
+  const phase = phaseOf(state, row, at);
+  const isOfLink = phase !== 'over' && phase !== 'replaced';
+  return {
+    review: await makeReview(deps, { ownerId: row.owner, state }),
+    phase,
+    contact: isOfLink ? await contactOf(deps, state.rfq) : undefined,
+  };
+};
+
+/** Shows the request. It changes nothing, because mail scanners open links, too. */
+export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, call) => {
+  const row = await findMailedLink(deps, call.caller.token);
+  const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
+  return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_LIST;
+};
+
+type Made = HandoffCommand | WithAppends<HandoffCommand> | Refusal;
+type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | Promise<Made>;
+
+/** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
+const actOnRequest = async (
+  deps: Deps,
+  buyerCall: BuyerCall,
+  command: CommandFor,
+): Promise<Outcome<BuyerRequest>> => {
+  const row = await findMailedLink(deps, buyerCall.caller.token);
+  if (!row) return NO_LIST;
+  const { owner, handoff_id } = row;
+  const call: Call = { ...buyerCall, ownerId: owner };
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOf(owner, 'handoff', handoff_id),
+    decider: handoff,
+    command: (state) => (state ? command(state, { row, call }) : NO_LIST),
+  });
+  if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
+  await forgetDropped(deps, written);
+  await informLeads(deps, call, handoff_id);
+  return done(
+    await makeRequest(deps, row, { state: written.state, at: call.at }),
+    traceOf(written),
+  );
+};
+
+/**
+ * Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. A person
+ * who refused contact by the owner allows it with that.
+ */
+export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input, buyerCall) => {
+  const confirmed = await actOnRequest(deps, buyerCall, (state, { row, call }) => ({
+    command: {
+      type: 'ConfirmRfq',
+      at: call.at,
+      number: row.confirms,
+      listRevision: input.list_revision,
+    },
+    effects: () => noticesOfConfirmed(deps, call, state),
+  }));
+  if (!confirmed.ok) return confirmed;
+  const { contact, review } = confirmed.value;
+  if (contact) await liftRefusal(deps, { ...buyerCall, ownerId: review.ownerId }, contact.email);
+  return confirmed;
+};
+
+/** Withdraws a request that staff have; the leads of the handoff are lost. */
+export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>
+  actOnRequest(deps, buyerCall, (_state, { row, call }) => ({
+    type: 'WithdrawRfq',
+    at: call.at,
+    number: row.confirms,
+  }));
+
+/**
+ * Ends a request that somebody else sent with this mailbox, and blocks such messages to it. The block comes first: only the
+ * contact, which is erased with the request, names the mailbox.
+ */
+export const disownRequest: BuyerHandler<'disownRequest'> = (deps, _input, buyerCall) =>
+  actOnRequest(deps, buyerCall, async (state, { row, call }) => {
+    const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
+    const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
+    const refusal = contact && (await blockMailbox(deps, call, contact.email));
+    return refusal ?? { type: 'DisownRfq', at: call.at, number: row.confirms };
+  });

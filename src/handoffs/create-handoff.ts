@@ -1,0 +1,116 @@
+import type { EventData } from '#contracts/registries/events.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { handoff } from './handoff.decider.ts';
+import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
+import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
+import { lineIdAt, priceLines, totalsOf } from '#src/catalog/price-lines.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { sealAll } from '#src/sealing/sealed-texts.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
+import { showHandoff } from './render-handoff.ts';
+import { linkOf } from '#src/writing/streams.ts';
+import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
+
+type Input = InputOf<'createHandoff'>;
+
+export const createHandoff: Handler<'createHandoff'> = async (deps, input, call) => {
+  const name = nameOf('handoff', call.idem ?? '');
+  const handoffId = `hnd_${name}`;
+  const stream = `${call.ownerId}-handoff_${name}`;
+  const answer = async (written: Written<HandoffState>) => {
+    const isReplay = written.replayOf !== undefined;
+    if (isReplay && (await deps.vault.knows(handoffId)) === 'destroyed') return HANDOFF_ERASED;
+    const view = { ownerId: call.ownerId, at: written.state.created_at };
+    return done(await showHandoff(maskingDeps(deps), written.state, view), traceOf(written));
+  };
+
+  const facts = await makeFacts(deps, call, { input, handoffId });
+  if (isRefusal(facts)) {
+    const replay = await readReplay(deps, call, { stream, decider: handoff });
+    if (!replay) return facts;
+    return replay.ok ? answer(replay) : replay;
+  }
+  const written = await createOnce(deps, call, {
+    stream,
+    decider: handoff,
+    command: { type: 'CreateHandoff', handoff: facts },
+  });
+  return written.ok ? answer(written) : written;
+};
+
+const HANDOFF_ERASED = refuse('resource_erased', 'The personal data of this handoff was erased.');
+
+/** Makes the facts that the decision needs, or refuses an input that allows none. */
+const makeFacts = async (
+  deps: Deps,
+  call: AgentCall,
+  { input, handoffId }: { input: Input; handoffId: string },
+): Promise<EventData<'HandoffCreated'> | Refusal> => {
+  const expiresAt =
+    input.expires_at === undefined
+      ? call.at + LIMITS.HANDOFF_DAYS_DEFAULT * DAY_MS
+      : epoch(input.expires_at);
+  const fault = endFault(expiresAt, call.at, LIMITS.HANDOFF_DAYS_MAX);
+  if (fault) return refuseField('/expires_at', 'out_of_range', fault);
+
+  const source =
+    input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
+  if (input.link_id !== undefined && !source)
+    return refuse('resource_not_found', 'There is no such link.', {
+      errors: [{ pointer: '/link_id', code: 'not_found', detail: 'no link of yours has this id' }],
+    });
+
+  const priced = priceLines(deps.catalog, input.line_items);
+  if ('faults' in priced) return refuseLines(priced.faults);
+  const totals = totalsOf(priced.lines);
+  if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
+    return refuseField('/line_items', 'too_large', 'the total exceeds 2^53 - 1');
+
+  const { email, company, country } = input.buyer;
+  const sealed = await sealAll(deps.vault, handoffId, {
+    email,
+    note: input.note_to_buyer,
+    lineNotes: lineNotesIn(input),
+  });
+  if (sealed === null) return HANDOFF_ERASED;
+  const { title, locale, link_id, external_id, metadata } = input;
+  return {
+    handoff_id: handoffId,
+    agent_id: call.caller.agentId,
+    title,
+    locale,
+    ...present({ sealed_note_to_buyer: sealed.note }),
+    ...present({ link_id, external_id, metadata }),
+    dims: source?.dims ?? {},
+    buyer: present({ company, country, email: sealed.email }),
+    ...(email !== undefined && { mailbox_keys: deriveMailboxKeys(deps.secrets, email) }),
+    lines: priced.lines,
+    ...present({ sealed_line_notes: sealed.lineNotes }),
+    totals,
+    token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
+    review_origin: deps.origin(),
+    expires_at: expiresAt,
+    ...call.task,
+  };
+};
+
+/** Joins the notes of all lines into one text, because sealing each would cost more than the lines. */
+const lineNotesIn = ({ line_items }: Input): string | undefined => {
+  const notes = line_items.flatMap(({ note }, index) =>
+    note === undefined ? [] : [[lineIdAt(index), note] as const],
+  );
+  return notes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(notes));
+};
+
+const refuseLines = (errors: InputFault[]): Refusal =>
+  refuse(
+    'product_unavailable',
+    `${errors.length} ${errors.length === 1 ? 'line names' : 'lines name'} no published product.`,
+    { errors },
+  );

@@ -1,0 +1,193 @@
+/** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
+import type { EventOf, EventType, HandoffEventType } from '#contracts/registries/events.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { handoff, type HandoffCommand } from './handoff.decider.ts';
+import type { RfqMove } from './rfq-state.decider.ts';
+import type { RfqCommand } from './rfq.decider.ts';
+import { ALL_RFQS } from '#src/ports/rows.ts';
+import type { Append, StoredEvent } from '#src/ports/event-log.ts';
+import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '#src/leads/observe-rfq.ts';
+import { mailToOwner } from '#src/owners/owner-notices.ts';
+import type { Call, DeskCall } from '#src/calls/call.ts';
+import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
+import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
+import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import { present } from '#src/shared/present.ts';
+import { epoch, iso } from '#src/shared/time.ts';
+import { noticesOfConfirmed } from './confirmed-notices.ts';
+
+type RfqRef = { handoff_id: string; owner_id?: string | undefined };
+
+const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
+const ERASED = refuse(
+  'state_conflict',
+  'The handoff was erased, so no text about it can be stored: move it without a reason.',
+);
+
+const NO_REASON = refuse('validation_failed', 'An RFQ is confirmed with a reason only.', {
+  errors: [{ pointer: '/reason', code: 'required', detail: 'how you know the buyer' }],
+});
+
+/** Finds the owner of an RFQ; undefined unless the caller may act for that owner. */
+export const rfqOwner = (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  { owner_id, handoff_id: id }: RfqRef,
+): Promise<string | undefined> =>
+  ownerFor(deps, call, { owner_id, listed: ['rfqs', ALL_RFQS], kind: 'handoff', id });
+
+/** A move as it is shown, without its reason. */
+export const renderMove = ({ to, values, valid_until, is_correction }: RfqMove) => ({
+  to,
+  ...present({ values, valid_until: valid_until === undefined ? undefined : iso(valid_until) }),
+  is_correction: is_correction === true,
+});
+
+type Event = EventOf<HandoffEventType>;
+type Command = RfqCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
+
+type Change = {
+  ref: RfqRef;
+  reason: string | undefined;
+  /** `sealedReason` is undefined without a reason. */
+  command(
+    made: { counted: string | undefined; sealedReason: string | undefined },
+    stored: readonly StoredEvent[],
+  ): Command | Refusal | Promise<Command | Refusal>;
+};
+
+/** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
+const changeRfq = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { ref, reason, command }: Change,
+): ReturnType<DeskHandler<'moveRfq'>> => {
+  const { handoff_id } = ref;
+  const ownerId = await rfqOwner(deps, call, ref);
+  if (ownerId === undefined) return NO_HANDOFF;
+  const leads = await readTiedLeads(deps, ownerId, handoff_id);
+  const wonAlone = leadWonAlone(leads);
+  const changed = await changeRecord(deps, call, {
+    ownerId,
+    stream: streamOf(ownerId, 'handoff', handoff_id),
+    decider: handoff,
+    async command(state, stored) {
+      if (state?.rfq && wonAlone) return refuseWonAlone(wonAlone.lead_id);
+      const sealedReason =
+        state?.rfq && reason !== undefined ? await deps.vault.seal(handoff_id, reason) : undefined;
+      if (sealedReason === null) return ERASED;
+      const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
+      const made = await command({ counted, sealedReason }, stored);
+      if (isRefusal(made) || !state) return made;
+      return {
+        command: made,
+        effects: ([event]: readonly Event[]) =>
+          noticesOfMove(deps, { ...call, ownerId }, { state, event }),
+      };
+    },
+    refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
+    render: (state) => renderState(ownerId, state),
+  });
+  if (changed.ok) await informLeads(deps, { ...call, ownerId }, handoff_id);
+  return changed;
+};
+
+/** Makes the appends of the messages about an event that confirms or wins an RFQ; of other events none. */
+const noticesOfMove = async (
+  deps: DeskDeps,
+  call: Call,
+  { state, event }: { state: HandoffState; event: Event | undefined },
+): Promise<Append[]> => {
+  if (event?.type === 'RfqConfirmedByStaff') return noticesOfConfirmed(deps, call, state);
+  const { handoff_id } = state;
+  return event?.type === 'RfqWon'
+    ? mailToOwner(deps, call, {
+        kind: 'rfq_won',
+        record: handoff_id,
+        facts: { handoff_id, values: event.data.values },
+      })
+    : [];
+};
+
+const refuseWonAlone = (leadId: string): Refusal =>
+  refuse(
+    'state_conflict',
+    `The lead ${leadId} of this handoff was won by itself, and the RFQ has its outcome: correct the lead with correctLead.`,
+  );
+
+const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
+  if (!rfq) throw new Error(`${handoff_id} has no RFQ`);
+  const { state, proposed } = rfq;
+  const shown = proposed && { number: proposed.number, ...renderMove(proposed) };
+  return { id: handoff_id, owner_id, state, ...present({ proposed: shown }) };
+};
+
+const move = (
+  deps: DeskDeps,
+  call: DeskCall,
+  { ref, reason, ...asked }: Omit<RfqMove, 'sealed_reason'> & Pick<Change, 'ref' | 'reason'>,
+) =>
+  changeRfq(deps, call, {
+    ref,
+    reason,
+    command: ({ counted, sealedReason }) => ({
+      type: 'MoveRfq',
+      at: call.at,
+      move: { ...asked, ...present({ sealed_reason: sealedReason }) },
+      approvalAbove: deps.approvalAbove,
+      countedLead: counted,
+    }),
+  });
+
+export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
+  const { to, values, valid_until, reason, ...ref } = input;
+  if (to === 'confirmed')
+    return reason === undefined
+      ? NO_REASON
+      : changeRfq(deps, call, {
+          ref,
+          reason,
+          command: ({ sealedReason = '' }) => ({ type: 'ConfirmByStaff', sealedReason }),
+        });
+  const until = valid_until === undefined ? undefined : epoch(valid_until);
+  return move(deps, call, { ref, reason, to, ...present({ values, valid_until: until }) });
+};
+
+export const correctRfq: DeskHandler<'correctRfq'> = (deps, input, call) => {
+  const { to, values, reason, ...ref } = input;
+  return move(deps, call, { ref, reason, to, is_correction: true, ...present({ values }) });
+};
+
+const PROPOSED = ['RfqMoveProposed'] as const satisfies readonly EventType[];
+
+export const approveRfqMove: DeskHandler<'approveRfqMove'> = (deps, input, call) => {
+  const { proposal, ...ref } = input;
+  return changeRfq(deps, call, {
+    ref,
+    reason: undefined,
+    command: async ({ counted }, stored) =>
+      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ?? {
+        type: 'ApproveRfqMove',
+        at: call.at,
+        proposal,
+        countedLead: counted,
+      },
+  });
+};
+
+export const refuseRfqMove: DeskHandler<'refuseRfqMove'> = (deps, input, call) => {
+  const { proposal, reason, ...ref } = input;
+  return changeRfq(deps, call, {
+    ref,
+    reason,
+    command: ({ sealedReason = '' }) => ({
+      type: 'RefuseRfqMove',
+      at: call.at,
+      proposal,
+      sealedReason,
+    }),
+  });
+};

@@ -1,0 +1,176 @@
+import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { handoff } from './handoff.decider.ts';
+import { stateAt } from '#src/leads/lead.decider.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq-state.decider.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
+import { proposerOf } from '#src/access/independence.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { claimOfOther } from '#src/leads/claim-contact.ts';
+import { readTiedLeads, withLeadOutcome } from '#src/leads/observe-rfq.ts';
+import type { Call, DeskCall } from '#src/calls/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { openTexts, placeholderOf, shownText, WITHDRAWN } from '#src/sealing/sealed-texts.ts';
+import { suppressionInLog } from '#src/sealing/suppression.ts';
+import { streamOf } from '#src/writing/streams.ts';
+import { present } from '#src/shared/present.ts';
+import { iso, renderAsOf } from '#src/shared/time.ts';
+import { contactOf } from './contact-subject.ts';
+import { renderMove, rfqOwner } from './move-rfq.ts';
+import { readableHandoff, renderLine } from './render-handoff.ts';
+import { renderSummary } from '#src/plans/plan-record.ts';
+import { readInbox } from '#src/reading/inbox.ts';
+
+const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
+
+const renderQuote = ({ quote }: RfqProgress) =>
+  quote && { values: quote.values, valid_until: iso(quote.valid_until) };
+
+/** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
+export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
+  const { handoff_id } = input;
+  const owner_id = await rfqOwner(deps, call, input);
+  if (owner_id === undefined) return NO_RFQ;
+  const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
+  const state = foldOf(handoff, stored);
+  if (!state?.rfq) return NO_RFQ;
+  const { rfq } = state;
+  const contact = await contactOf(deps, rfq);
+  const { lines } = await readableHandoff(deps, state);
+  return done({
+    handoff_id,
+    owner_id,
+    title: state.title,
+    submitted_at: iso(rfq.submitted_at),
+    contact: await shownContact(deps, owner_id, { contact, isErased: state.erased }),
+    list_revision: state.list_revision,
+    line_items: lines.map(renderLine),
+    indicative_totals: state.totals,
+    ...(await progressOf(deps, { ...call, ownerId: owner_id }, { state, rfq, stored, contact })),
+    evidence: evidenceOf(stored),
+  });
+};
+
+/** The contact, or why it is not shown. */
+const shownContact = async (
+  deps: DeskDeps,
+  ownerId: string,
+  { contact, isErased }: { contact: BuyerContact | undefined; isErased: boolean },
+) => {
+  if (!contact) return placeholderOf(isErased ? null : undefined);
+  const since = await suppressionInLog(deps)(ownerId, contact.email);
+  return since === undefined ? contact : WITHDRAWN;
+};
+
+type Sent = {
+  state: HandoffState;
+  rfq: NonNullable<HandoffState['rfq']>;
+  stored: readonly StoredEvent[];
+  contact: BuyerContact | undefined;
+};
+
+/** What staff did with the RFQ, and whom it concerns besides. */
+const progressOf = async (
+  deps: DeskDeps,
+  call: DeskCall & Call,
+  { state: { handoff_id }, rfq, stored, contact }: Sent,
+) => {
+  const tied = await readTiedLeads(deps, call.ownerId, handoff_id);
+  const shown = withLeadOutcome(rfq, tied);
+  const opened = await openTexts(deps.vault, [
+    rfq.sealed_reason ?? '',
+    rfq.proposed?.sealed_reason ?? '',
+  ]);
+  const textOf = (sealed: string | undefined): string | undefined =>
+    sealed === undefined ? undefined : shownText(opened(sealed));
+  const holder = contact && (await claimOfOther(deps, call, contact.email));
+  return {
+    state: rfqStateAt(shown, call.at),
+    ...present({
+      confirmed_by: rfq.confirmed_by,
+      confirmation_ends_at: rfq.confirmation && iso(rfq.confirmation.until),
+      reason: textOf(rfq.sealed_reason) ?? rfq.reason,
+      quote: renderQuote(rfq),
+      won_value: shown.values,
+      proposed: rfq.proposed && {
+        number: rfq.proposed.number,
+        ...renderMove(rfq.proposed),
+        ...present({ reason: textOf(rfq.proposed.sealed_reason) }),
+        ...(await proposerOf(deps, stored, ['RfqMoveProposed'])),
+      },
+      // A token of one promoter does not learn of another.
+      claimed_by:
+        holder && mayActFor(call, holder.owner_id)
+          ? { owner_id: holder.owner_id, lead_id: holder.lead_id }
+          : undefined,
+    }),
+    leads: tied.map((lead) => ({
+      lead_id: lead.lead_id,
+      agent_id: lead.agent_id,
+      state: stateAt(lead, call.at),
+    })),
+  };
+};
+
+const evidenceOf = (stored: readonly StoredEvent[]) => {
+  const firstOf = (type: string) => stored.find((event) => event.type === type)?.meta;
+  const [created, opened, sent] = [
+    stored[0]?.meta,
+    firstOf('HandoffOpenedByBuyer'),
+    firstOf('RfqSubmittedByBuyer'),
+  ];
+  const ms = Math.max(0, (sent?.at ?? 0) - (created?.at ?? 0));
+  return {
+    seconds_after_creation: Math.floor(ms / 1000),
+    // The request that sends the list also opens it.
+    opened_before: opened !== undefined && opened.request !== sent?.request,
+  };
+};
+
+const NO_CURRENCY = refuse('parameter_invalid', 'An amount can be compared in one currency only.', {
+  errors: [{ pointer: '/currency', code: 'required', detail: 'is required with min_amount' }],
+});
+
+/** The list that has the RFQs of a state. No event makes a quotation expire. */
+const listOf = (state: string): string =>
+  state === 'open' ? OPEN_RFQS : listBy({ state: state === 'expired' ? 'quoted' : state });
+
+export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
+  const { currency, min_amount: least = 0, state } = input;
+  if (currency === undefined && input.min_amount !== undefined) return NO_CURRENCY;
+  const stateOf = ({ rfq, won_by }: RfqRow<RfqProgress>) =>
+    won_by ? 'won' : rfqStateAt(rfq, call.at);
+  const { rows, ...next } = await readInbox<RfqRow<RfqProgress>>(deps.readModels, call, {
+    name: 'rfqs',
+    scope: ALL_RFQS,
+    input,
+    ...(input.needs_approval && { ranges: [{ list: NEEDS_APPROVAL }] }),
+    ...(state !== undefined && { ranges: [{ list: listOf(state) }] }),
+    agentOf: ({ agent_id }) => agent_id,
+    beganAt: ({ submitted_at }) => submitted_at,
+    isMatch: (row) =>
+      (input.needs_approval === undefined ||
+        input.needs_approval === (row.rfq.proposed !== undefined)) &&
+      (state === undefined ||
+        (state === 'open' ? !isRfqOutcome(stateOf(row)) : stateOf(row) === state)) &&
+      (currency === undefined ||
+        row.totals.some((total) => total.currency === currency && total.amount >= least)),
+  });
+  const data = rows.map((row) => ({
+    handoff_id: row.handoff_id,
+    owner_id: row.owner,
+    agent_id: row.agent_id,
+    submitted_at: iso(row.submitted_at),
+    indicative_totals: row.totals,
+    state: stateOf(row),
+    ...present({
+      quote: renderQuote(row.rfq),
+      won_value: row.won_by?.values ?? row.rfq.values,
+      needs_approval: row.rfq.proposed && (true as const),
+    }),
+    ...renderSummary(call, row.plan),
+  }));
+  return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
+};

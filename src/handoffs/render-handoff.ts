@@ -1,0 +1,136 @@
+import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
+import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { isOpen } from './handoff.decider.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq-state.decider.ts';
+import {
+  ERASED,
+  type OpenedTexts,
+  openTexts,
+  type OpeningVault,
+  shownText,
+  WITHDRAWN,
+} from '#src/sealing/sealed-texts.ts';
+import type { SuppressionReader } from '#src/sealing/suppression.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
+import { reviewTokenOf } from '#src/shared/review-token.ts';
+import type { Deps } from '#src/calls/call.ts';
+
+export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
+  line_id: line.line_id,
+  product_id: line.product_id,
+  product_revision: line.product_revision,
+  sku: line.sku,
+  title: line.title,
+  quantity: line.quantity,
+  indicative_unit_price: { amount: line.unit_price, currency: line.currency },
+  tier_min_quantity: line.tier_min_quantity,
+  ...present({ note: line.note, unit_price_when_sent: line.price_when_sent }),
+  warnings: (line.warnings ?? []) as Handoff['line_items'][number]['warnings'],
+});
+
+/** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
+type View = { ownerId: string; at: number };
+
+export const renderHandoff = (
+  state: HandoffState,
+  { ownerId, at }: View,
+  { opened, reviewToken }: { opened: OpenedTexts; reviewToken(handoffId: string): string },
+): Handoff => {
+  const { email, ...buyer } = state.buyer;
+  const shownEmail = email === undefined ? undefined : shownText(opened(email));
+  const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  return {
+    id: state.handoff_id,
+    owner_id: ownerId,
+    agent_id: state.agent_id,
+    title: state.title,
+    ...present({ note_to_buyer: state.note_to_buyer }),
+    locale: state.locale,
+    ...present({ link_id: state.link_id, external_id: state.external_id }),
+    buyer: { ...buyer, ...present({ email: state.erased ? ERASED : shownEmail }) },
+    line_items: state.lines.map(renderLine),
+    list_revision: state.list_revision,
+    indicative_totals: state.totals,
+    review_url: `${state.review_origin}/h/${reviewToken(state.handoff_id)}`,
+    status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
+    ...present({ status_reason: state.status_reason, rfq: shownRfq(state.rfq, at) }),
+    expires_at: iso(state.expires_at),
+    disclaimer: HANDOFF_DISCLAIMER,
+    ...present({ metadata: state.metadata }),
+    version: state.version,
+    created_at: iso(state.created_at),
+    updated_at: iso(state.updated_at),
+  };
+};
+
+/** Agents see outcomes, and neither an unconfirmed RFQ, nor the steps to an outcome, nor what is quoted. */
+const shownRfq = (rfq: RfqProgress | undefined, at: number): Handoff['rfq'] => {
+  if (!rfq || rfq.confirmation) return undefined;
+  const state = rfqStateAt(rfq, at);
+  const isShown = state === 'expired' || isRfqOutcome(state);
+  return { state: isShown ? state : 'open', ...present({ won_value: rfq.values }) };
+};
+
+const textsIn = ({
+  sealed_note_to_buyer = '',
+  sealed_line_notes = '',
+  sealed_reason = '',
+}: HandoffState): string[] => [sealed_note_to_buyer, sealed_line_notes, sealed_reason];
+
+const withTexts = <State extends HandoffState>(state: State, plain: OpenedTexts): State => {
+  const { sealed_note_to_buyer, sealed_line_notes, sealed_reason } = state;
+  const lineNotes = sealed_line_notes === undefined ? undefined : plain(sealed_line_notes);
+  return {
+    ...state,
+    ...(sealed_note_to_buyer !== undefined && {
+      note_to_buyer: shownText(plain(sealed_note_to_buyer)),
+    }),
+    ...(typeof lineNotes === 'string' && {
+      lines: withNotes(state.lines, JSON.parse(lineNotes) as Record<string, string>),
+    }),
+    ...(sealed_reason !== undefined && { status_reason: shownText(plain(sealed_reason)) }),
+  };
+};
+
+const withNotes = (lines: HandoffState['lines'], notes: Record<string, string>) =>
+  lines.map((line) => {
+    const note = notes[line.line_id];
+    return note === undefined ? line : { ...line, note };
+  });
+
+/** Opens the texts of handoffs for display; a decision must use the stored states. */
+export const readableHandoffs = async (
+  { vault }: Pick<Deps, 'vault'>,
+  states: readonly HandoffState[],
+): Promise<HandoffState[]> => {
+  const plain = await openTexts(vault, states.flatMap(textsIn));
+  return states.map((state) => withTexts(state, plain));
+};
+
+export const readableHandoff = async <State extends HandoffState>(
+  { vault }: { vault: OpeningVault },
+  state: State,
+): Promise<State> => withTexts(state, await openTexts(vault, textsIn(state)));
+
+export const showHandoff = async (
+  {
+    vault,
+    secrets,
+    suppression,
+  }: Pick<Deps, 'vault' | 'secrets'> & { suppression?: SuppressionReader },
+  state: HandoffState,
+  view: View,
+): Promise<Handoff> => {
+  const email = state.erased ? '' : (state.buyer.email ?? '');
+  const plain = await openTexts(vault, [email, ...textsIn(state)]);
+  const address = plain(email);
+  const since = address ? await suppression?.(view.ownerId, address) : undefined;
+  // The address of a later handoff stays: otherwise an agent could ask who refuses contact.
+  const isMasked = since !== undefined && state.created_at <= since;
+  return renderHandoff(withTexts(state, plain), view, {
+    opened: (sealed) => (isMasked && sealed === email ? WITHDRAWN : plain(sealed)),
+    reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
+  });
+};

@@ -1,0 +1,226 @@
+import { html } from 'hono/html';
+import { type Warning, WARNINGS } from '#contracts/handoffs/handoff.records.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
+import type { CatalogProduct } from '#src/ports/catalog.ts';
+import { describedBy, type Html, invalid } from '#src/interfaces/portal/layout/layout.ts';
+import type { Writer } from '#src/shared/money.ts';
+import { pictureOf } from '#src/links/page-source.pages.ts';
+import {
+  addressOf,
+  type Line,
+  linesShown,
+  type LinesShown,
+  type ReviewView,
+  type Totals,
+  totalsIn,
+} from './review-view.pages.ts';
+
+/** Digits of the largest quantity that a list can hold. */
+const QUANTITY_CHARS_MAX = 9;
+
+/**
+ * The list with a quantity field in each line; 0 removes the line. The roles repeat those of the elements, which
+ * browsers drop when the style sheet displays rows as cards.
+ */
+export const lineFields = (view: ReviewView, writer: Writer): Html => {
+  const page = linesShown(view);
+  return html`${placeOf(page, view.review.state.lines.length, writer)}
+<table role="table" class="lines" id="quantities">
+<caption>Prices are indicative, per unit, for the quantity shown.</caption>
+${heads()}
+<tbody role="rowgroup">${page.lines.map((line) => formRow(line, view, writer))}</tbody>
+${totalRow(view.priced.totals, writer)}
+</table>
+${otherPages(
+  page,
+  (number, text) =>
+    html`<button type="submit" formaction="/h/${view.token}/quantities" name="go" value="${number}"
+ class="second">${text}</button>`,
+)}
+<div class="bar"><p id="unsaved" role="status"></p>
+<button type="submit" formaction="/h/${view.token}/quantities" class="second">Update
+quantities</button></div>`;
+};
+
+/** The list without fields, once it is closed. */
+export const lineTable = (
+  view: ReviewView,
+  writer: Writer,
+  hrefOf: (page: number) => string = (page) => addressOf(view.token, page),
+): Html => {
+  const { totals, rfq, lines } = view.review.state;
+  const page = linesShown(view);
+  const remarks = (line: Line) => (rfq ? remarkList(line, remarksWhenSent(line, writer)) : '');
+  return html`${placeOf(page, lines.length, writer)}
+<table role="table" class="lines">
+<caption>Prices are indicative, per unit.</caption>
+${heads()}
+<tbody role="rowgroup">${page.lines.map(
+    (line) => html`<tr role="row">${nameCell(line, remarks(line))}
+<td role="cell" data-label="Quantity" class="num">${writer.count(line.quantity)}</td>
+${priceCells(line, writer)}</tr>`,
+  )}</tbody>
+${totalRow(totals, writer)}
+</table>
+${otherPages(page, (number, text) => html`<a href="${hrefOf(number)}">${text}</a>`)}`;
+};
+
+/** Says which part of a long list this page shows. */
+const placeOf = ({ lines, number, count }: LinesShown, all: number, writer: Writer): Html | '' =>
+  count === 1
+    ? ''
+    : html`<p class="quiet" id="list-page">Page ${number} of ${count}: ${lines.length} of
+${writer.count(all)} lines. The totals are those of the whole list.</p>`;
+
+const otherPages = (
+  { number, count }: LinesShown,
+  wayTo: (number: number, text: string) => Html,
+): Html | '' =>
+  count === 1
+    ? ''
+    : html`<nav class="pages" aria-label="Pages of the list">
+${number > 1 && wayTo(number - 1, `Page ${number - 1}`)}
+${number < count && wayTo(number + 1, `Page ${number + 1}`)}</nav>`;
+
+export const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
+<th role="columnheader" scope="col">Product</th>
+<th role="columnheader" scope="col" class="num">Quantity</th>
+<th role="columnheader" scope="col" class="num">Unit price</th>
+<th role="columnheader" scope="col" class="num">Total</th></tr></thead>`;
+
+export const totalRow = (totals: Totals, writer: Writer): Html =>
+  html`<tfoot role="rowgroup"><tr role="row"><th role="rowheader" scope="row" colspan="3">
+Indicative total</th>
+<td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
+
+export const nameCell = (line: Line, remarks: Html | '' = '', name: Html | string = ''): Html =>
+  html`<th role="rowheader" scope="row"><span class="name">${name || visibleTitle(line.title)}</span>
+<span class="sku">${line.sku}</span>
+${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
+
+export const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html => {
+  const { unit_price, quantity, currency } = line;
+  const sum = unit_price * quantity;
+  return html`<td role="cell" data-label="Unit price" class="num">
+<span class="unit">${writer.money(unit_price, currency)}</span>${better}</td>
+<td role="cell" data-label="Total" class="num">
+<data class="sum" value="${sum}">${writer.money(sum, currency)}</data></td>`;
+};
+
+const formRow = (line: Line, view: ReviewView, writer: Writer): Html => {
+  const product = view.review.products.get(line.product_id);
+  const remarks = remarksOn(line, view, writer);
+  const priced = view.priced.lines.get(line.line_id) ?? { ...line, quantity: 0 };
+  return html`<tr role="row" data-product="${line.product_id}"
+ data-price="${priceForScript(line.currency, [{ min_quantity: 1, unit_price: line.unit_price }])}"
+ data-tiers="${product ? priceForScript(product.currency, product.price_tiers) : ''}">
+${nameCell(line, remarkList(line, remarks), linkedName(line, view))}
+<td role="cell" data-label="Quantity" class="num">
+${quantityField(line, view, remarks.length > 0)}${stepHint(product)}</td>
+${priceCells(priced, writer, betterPrice(priced, product, writer))}</tr>`;
+};
+
+/** The name with the picture of a product that is offered, as a link to its page; another tab keeps what was typed. */
+const linkedName = (line: Line, { review: { products }, imageOrigins }: ReviewView): Html | '' => {
+  const product = products.get(line.product_id);
+  if (!product) return '';
+  const image = pictureOf(product.image_url, { imageOrigins });
+  return html`${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
+<a href="/p/${line.product_id}" target="_blank" rel="noopener">${visibleTitle(line.title)}</a>`;
+};
+
+const nameOf = (line: Line): string => `quantity.${line.line_id}`;
+
+const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html => {
+  const name = nameOf(line);
+  const fault = view.faults.get(name);
+  const isAdded = view.added === line.line_id;
+  const described = [
+    fault && `${name}-fault`,
+    hasRemarks && `${name}-remarks`,
+    isAdded && 'notice',
+  ];
+  return html`${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
+<input class="quantity" id="${name}" name="${name}" data-was="${line.quantity}"
+ value="${view.typed.get(name) ?? line.quantity}"
+ inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"${isAdded ? html` autofocus` : ''}
+ aria-label="Quantity of ${line.title}"
+${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>`;
+};
+
+export const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
+  remarks.length === 0
+    ? ''
+    : html`<ul class="remarks" id="${nameOf(line)}-remarks">${remarks.map(
+        (one) => html`<li>${one}</li>`,
+      )}</ul>`;
+
+/** Warnings about a line for the buyer, from the current state of its product. */
+export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[] => {
+  const now = view.review.changed.get(line.line_id);
+  const product = view.review.products.get(line.product_id);
+  if (now && 'withdrawn' in now) return [noLongerOffered(now.withdrawn.reason)];
+  const priced = view.priced.lines.get(line.line_id) ?? line;
+  const warnings = priced === line && now ? now.warnings : (priced.warnings ?? []);
+  const remarks = known(warnings).map((warning) => inWords(warning, product, writer));
+  if (now && (now.unit_price !== line.unit_price || now.currency !== line.currency)) {
+    const price = writer.money(now.unit_price, now.currency);
+    const was = writer.money(line.unit_price, line.currency);
+    remarks.unshift(`The price is now ${price}; it was ${was} when this line was priced.`);
+  }
+  return remarks;
+};
+
+/** Differences between a line and its product, for staff. */
+const remarksWhenSent = (line: Line, writer: Writer): string[] => {
+  const { warnings = [], price_when_sent: price } = line;
+  const remarks = known(warnings).map((warning) => `${WARNINGS[warning]}.`);
+  if (!price) return remarks;
+  const { amount, currency } = price;
+  return [`The price was ${writer.money(amount, currency)} when you sent this.`, ...remarks];
+};
+
+const known = (warnings: readonly string[]): Warning[] =>
+  warnings.filter((warning): warning is Warning => warning in WARNINGS);
+
+const noLongerOffered = (reason: string | undefined): string =>
+  `No longer offered${reason === undefined ? '' : `: “${reason}”`}. ` +
+  'Set the quantity to 0 to take it off the list.';
+
+const inWords = (warning: Warning, product: CatalogProduct | undefined, writer: Writer): string => {
+  if (!product) return `${WARNINGS[warning]}.`;
+  const { moq, increment, stock } = product;
+  const limit = {
+    below_moq: moq,
+    off_increment: increment,
+    stock_below_quantity: stock.level === 'out_of_stock' ? 0 : stock.available_quantity,
+    withdrawn: null,
+  }[warning];
+  return `${WARNINGS[warning]}${limit === null ? '' : ` (${writer.count(limit)})`}.`;
+};
+
+const stepHint = (product: CatalogProduct | undefined): Html | '' => {
+  if (!product || (product.moq <= 1 && product.increment <= 1)) return '';
+  const least = product.moq > 1 ? `at least ${product.moq}` : '';
+  const step = product.increment > 1 ? `in steps of ${product.increment}` : '';
+  return html`<span class="hint">${[least, step].filter(Boolean).join(', ')}</span>`;
+};
+
+/** The next price tier, when a larger quantity has a lower unit price. */
+const betterPrice = (
+  line: Line,
+  product: CatalogProduct | undefined,
+  writer: Writer,
+): Html | '' => {
+  if (product?.currency !== line.currency) return '';
+  const next = product.price_tiers.find(
+    (tier) => tier.min_quantity > line.quantity && tier.unit_price < line.unit_price,
+  );
+  if (!next) return '';
+  const price = writer.money(next.unit_price, product.currency);
+  return html`<span class="hint">${price} from ${writer.count(next.min_quantity)}</span>`;
+};
+
+/** Price tiers for the page's script, as `GBP 20:42 100:39`: minimum quantity and unit price. */
+const priceForScript = (currency: string, tiers: CatalogProduct['price_tiers']): string =>
+  [currency, ...tiers.map((tier) => `${tier.min_quantity}:${tier.unit_price}`)].join(' ');

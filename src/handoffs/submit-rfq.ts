@@ -1,0 +1,140 @@
+import { type BuyerContact, buyerContact } from '#contracts/registries/holders.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import { isSameQuantities } from './handoff-list.decider.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { isOpen } from './handoff.decider.ts';
+import type { ReviewState } from './review.decider.ts';
+import { type Limiter, networkOf } from '#src/calls/limiter.ts';
+import { queueMail } from '#src/sending/queue-mail.ts';
+import { pointerOf } from '#src/calls/input-faults.ts';
+import { refuse } from '#src/shared/outcome.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
+import { actOnList, ERASED_LIST } from './buyer-act.ts';
+import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import { contactSubjectOf } from './contact-subject.ts';
+import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
+import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
+import { differencesFromCatalog } from './review.ts';
+import type { Deps } from '#src/calls/call.ts';
+
+export const RFQ_CONSENT =
+  'I ask for a quotation for this list, and agree that my contact is used to answer it.';
+
+const CONFIRMATION_MS = LIMITS.CONFIRMATION_DAYS * DAY_MS;
+/** Within this time, the same form again is a repetition: a double click, or an impatient one. */
+const REPETITION_MS = LIMITS.CONFIRMATION_WAIT_MINUTES * MINUTE_MS;
+
+const TOO_MANY = 'The network has sent as many requests as it can in a day.';
+
+/**
+ * Makes a handler that sends the list that the buyer saw, with the entered quantities, within a limit for each network
+ * address: another revision is refused, and so is another total than was shown. The contact is sealed before anything is
+ * stored. The RFQ waits for its confirmation, and whatever the mailbox is, a message to it is queued: its limits are
+ * checked when the message is sent, so that neither the page nor its delay depends on the mailbox.
+ */
+export const rfqSubmitter =
+  (limit: Pick<Limiter, 'take'>): BuyerHandler<'submitRfq'> =>
+  (deps, input, call) =>
+    actOnList(deps, call, async (state, owned) => {
+      const { at } = owned;
+      const { handoff_id } = state;
+      const { list_revision: listRevision, quantities, shown = state.totals } = input;
+      if (state.status === 'rfq_submitted' && isOtherRequest(state, quantities))
+        return refuse('state_conflict', 'The request was sent already, with other quantities.');
+      const number = (state.rfqs_sent ?? 0) + 1;
+      const contactSubject = contactSubjectOf(handoff_id, number);
+      const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
+      const until = Math.min(at, state.expires_at) + CONFIRMATION_MS;
+      const command = {
+        type: 'SubmitRfq' as const,
+        at,
+        listRevision,
+        contactSubject,
+        confirmation: { tokenHash: reviewTokenHash(token), until },
+        consentText: RFQ_CONSENT,
+        shown,
+      };
+      const form = readForm(deps, state, input);
+      const repeated =
+        'errors' in form ? undefined : await repeatedContact(deps, state, { ...form, at });
+      // A list that is closed, or not the one that was seen, is refused before its form is checked.
+      if (repeated || !isOpen(state, at) || listRevision !== state.list_revision) {
+        const { lines, totals } = state;
+        return { ...command, contact: repeated ?? '', lines, totals, news: [] };
+      }
+      if ('errors' in form)
+        return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', form);
+      const { contact, list } = form;
+      const verdict = limit.take(networkOf(input.address));
+      if (!verdict.allowed)
+        return refuse('rate_limited', TOO_MANY, {
+          retryAfterS: verdict.retryAfterS,
+          extra: { rejected: 'network_full' },
+        });
+      const sealed = await deps.vault.seal(contactSubject, JSON.stringify(contact));
+      if (sealed === null) return ERASED_LIST;
+      const { lines, totals } = list;
+      return {
+        command: {
+          ...command,
+          contact: sealed,
+          mailboxKeys: deriveMailboxKeys(deps.secrets, contact.email),
+          ...list,
+          news: newsOf(deps, list),
+        },
+        effects: () =>
+          queueMail(deps, owned, {
+            kind: 'rfq_confirmation',
+            sealedFor: contactSubject,
+            record: handoff_id,
+            to: contact.email,
+            facts: { path: requestPath(token), lines: lines.length, totals, until },
+          }),
+      };
+    });
+
+/** The sealed contact, if the same list was sent a moment ago with the same contact; otherwise undefined. */
+const repeatedContact = async (
+  { vault }: Pick<Deps, 'vault'>,
+  { rfq, sent_at = 0, lines }: ReviewState,
+  { contact, list, at }: { contact: BuyerContact; list: List; at: number },
+): Promise<string | undefined> => {
+  if (!rfq?.confirmation || !isSameQuantities(list.lines, lines)) return undefined;
+  if (at >= sent_at + REPETITION_MS) return undefined;
+  const before = await openOne(vault, rfq.contact);
+  return before === JSON.stringify(contact) ? rfq.contact : undefined;
+};
+
+type RfqInput = Parameters<BuyerHandler<'submitRfq'>>[1];
+
+/** The list and the contact of a form that can be sent, or every fault of it. */
+const readForm = (
+  { catalog }: Pick<Deps, 'catalog'>,
+  state: HandoffState,
+  { quantities, contact: entered, consent }: RfqInput,
+): { list: List; contact: BuyerContact } | { errors: InputFault[] } => {
+  const list = withQuantities(catalog, state, { entered: quantities });
+  const contact = buyerContact.safeParse(entered);
+  const errors: InputFault[] = 'faults' in list ? [...list.faults] : [];
+  for (const { path, code, message } of contact.error?.issues ?? [])
+    errors.push({ pointer: pointerOf(path), code, detail: message });
+  if (!consent)
+    errors.push({ pointer: '/consent', code: 'required', detail: 'tick it to send the request' });
+  return 'faults' in list || !contact.success || errors.length > 0
+    ? { errors }
+    : { list, contact: contact.data };
+};
+
+const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
+  [...differencesFromCatalog(catalog, lines)].map(([line_id, now]) =>
+    'withdrawn' in now
+      ? { line_id, warnings: ['withdrawn'] }
+      : {
+          line_id,
+          price: { amount: now.unit_price, currency: now.currency },
+          warnings: now.warnings,
+        },
+  );
