@@ -12,7 +12,7 @@ import * as leads from '#contracts/leads/leads.desk.ts';
 import * as lists from '#contracts/handoffs/lists.desk.ts';
 import * as owners from '#contracts/owners/owners.desk.ts';
 import * as outreach from '#contracts/desk/outreach.ts';
-import * as privacy from '#contracts/desk/privacy.ts';
+import * as privacy from '#contracts/privacy/privacy.desk.ts';
 import * as plans from '#contracts/plans/plans.desk.ts';
 import * as records from '#contracts/desk/records.ts';
 import * as rfqs from '#contracts/handoffs/rfqs.desk.ts';

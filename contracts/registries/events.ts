@@ -16,7 +16,7 @@ import * as owner from '#contracts/owners/owner.events.ts';
 import * as plan from '#contracts/plans/plan.events.ts';
 import * as outbound from '#contracts/events/outbound.ts';
 import * as outreach from '#contracts/events/outreach.ts';
-import * as privacy from '#contracts/events/privacy.ts';
+import * as privacy from '#contracts/privacy/privacy.events.ts';
 import * as push from '#contracts/events/push.ts';
 import * as requests from '#contracts/calls/requests.events.ts';
 import * as rfq from '#contracts/handoffs/rfq.events.ts';

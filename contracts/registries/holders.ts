@@ -4,7 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { registryOf } from '#contracts/operation.ts';
 import { applicantOperations } from '#contracts/access/applicant.holders.ts';
 import { ownerMailboxOperations } from '#contracts/owners/owner.holders.ts';
-import { personOperations } from '#contracts/buyer/person.ts';
+import { personOperations } from '#contracts/privacy/person.holders.ts';
 import { buyerActs, buyerView } from '#contracts/holder-operation.ts';
 
 /*

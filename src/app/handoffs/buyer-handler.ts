@@ -6,7 +6,7 @@ import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { ApplicationView } from '#src/access/confirm-application.ts';
 import type { MailboxToConfirm } from '#src/owners/confirm-mailbox.ts';
-import type { Erasure, OwnData, OwnDataCopy } from '../privacy/own-data.ts';
+import type { Erasure, OwnData, OwnDataCopy } from '#src/privacy/own-data.ts';
 import type { BuyerRequest } from '#src/handoffs/confirm-rfq.ts';
 import type { Review } from '#src/handoffs/review.ts';
 

@@ -6,7 +6,7 @@ import { refuse } from '#src/shared/outcome.ts';
 import { applicationReceiver } from '#src/access/apply.ts';
 import * as ownApplication from '#src/access/confirm-application.ts';
 import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
-import * as ownData from '../privacy/own-data.ts';
+import * as ownData from '#src/privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';

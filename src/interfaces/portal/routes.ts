@@ -14,7 +14,7 @@ import { requestRoutes } from '#src/handoffs/request-routes.pages.ts';
 import { reviewRoutes } from '#src/handoffs/review-routes.pages.ts';
 import { applicationRoutes } from '#src/access/application-routes.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
-import { privacyRoutes } from './privacy/privacy-routes.ts';
+import { privacyRoutes } from '#src/privacy/privacy-routes.pages.ts';
 import { startPage } from './docs/start-page.ts';
 
 /** One year: the path of an asset changes with its content. */

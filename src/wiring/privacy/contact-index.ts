@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Scheduling } from '#src/sending/attempts.ts';
 import { systemCall } from '#src/calls/system-call.ts';
-import { indexContacts } from '#src/app/privacy/index-contacts.ts';
+import { indexContacts } from '#src/privacy/index-contacts.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { repeated } from '../sending/repeated.ts';
 

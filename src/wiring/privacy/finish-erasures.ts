@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
+import { finishErasures } from '#src/privacy/finish-erasures.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { Deps } from '#src/calls/call.ts';
 

@@ -1,7 +1,7 @@
 /** Contacts that an earlier version stored are indexed by mailbox, so that the records of a person are found. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemCall } from '#src/calls/system-call.ts';
-import { indexContacts } from '#src/app/privacy/index-contacts.ts';
+import { indexContacts } from '#src/privacy/index-contacts.ts';
 import { LogUnavailable, type StoredEvent } from '#src/ports/event-log.ts';
 import { HANG_MS } from '../../support/hang.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';

@@ -1,8 +1,8 @@
 /* What is done with all records of a person. */
 import { z } from 'zod';
 import { applicationForm } from '#contracts/access/applicant.holders.ts';
-import { handoffExample, leadExample } from '../examples/records.ts';
-import { impersonal, line, mailbox, ownerId, time } from '../fields.ts';
+import { handoffExample, leadExample } from '#contracts/examples/records.ts';
+import { impersonal, line, mailbox, ownerId, time } from '#contracts/fields.ts';
 import { handoffRecord } from '#contracts/handoffs/handoff.records.ts';
 import { contact, leadRecord } from '#contracts/leads/lead.records.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { isApplication } from '#src/access/end-applications.ts';
-import { type Erasure, type OwnData, privacyPath } from '#src/app/privacy/own-data.ts';
+import { type Erasure, type OwnData, privacyPath } from './own-data.ts';
 import {
   type Faults,
   field,
@@ -11,7 +11,7 @@ import {
   notice,
   type Page,
   tick,
-} from '../layout/layout.ts';
+} from '#src/interfaces/portal/layout/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 const MAILBOX_CHARS = 254;
