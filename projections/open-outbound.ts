@@ -1,5 +1,5 @@
 import { OUTBOUND_EVENTS } from '#contracts/registries/events.ts';
-import { foldOutbound, isSettled } from '#src/domain/outbound-state.ts';
+import { foldOutbound, isSettled } from '#src/outreach/outbound-state.decider.ts';
 import { listBy } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';
 

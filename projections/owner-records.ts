@@ -11,7 +11,11 @@ import {
 } from '#contracts/registries/events.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { link } from '#src/links/link.decider.ts';
-import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';
+import {
+  foldOutbound,
+  isUndispatched,
+  type OutboundState,
+} from '#src/outreach/outbound-state.decider.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import { type Projection, recordIdOf, typedEvent } from './projection.ts';

@@ -4,7 +4,7 @@ import { createLink } from '#contracts/links/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { listLeads } from '#contracts/leads/list-leads.ts';
-import * as outreach from '#contracts/operations/outreach.ts';
+import * as outreach from '#contracts/outreach/outreach.operations.ts';
 import { readRecord } from '#contracts/reading/read-record.ts';
 import { searchProducts } from '#contracts/catalog/search-products.ts';
 import { submitLead } from '#contracts/leads/submit-lead.ts';

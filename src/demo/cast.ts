@@ -1,5 +1,5 @@
 /** The actors: two promoters with their agents, and staff; and the acts that give agents access. */
-import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
+import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
 import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { ProductInput } from '#src/catalog/feed.ts';
 import { type Act, actor } from './acts.ts';

@@ -3,7 +3,7 @@ import type { AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
-import { isSettled, type OutboundState } from '#src/domain/outbound-state.ts';
+import { isSettled, type OutboundState } from '#src/outreach/outbound-state.decider.ts';
 import { isRfqOutcome } from '#src/handoffs/rfq-state.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
@@ -13,7 +13,7 @@ import { readableHandoff, renderHandoff } from '#src/handoffs/render-handoff.ts'
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '#src/links/render-link.ts';
 import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
-import { renderOutbound } from '../outreach/requests.ts';
+import { renderOutbound } from '#src/outreach/requests.ts';
 
 type Source = { readModel: string; scope(ownerId: string): string };
 

@@ -12,8 +12,8 @@ import {
   requestAgentNotification,
   requestMessage,
   requestSocialPost,
-} from '../outreach/propose.ts';
-import { cancelOutboundRequest, getOutboundRequest } from '../outreach/requests.ts';
+} from '#src/outreach/propose.ts';
+import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
 
 /** The handler of each operation, one line each. */
 export const agentHandlers: Handlers = {

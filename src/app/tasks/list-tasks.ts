@@ -1,4 +1,4 @@
-import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { readCursor, writeCursor } from '#src/reading/cursor.ts';

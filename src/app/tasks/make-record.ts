@@ -1,13 +1,13 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
-import type { Outbound } from '#contracts/records/outbound.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { PROMOTIONS } from '#contracts/skills.ts';
-import { outbound } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { outbound } from '#src/outreach/outbound.decider.ts';
+import type { OutboundState } from '#src/outreach/outbound-state.decider.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { outboundOf } from '../outreach/requests.ts';
+import { outboundOf } from '#src/outreach/requests.ts';
 import type { Deps, TaskRef } from '#src/calls/call.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';

@@ -1,4 +1,4 @@
-import type { Outbound } from '#contracts/records/outbound.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { isTerminal, task, type TaskRejection, type TaskRow } from '#src/domain/task.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import type { Deps, TaskCall } from '#src/calls/call.ts';

@@ -1,7 +1,7 @@
 import { allows } from '#contracts/scopes.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
-import { outbound } from '#src/domain/outbound.ts';
+import { outbound } from '#src/outreach/outbound.decider.ts';
 import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -14,7 +14,7 @@ import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { taskStream } from './task-refs.ts';
 import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
-import { renderOutbound } from '../outreach/requests.ts';
+import { renderOutbound } from '#src/outreach/requests.ts';
 
 const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 

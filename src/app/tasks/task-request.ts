@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
-import type { OutboundKind } from '#contracts/records/outbound.ts';
+import type { OutboundKind } from '#contracts/outreach/outbound.records.ts';
 import type { SkillId } from '#contracts/skills.ts';
 import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 import type { taskOperations } from '#contracts/tasks/index.ts';

@@ -1,9 +1,9 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
-import type { Outbound } from '#contracts/records/outbound.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { isSkill, type SkillId, SKILLS } from '#contracts/skills.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { deciderFor } from '#src/domain/outbound-state.ts';
+import { deciderFor } from '#src/outreach/outbound-state.decider.ts';
 import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
 import type { TaskRef } from '#src/calls/call.ts';
 import { iso } from '#src/shared/time.ts';

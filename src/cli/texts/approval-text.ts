@@ -1,5 +1,5 @@
 /** Texts of outreach requests. Text of agents reaches a terminal as visible characters only. */
-import type { Outbound } from '#contracts/records/outbound.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { style } from '../terminal/output.ts';
 import { formatPage, formatSafely } from './answer-text.ts';

@@ -1,6 +1,6 @@
 /** Rows for the operations of the desk whose command needs more than their definition says. */
 import { InvalidArgumentError } from 'commander';
-import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
+import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
 import { moneyIn } from '#src/shared/cells.ts';
 import type { DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
 import {

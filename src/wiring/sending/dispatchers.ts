@@ -7,7 +7,7 @@ import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Scheduling } from '#src/sending/attempts.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { MailFacts, MailKind } from '#src/sending/mail-kinds.ts';
-import { outreachWork } from '#src/app/outreach/dispatching.ts';
+import { outreachWork } from '#src/outreach/outreach-dispatching.ts';
 import { mailWork } from '#src/sending/mail-dispatching.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import { longLimiter } from '#src/calls/limiter.ts';

@@ -3,7 +3,7 @@ import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
 import type { Scheduling } from '#src/sending/attempts.ts';
 import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
 import { expireApplications } from '#src/access/end-applications.ts';
-import { queueDigest } from '#src/app/mail/approvals-digest.ts';
+import { queueDigest } from '#src/outreach/approvals-digest.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';

@@ -1,5 +1,5 @@
 /** A2A for tests: messages, calls without a socket, and commands on outreach requests. */
-import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
+import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { streamOf } from '#src/writing/streams.ts';

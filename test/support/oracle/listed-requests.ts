@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { openOutbound } from '#projections/open-outbound.ts';
 import { outboundRequests } from '#projections/owner-records.ts';
-import { listApprovals } from '#src/app/outreach/list-approvals.ts';
-import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { listApprovals } from '#src/outreach/list-approvals.ts';
+import { type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { type Given, happened, MIDNIGHT, rowsAfter } from '../world/fold.ts';
 import { HOUR_MS } from './listed-leads.ts';

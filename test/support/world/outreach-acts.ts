@@ -4,11 +4,11 @@ import type { Call } from '#src/calls/call.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
+import { envelopeHash, envelopeOf } from '#src/outreach/envelope.ts';
 import { settingsStream } from '#src/sending/settings.ts';
 import { agent, type AgentCommand } from '#src/access/access.decider.ts';
-import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
+import type { OutboundState } from '#src/outreach/outbound-state.decider.ts';
 import {
   outreach,
   type OutreachChannel,

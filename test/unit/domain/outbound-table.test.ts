@@ -7,8 +7,8 @@ import {
   isUndispatched,
   type OutboundState,
   statusAt,
-} from '#src/domain/outbound-state.ts';
-import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
+} from '#src/outreach/outbound-state.decider.ts';
+import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
 import { asStored } from '../../support/world/decider-spec.ts';
 import {
   CONTENT,

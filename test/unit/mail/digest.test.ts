@@ -1,6 +1,6 @@
 /** The daily digest of outreach and access that wait for approval. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { queueDigest } from '#src/app/mail/approvals-digest.ts';
+import { queueDigest } from '#src/outreach/approvals-digest.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { mailing } from '../../support/dispatch/mailing.ts';

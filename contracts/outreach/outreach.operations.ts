@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkPostExample, notificationExample, postExample } from '../examples/records.ts';
+import { linkPostExample, notificationExample, postExample } from '#contracts/examples/records.ts';
 import {
   httpsUrl,
   externalId,
@@ -9,12 +9,12 @@ import {
   line,
   text,
   time,
-} from '../fields.ts';
-import { LIMITS } from '../limits.ts';
-import { defineToolOperation, type ToolOperation } from '../operation.ts';
-import { WRITE_PROBLEMS } from '../problems.ts';
-import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from '../records/outbound.ts';
-import { OUTBOUND_SCOPES } from '../scopes.ts';
+} from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { defineToolOperation, type ToolOperation } from '#contracts/operation.ts';
+import { WRITE_PROBLEMS } from '#contracts/problems.ts';
+import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from './outbound.records.ts';
+import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
 
 /** A name of an account or a recipient; an address would be personal data in the log. */
 const reference = (what: string) =>

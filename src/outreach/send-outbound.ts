@@ -1,6 +1,6 @@
 /** Advances one approved request: reads its state, and sends it when it is due. */
-import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
-import { isAtItsEnd, type OutboundState } from '#src/domain/outbound-state.ts';
+import { outbound, type OutboundCommand } from './outbound.decider.ts';
+import { isAtItsEnd, type OutboundState } from './outbound-state.decider.ts';
 import type { OutreachChannel } from '#src/sending/settings.decider.ts';
 import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
 import {

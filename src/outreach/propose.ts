@@ -1,8 +1,8 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { Outbound } from '#contracts/records/outbound.ts';
-import { outbound } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import { outbound } from './outbound.decider.ts';
+import type { OutboundState } from './outbound-state.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import type { LinkState } from '#src/links/link.decider.ts';

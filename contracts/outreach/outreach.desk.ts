@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { line, ownerId, url } from '../fields.ts';
-import type { DeskOperation } from '../operation.ts';
-import { APPROVAL_MODES, OUTBOUND_KINDS } from '../records/outbound.ts';
+import { line, ownerId, url } from '#contracts/fields.ts';
+import type { DeskOperation } from '#contracts/operation.ts';
+import { APPROVAL_MODES, OUTBOUND_KINDS } from './outbound.records.ts';
 import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 
 const settings = z

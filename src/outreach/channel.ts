@@ -1,6 +1,6 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/access/access.decider.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutboundState } from './outbound-state.decider.ts';
 import type { OutreachChannel, OutreachState } from '#src/sending/settings.decider.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { stateOf } from '#src/writing/fold.ts';

@@ -3,7 +3,7 @@ import {
   type OutboundState,
   type OutboundStatus,
   statusAt,
-} from '#src/domain/outbound-state.ts';
+} from './outbound-state.decider.ts';
 import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { postExample } from '../examples/records.ts';
-import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '../fields.ts';
-import { OUTBOUND_STATUSES, outboundRecord } from '../records/outbound.ts';
+import { postExample } from '#contracts/examples/records.ts';
+import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '#contracts/fields.ts';
+import { OUTBOUND_STATUSES, outboundRecord } from './outbound.records.ts';
 import { deskQuery, EXAMPLE_AS_OF, recordCommands } from '#contracts/desk-operation.ts';
 
 const request = {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutboundState } from './outbound-state.decider.ts';
 import { canonicalJson } from '#src/shared/canonical-json.ts';
 import { iso } from '#src/shared/time.ts';
 

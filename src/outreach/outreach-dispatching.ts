@@ -1,7 +1,7 @@
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import type { Work } from '#src/sending/dispatcher.ts';
 import { systemCall } from '#src/calls/system-call.ts';
-import { dispatchOutbound, type SendingDeps } from './sending.ts';
+import { dispatchOutbound, type SendingDeps } from './send-outbound.ts';
 
 export const outreachWork = (deps: SendingDeps): Work => ({
   readModel: 'open-outbound',

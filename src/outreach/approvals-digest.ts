@@ -1,6 +1,6 @@
 import { isTestSpace } from '#contracts/spaces.ts';
 import type { AgentState } from '#src/access/access.decider.ts';
-import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { type OutboundState, statusAt } from './outbound-state.decider.ts';
 import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';

@@ -1,5 +1,5 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutboundState } from './outbound-state.decider.ts';
 import { outreach } from '#src/sending/settings.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend } from '#src/writing/decide-and-append.ts';

@@ -1,7 +1,7 @@
 import type { EventType } from '#contracts/registries/events.ts';
-import type { Outbound } from '#contracts/records/outbound.ts';
-import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
-import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import type { OutboundCommand, OutboundRejection } from './outbound.decider.ts';
+import { deciderFor, type OutboundState } from './outbound-state.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';

@@ -1,7 +1,7 @@
 import type { EventData, EventOf, OutboundEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, type Decision, reject } from '#src/shared/decider.ts';
-import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
-import type { OutboundDecision, OutboundState } from './outbound-state.ts';
+import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.decider.ts';
+import type { OutboundDecision, OutboundState } from './outbound-state.decider.ts';
 import { isOnePerson } from '#src/shared/person.ts';
 import type { OutcomeCommand } from '#src/sending/attempt.decider.ts';
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
-import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
+import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/sending/settings.decider.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, time, versioned } from '../fields.ts';
+import { id, time, versioned } from '#contracts/fields.ts';
 
 export const OUTBOUND_KINDS = ['social_post', 'message', 'agent_notification'] as const;
 

@@ -1,7 +1,7 @@
 import { allows, type Scope } from '#contracts/scopes.ts';
-import type { Outbound } from '#contracts/records/outbound.ts';
-import { outbound, type OutboundCommand, type OutboundRejection } from '#src/domain/outbound.ts';
-import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import { outbound, type OutboundCommand, type OutboundRejection } from './outbound.decider.ts';
+import { type OutboundState, statusAt } from './outbound-state.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
