@@ -1,6 +1,6 @@
 import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/registries/events.ts';
 import type { OutboundEventType, TaskEventType } from '#contracts/registries/events.ts';
-import { type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
+import { type TaskRow, tasksScope, type TaskStatus } from '#src/tasks/task.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Projection } from './projection.ts';
 

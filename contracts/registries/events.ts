@@ -17,10 +17,10 @@ import * as plan from '#contracts/plans/plan.events.ts';
 import * as outbound from '#contracts/outreach/outbound.events.ts';
 import * as outreach from '#contracts/outreach/outreach.events.ts';
 import * as privacy from '#contracts/privacy/privacy.events.ts';
-import * as push from '#contracts/events/push.ts';
+import * as push from '#contracts/tasks/push.events.ts';
 import * as requests from '#contracts/calls/requests.events.ts';
 import * as rfq from '#contracts/handoffs/rfq.events.ts';
-import * as task from '#contracts/events/task.ts';
+import * as task from '#contracts/tasks/task.events.ts';
 
 /**
  * Every event that a log can hold. Each module exports events and nothing else; the name of an export is the stored name,

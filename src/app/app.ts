@@ -3,7 +3,7 @@ import { buyerOperations } from '#contracts/registries/holders.ts';
 import { deskOperations, type DeskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
-import { taskOperations } from '#contracts/tasks/index.ts';
+import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
@@ -28,13 +28,13 @@ import { Pipeline } from '#src/calls/pipeline.ts';
 import { buyerRules, visitorRules } from './pipeline/public-rules.ts';
 import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import { recordHandlers, type RecordPipeline } from './records/read-record.ts';
-import { followTask, type TaskFollowing } from './tasks/follow-task.ts';
+import { followTask, type TaskFollowing } from '#src/tasks/follow-task.ts';
 import { keySet, signDocument } from '#src/shared/jws.ts';
-import type { TaskPipeline } from './tasks/task-handler.ts';
+import type { TaskPipeline } from '#src/tasks/task-handler.ts';
 import { taskHandlers, taskRules } from './tasks/task-rules.ts';
-import type { TaskView } from './tasks/task-view.ts';
+import type { TaskView } from '#src/tasks/task-view.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { taskWatch, type TaskWatch } from './tasks/task-watch.ts';
+import { taskWatch, type TaskWatch } from '#src/tasks/task-watch.ts';
 
 export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
 

@@ -23,11 +23,11 @@ import {
   recordOperations,
 } from '#contracts/registries/agents.ts';
 import { systemWrites } from '#contracts/registries/system.ts';
-import { taskOperations } from '#contracts/tasks/index.ts';
+import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
-import { SKILLS } from '#contracts/skills.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
 import type { Surface } from '#src/calls/call.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { message, rpc } from '../support/clients/a2a.ts';

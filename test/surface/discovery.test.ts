@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
-import { SKILLS } from '#contracts/skills.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
 import { readFileSync } from 'node:fs';

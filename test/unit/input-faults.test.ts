@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
-import { attributionQuestion } from '#contracts/skills.ts';
+import { attributionQuestion } from '#contracts/tasks/skills.ts';
 import { parseInput } from '#src/calls/parse-input.ts';
 import { readInput } from '#src/calls/input-faults.ts';
 

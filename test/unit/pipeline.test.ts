@@ -8,7 +8,7 @@ import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
 import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import { taskOperations } from '#contracts/tasks/index.ts';
+import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import { concurrency } from '#src/calls/concurrency.ts';
 import { limiter } from '#src/calls/limiter.ts';

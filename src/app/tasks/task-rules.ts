@@ -1,7 +1,7 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
 import type { TaskOperation } from '#contracts/operation.ts';
-import { taskOperations } from '#contracts/tasks/index.ts';
-import { tasksScope } from '#src/domain/task.ts';
+import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { tasksScope } from '#src/tasks/task.decider.ts';
 import { fingerprintOf } from '#src/writing/hash.ts';
 import type { AgentPipeline } from '../pipeline/agent-handlers.ts';
 import { agentCall } from '#src/calls/agent-rules.ts';
@@ -11,17 +11,17 @@ import type { Outcome } from '#src/shared/outcome.ts';
 import { parseFields } from '#src/calls/parse-input.ts';
 import type { ActorRules, Incoming, Trail } from '#src/calls/rules.ts';
 import { present } from '#src/shared/present.ts';
-import { answerAttributionQuestion } from './attribution-question.ts';
-import { listTasks } from './list-tasks.ts';
-import { cancelTask, getTask, subscribeToTask } from './one-task.ts';
+import { answerAttributionQuestion } from '#src/tasks/attribution-question.ts';
+import { listTasks } from '#src/tasks/list-tasks.ts';
+import { cancelTask, getTask, subscribeToTask } from '#src/tasks/one-task.ts';
 import {
   createPushConfig,
   deletePushConfig,
   getPushConfig,
   listPushConfigs,
-} from '../push/configs.ts';
-import { messageHandler } from './send-message.ts';
-import type { TaskHandlers, TaskPipeline } from './task-handler.ts';
+} from '#src/tasks/push-configs.ts';
+import { messageHandler } from '#src/tasks/send-message.ts';
+import type { TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
 
 const QUESTION = 'answerAttributionQuestion';
 

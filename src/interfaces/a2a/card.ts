@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { allows } from '#contracts/scopes.ts';
-import type { Skill } from '#contracts/skills.ts';
-import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
+import type { Skill } from '#contracts/tasks/skills.ts';
+import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/tasks/skills.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import { documentRoute } from '../http/documents.ts';
 

@@ -6,8 +6,8 @@ import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import { storeRefusal } from '#src/calls/failure.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
-import type { TaskView } from '#src/app/tasks/task-view.ts';
-import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
+import type { TaskView } from '#src/tasks/task-view.ts';
+import type { TaskWatch } from '#src/tasks/task-watch.ts';
 import { rememberFailure } from '../http/failure-log.ts';
 import { taskOf, updatesOf } from './wire.ts';
 

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import type { TaskMessage } from '#src/app/tasks/task-request.ts';
-import type { TaskArtifact, TaskView } from '#src/app/tasks/task-view.ts';
+import type { TaskMessage } from '#src/tasks/task-request.ts';
+import type { TaskArtifact, TaskView } from '#src/tasks/task-view.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';
-import { pushConfig, TASK_STATUSES } from '#contracts/tasks/index.ts';
-import type { TaskStatus } from '#src/domain/task.ts';
+import { pushConfig, TASK_STATUSES } from '#contracts/tasks/tasks.operations.ts';
+import type { TaskStatus } from '#src/tasks/task.decider.ts';
 import { statusText } from './wording.ts';
 
 /*

@@ -1,6 +1,6 @@
 import { AGENT_BASE } from '#contracts/places.ts';
-import { SKILLS } from '#contracts/skills.ts';
-import type { TaskView } from '#src/app/tasks/task-view.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
+import type { TaskView } from '#src/tasks/task-view.ts';
 
 /** Rewrites a text of the contract for A2A, which has no getConnection. */
 export const inTaskWords = (text: string): string =>

@@ -9,7 +9,7 @@ import { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { MailFacts, MailKind } from '#src/sending/mail-kinds.ts';
 import { outreachWork } from '#src/outreach/outreach-dispatching.ts';
 import { mailWork } from '#src/sending/mail-dispatching.ts';
-import { pushWork } from '#src/app/push/dispatching.ts';
+import { pushWork } from '#src/tasks/push-dispatching.ts';
 import { longLimiter } from '#src/calls/limiter.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 import { streamOf } from '#src/writing/streams.ts';

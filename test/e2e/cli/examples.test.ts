@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
-import { SKILLS } from '#contracts/skills.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
 import { killAll, serve, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 

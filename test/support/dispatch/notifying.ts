@@ -1,10 +1,10 @@
 /** A service whose push notifications go to a channel of the test, with time that the test advances. */
 import type { PushDelivery } from '#src/ports/delivery.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
-import { push } from '#src/domain/sending/push.ts';
+import { push } from '#src/tasks/push.decider.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import type { PushSendingDeps } from '#src/app/push/dispatch-push.ts';
-import { pushWork } from '#src/app/push/dispatching.ts';
+import type { PushSendingDeps } from '#src/tasks/dispatch-push.ts';
+import { pushWork } from '#src/tasks/push-dispatching.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { a2aApp, rpc, type WireTask } from '../clients/a2a.ts';

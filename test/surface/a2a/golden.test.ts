@@ -1,7 +1,7 @@
 /** Answers of A2A 1.0 over both bindings, and digests of each text that a model reads, as golden files. */
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SKILLS } from '#contracts/skills.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
 import { agentCard } from '#src/interfaces/a2a/card.ts';
 import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
 import type { TestApp } from '../../support/world/app.ts';

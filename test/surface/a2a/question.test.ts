@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attributionAnswer, type AttributionAnswer } from '#contracts/skills.ts';
+import { attributionAnswer, type AttributionAnswer } from '#contracts/tasks/skills.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { push } from '#src/domain/sending/push.ts';
+import { push } from '#src/tasks/push.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const { given } = specify(push);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tasks } from '#projections/tasks.ts';
 import type { OutboundStatus } from '#src/outreach/outbound-state.decider.ts';
-import { isTerminal, task, TASK_STATUS_OF } from '#src/domain/task.ts';
+import { isTerminal, task, TASK_STATUS_OF } from '#src/tasks/task.decider.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
 import { handoffCreated } from '../../support/world/stories.ts';

@@ -1,10 +1,10 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import { isSkill, type SkillId, SKILLS } from '#contracts/skills.ts';
+import { isSkill, type SkillId, SKILLS } from '#contracts/tasks/skills.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { deciderFor } from '#src/outreach/outbound-state.decider.ts';
-import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
+import { TASK_STATUS_OF, type TaskState, type TaskStatus } from './task.decider.ts';
 import type { TaskRef } from '#src/calls/call.ts';
 import { iso } from '#src/shared/time.ts';
 import { guideTo } from './task-request.ts';

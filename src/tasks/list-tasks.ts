@@ -1,5 +1,5 @@
 import { type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
-import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
+import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from './task.decider.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { listing } from '#src/reading/listing.ts';

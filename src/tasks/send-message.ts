@@ -1,11 +1,11 @@
 import type { ProblemCode } from '#contracts/problems.ts';
-import { isTerminal, type TaskRow } from '#src/domain/task.ts';
+import { isTerminal, type TaskRow } from './task.decider.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { TaskCall, TaskRef } from '#src/calls/call.ts';
 import { done, forbidden, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import { present } from '#src/shared/present.ts';
-import { type PushTarget, refusePush, registerPush } from '../push/register.ts';
+import { type PushTarget, refusePush, registerPush } from './register-push.ts';
 import { makeRecord, revisionRequest } from './make-record.ts';
 import { changesOf, rowIfReady, rowOf, viewOfRow } from './read-task.ts';
 import { contextUnknown, messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';

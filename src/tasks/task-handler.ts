@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { TaskOperationId, TaskOperations } from '#contracts/tasks/index.ts';
-import type { AttributionAnswer } from '#contracts/skills.ts';
+import type { TaskOperationId, TaskOperations } from '#contracts/tasks/tasks.operations.ts';
+import type { AttributionAnswer } from '#contracts/tasks/skills.ts';
 import type { AgentCaller, Deps, TaskCall } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';

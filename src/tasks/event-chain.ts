@@ -1,4 +1,4 @@
-import type { AttributionAnswer } from '#contracts/skills.ts';
+import type { AttributionAnswer } from '#contracts/tasks/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { iso } from '#src/shared/time.ts';

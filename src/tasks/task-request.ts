@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { OutboundKind } from '#contracts/outreach/outbound.records.ts';
-import type { SkillId } from '#contracts/skills.ts';
-import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
-import type { taskOperations } from '#contracts/tasks/index.ts';
+import type { SkillId } from '#contracts/tasks/skills.ts';
+import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/tasks/skills.ts';
+import type { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 
 /** A message as an interface passes it on. Only its data part can ask for anything. */
 export type TaskMessage = Omit<z.output<typeof taskOperations.sendMessage.input>, 'push'>;

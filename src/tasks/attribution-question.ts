@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/registries/events.ts';
-import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
+import { LEAD_QUESTION_SCOPE } from '#contracts/tasks/skills.ts';
 import { done, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { handoffOf, leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderAsOf } from '#src/shared/time.ts';

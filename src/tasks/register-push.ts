@@ -1,6 +1,6 @@
 /** Registers where the changes of a task are sent. */
 import { LIMITS } from '#contracts/limits.ts';
-import { push, type PushState } from '#src/domain/sending/push.ts';
+import { push, type PushState } from './push.decider.ts';
 import { listBy, OPEN_PUSH } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
@@ -10,7 +10,7 @@ import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shar
 import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import type { PushConfig, TaskInput } from '../tasks/task-handler.ts';
+import type { PushConfig, TaskInput } from './task-handler.ts';
 
 /** What a client registers, without the task. */
 export type PushTarget = Omit<TaskInput<'createPushConfig'>, 'taskId'>;

@@ -1,13 +1,13 @@
 /** The push notification configurations of tasks. Each belongs to the agent that registered it. */
-import { push } from '#src/domain/sending/push.ts';
+import { push } from './push.decider.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { present } from '#src/shared/present.ts';
-import { changesOf, rowOf } from '../tasks/read-task.ts';
-import { taskNotFound } from '../tasks/refusals.ts';
-import type { TaskHandler } from '../tasks/task-handler.ts';
+import { changesOf, rowOf } from './read-task.ts';
+import { taskNotFound } from './refusals.ts';
+import type { TaskHandler } from './task-handler.ts';
 import {
   activeConfig,
   forgetSecrets,
@@ -16,7 +16,7 @@ import {
   refusePush,
   registerPush,
   renderConfig,
-} from './register.ts';
+} from './register-push.ts';
 
 const NO_CONFIG = refuse(
   'resource_not_found',

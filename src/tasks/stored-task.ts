@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/registries/events.ts';
-import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
+import { task, type TaskCommand, type TaskRejection } from './task.decider.ts';
 import { createOnce, decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import type { Deps, TaskCall, TaskRef } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';

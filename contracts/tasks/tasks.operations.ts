@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { line } from '../fields.ts';
-import { defineTaskOperation } from '../operation.ts';
+import { line } from '#contracts/fields.ts';
+import { defineTaskOperation } from '#contracts/operation.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
-import { attributionAnswer, attributionQuestion } from '../skills.ts';
+import { attributionAnswer, attributionQuestion } from './skills.ts';
 
 /*
  * The operations of agents on their tasks over A2A. A task is a thin state over the operations of the agents'

@@ -1,8 +1,8 @@
 import { allows } from '#contracts/scopes.ts';
-import { SKILLS } from '#contracts/skills.ts';
+import { SKILLS } from '#contracts/tasks/skills.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { outbound } from '#src/outreach/outbound.decider.ts';
-import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
+import { task, type TaskRow, tasksScope } from './task.decider.ts';
 import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { foldOf } from '#src/writing/fold.ts';

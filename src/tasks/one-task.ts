@@ -1,5 +1,5 @@
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import { isTerminal, task, type TaskRejection, type TaskRow } from '#src/domain/task.ts';
+import { isTerminal, task, type TaskRejection, type TaskRow } from './task.decider.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import type { Deps, TaskCall } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';

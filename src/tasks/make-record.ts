@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import { PROMOTIONS } from '#contracts/skills.ts';
+import { PROMOTIONS } from '#contracts/tasks/skills.ts';
 import { outbound } from '#src/outreach/outbound.decider.ts';
 import type { OutboundState } from '#src/outreach/outbound-state.decider.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';

@@ -1,7 +1,7 @@
 /** Advances one push notification configuration: sends the newest change of its task when it is due. */
 import { agent, apiKey } from '#src/access/access.decider.ts';
-import { push, type PushCommand, type PushState } from '#src/domain/sending/push.ts';
-import { isTerminal, type TaskRow, tasksScope } from '#src/domain/task.ts';
+import { push, type PushCommand, type PushState } from './push.decider.ts';
+import { isTerminal, type TaskRow, tasksScope } from './task.decider.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Channel, DeliveryResult, PushDelivery } from '#src/ports/delivery.ts';
 import { foldEventOf, type StoredEvent } from '#src/ports/event-log.ts';
@@ -22,9 +22,9 @@ import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { signBody } from '#src/shared/jws.ts';
-import { changesOf, permitted, readChange, rowOf } from '../tasks/read-task.ts';
-import type { TaskView } from '../tasks/task-view.ts';
-import { forgetSecrets, pushStream } from './register.ts';
+import { changesOf, permitted, readChange, rowOf } from './read-task.ts';
+import type { TaskView } from './task-view.ts';
+import { forgetSecrets, pushStream } from './register-push.ts';
 
 export type PushSendingDeps = Deps &
   Scheduling & {

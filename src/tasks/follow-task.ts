@@ -1,4 +1,4 @@
-import { isInterrupted, isTerminal } from '#src/domain/task.ts';
+import { isInterrupted, isTerminal } from './task.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller, Deps } from '#src/calls/call.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
