@@ -16,7 +16,7 @@ import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
-import { FactsCache } from '#src/app/performance/facts.ts';
+import { FactsCache } from '#src/performance/facts.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { type Timeline, timeline } from '#src/writing/timeline.ts';
 import type { Credentials } from '#src/calls/authenticate.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { before, limit, nextBefore, ownerSpace, time } from '../fields.ts';
-import { getPerformance } from '../operations/get-performance.ts';
+import { getPerformance } from '#contracts/performance/get-performance.ts';
 import {
   AUDIT_AS_OF,
   auditAsOf,

@@ -2,7 +2,7 @@ import { registryOf } from '#contracts/operation.ts';
 import { createHandoff } from '#contracts/handoffs/create-handoff.ts';
 import { createLink } from '#contracts/links/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
-import { getPerformance } from '#contracts/operations/get-performance.ts';
+import { getPerformance } from '#contracts/performance/get-performance.ts';
 import { listLeads } from '#contracts/leads/list-leads.ts';
 import * as outreach from '#contracts/outreach/outreach.operations.ts';
 import { readRecord } from '#contracts/reading/read-record.ts';

@@ -13,7 +13,7 @@ import type { StreamQueue } from '#src/writing/stream-queue.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
-import type { FactsCache } from '#src/app/performance/facts.ts';
+import type { FactsCache } from '#src/performance/facts.ts';
 import type { ReadModelFollower } from '#src/ports/follower.ts';
 
 /** Interface of a call. `system` is the service itself. */

@@ -5,7 +5,7 @@ import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type Replay, Replays, startReplay } from '#src/app/audit/replays.ts';
-import { FactsCache } from '#src/app/performance/facts.ts';
+import { FactsCache } from '#src/performance/facts.ts';
 import { Refused, refuse } from '#src/shared/outcome.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { performanceExample } from '#contracts/examples/records.ts';
-import { getPerformance } from '#contracts/operations/get-performance.ts';
+import { getPerformance } from '#contracts/performance/get-performance.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
 import { fingerprintOf, nameOf } from '#src/writing/hash.ts';
@@ -13,7 +13,7 @@ import {
   dayOf,
   isTimeZone,
   yearsOn,
-} from '#src/app/performance/calendar.ts';
+} from '#src/performance/calendar.ts';
 import { negotiate } from '#src/interfaces/rest/accept.ts';
 import { performanceCsv } from '#src/interfaces/rest/formats.ts';
 

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { METRICS } from '#contracts/performance/performance.records.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { formatBanner } from '#src/cli/service/banner.ts';
 import { auditPerformanceText } from '#src/cli/texts/audit-text.ts';

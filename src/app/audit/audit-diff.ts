@@ -3,7 +3,7 @@ import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fiel
 import type { EventType } from '#contracts/registries/events.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { type Metric, METRICS } from '#contracts/records/performance.ts';
+import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
 import { foldEventOf, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';

@@ -11,7 +11,7 @@ import { present } from '#src/shared/present.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';
 import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './moments.ts';
 import type { Replay } from './replays.ts';
-import { countPerformance } from '../performance/get-performance.ts';
+import { countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
 
 /** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */

@@ -1,7 +1,7 @@
 /** Owners as they were: their events folded in memory by the projections of the read models. */
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/owner-fold.ts';
-import { FactsCache } from '../performance/facts.ts';
+import { FactsCache } from '#src/performance/facts.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import { eventLoopTurns } from '#src/shared/turns.ts';
 import { AUDIT_PAGE, type OwnerLog } from './moments.ts';

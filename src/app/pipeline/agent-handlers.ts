@@ -4,7 +4,7 @@ import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
-import { getPerformance } from '../performance/get-performance.ts';
+import { getPerformance } from '#src/performance/get-performance.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
 import { searchProducts } from '#src/catalog/search-products.ts';
 import { submitLead } from '#src/leads/submit-lead.ts';

@@ -1,5 +1,5 @@
 /** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
-import { METRICS } from '#contracts/records/performance.ts';
+import { METRICS } from '#contracts/performance/performance.records.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import type { DeskAnswer } from '../desk/desk-client.ts';
 import { formatTable, style } from '../terminal/output.ts';

@@ -1,5 +1,5 @@
 import { agentOperations } from '#contracts/registries/agents.ts';
-import { OF_FILE_LIMIT, OF_FILES } from '#contracts/operations/get-performance.ts';
+import { OF_FILE_LIMIT, OF_FILES } from '#contracts/performance/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { problemBody, type ProblemBody } from '../http/problem.ts';

@@ -1,6 +1,10 @@
 import type { z } from 'zod';
-import type { getPerformance } from '#contracts/operations/get-performance.ts';
-import { type Dimension, METRICS, type ReportRow } from '#contracts/records/performance.ts';
+import type { getPerformance } from '#contracts/performance/get-performance.ts';
+import {
+  type Dimension,
+  METRICS,
+  type ReportRow,
+} from '#contracts/performance/performance.records.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import type { Done } from '#src/shared/outcome.ts';
 import { inTurns } from '#src/shared/turns.ts';

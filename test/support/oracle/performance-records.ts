@@ -4,11 +4,15 @@
  */
 import { hash } from 'node:crypto';
 import type { EventData, EventType } from '#contracts/registries/events.ts';
-import type { Dimension } from '#contracts/records/performance.ts';
-import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
-import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/app/performance/buckets.ts';
-import { calendarOf } from '#src/app/performance/calendar.ts';
-import type { Dims } from '#src/app/performance/columns.ts';
+import type { Dimension } from '#contracts/performance/performance.records.ts';
+import {
+  COUNTRY_UNIQUES_MIN,
+  METRICS,
+  OTHER_COUNTRIES,
+} from '#contracts/performance/performance.records.ts';
+import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/performance/buckets.ts';
+import { calendarOf } from '#src/performance/calendar.ts';
+import type { Dims } from '#src/performance/columns.ts';
 import { inTurns } from '#src/shared/turns.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';

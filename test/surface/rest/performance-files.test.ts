@@ -1,9 +1,9 @@
 /** Performance as a file: complete, or a page that names the next one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import { type Metric, METRICS } from '#contracts/records/performance.ts';
-import { getPerformance } from '#src/app/performance/get-performance.ts';
+import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
+import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
+import { getPerformance } from '#src/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';

@@ -1,10 +1,10 @@
 /** A comparison counts each day with its counterpart in the earlier period, at any granularity. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import { type Metric, METRICS } from '#contracts/records/performance.ts';
-import { getPerformance } from '#src/app/performance/get-performance.ts';
-import { bucketOf, dateOf, dayOf } from '#src/app/performance/calendar.ts';
+import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
+import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
+import { getPerformance } from '#src/performance/get-performance.ts';
+import { bucketOf, dateOf, dayOf } from '#src/performance/calendar.ts';
 import type { Deps } from '#src/calls/call.ts';
 import type { PerformanceRecord } from '../../support/oracle/performance-records.ts';
 import { seedOr } from '../../support/seed.ts';

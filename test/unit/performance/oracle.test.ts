@@ -1,8 +1,8 @@
 /** Performance counted from facts equals performance counted from one row for each link and day. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DIMENSIONS } from '#contracts/records/performance.ts';
-import { aggregate } from '#src/app/performance/aggregate.ts';
+import { DIMENSIONS } from '#contracts/performance/performance.records.ts';
+import { aggregate } from '#src/performance/aggregate.ts';
 import {
   addTo,
   type Bucket,
@@ -12,11 +12,11 @@ import {
   type Query,
   renderBucket,
   renderSum,
-} from '#src/app/performance/buckets.ts';
+} from '#src/performance/buckets.ts';
 import { aggregateRecords, foldToRecords } from '../../support/oracle/performance-records.ts';
-import { countPage, rowPlaceOf } from '#src/app/performance/pages.ts';
+import { countPage, rowPlaceOf } from '#src/performance/pages.ts';
 import { isRefusal } from '#src/shared/outcome.ts';
-import { RollUps } from '#src/app/performance/roll-ups.ts';
+import { RollUps } from '#src/performance/roll-ups.ts';
 import { seedOr } from '../../support/seed.ts';
 import { allOf, factsAfter } from '../../support/oracle/facts.ts';
 import {

@@ -1,9 +1,9 @@
 /** Pages that are counted from a roll-up, part by part, equal those that are counted from all facts. */
 import { describe, expect, it, test } from 'vitest';
-import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import { dateOf } from '#src/app/performance/calendar.ts';
-import { OwnerFacts } from '#src/app/performance/facts.ts';
-import { getPerformance } from '#src/app/performance/get-performance.ts';
+import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
+import { dateOf } from '#src/performance/calendar.ts';
+import { OwnerFacts } from '#src/performance/facts.ts';
+import { getPerformance } from '#src/performance/get-performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
 import type { Deps } from '#src/calls/call.ts';
 

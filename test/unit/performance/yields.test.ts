@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aggregate } from '#src/app/performance/aggregate.ts';
-import { inOrder, type Query } from '#src/app/performance/buckets.ts';
+import { aggregate } from '#src/performance/aggregate.ts';
+import { inOrder, type Query } from '#src/performance/buckets.ts';
 import type { PerformanceRecord } from '../../support/oracle/performance-records.ts';
 import { selectionOf } from '../../support/oracle/facts.ts';
 

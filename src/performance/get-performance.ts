@@ -1,6 +1,6 @@
 import { LIMITS } from '#contracts/limits.ts';
-import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import type { ReportRow } from '#contracts/records/performance.ts';
+import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
+import type { ReportRow } from '#contracts/performance/performance.records.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { requireOutput } from '#src/calls/contract-checks.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';

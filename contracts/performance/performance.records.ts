@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { money } from '../fields.ts';
+import { money } from '#contracts/fields.ts';
 
 export const DIMENSIONS = [
   'link_id',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { performanceExample } from '../examples/records.ts';
+import { performanceExample } from '#contracts/examples/records.ts';
 import {
   asOf,
   campaign,
@@ -13,10 +13,10 @@ import {
   list,
   page,
   productId,
-} from '../fields.ts';
-import { LIMITS } from '../limits.ts';
-import { defineOperation } from '../operation.ts';
-import { PAGE_PROBLEMS } from '../problems.ts';
+} from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { PAGE_PROBLEMS } from '#contracts/problems.ts';
 import { channel } from '#contracts/links/link.records.ts';
 import {
   COUNTRY_UNIQUES_MIN,
@@ -25,7 +25,7 @@ import {
   metrics,
   OTHER_COUNTRIES,
   reportRow,
-} from '../records/performance.ts';
+} from './performance.records.ts';
 
 export const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 

@@ -1,4 +1,4 @@
-import type { Dimension } from '#contracts/records/performance.ts';
+import type { Dimension } from '#contracts/performance/performance.records.ts';
 import { eventLoopTurns, inTurns } from '#src/shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';

@@ -1,4 +1,4 @@
-import type { Dimension } from '#contracts/records/performance.ts';
+import type { Dimension } from '#contracts/performance/performance.records.ts';
 import type { Dims } from './columns.ts';
 
 const SUB_IDS = ['sub_id_1', 'sub_id_2', 'sub_id_3'] as const satisfies Dimension[];

@@ -1,4 +1,4 @@
-import type { Dimension } from '#contracts/records/performance.ts';
+import type { Dimension } from '#contracts/performance/performance.records.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import type { Query } from './buckets.ts';
 import type { FactSelection } from './columns.ts';

@@ -1,4 +1,8 @@
-import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
+import {
+  COUNTRY_UNIQUES_MIN,
+  METRICS,
+  OTHER_COUNTRIES,
+} from '#contracts/performance/performance.records.ts';
 import { eventLoopTurns } from '#src/shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';

@@ -1,5 +1,5 @@
-import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import type { Dimension, Metric, ReportRow } from '#contracts/performance/performance.records.ts';
+import { METRICS } from '#contracts/performance/performance.records.ts';
 import { cached } from '#src/shared/cached.ts';
 import { byText, inTurns, sortedInTurns } from '#src/shared/turns.ts';
 import { bucketOf, dateOf } from './calendar.ts';

@@ -1,4 +1,4 @@
-import { METRICS } from '#contracts/records/performance.ts';
+import { METRICS } from '#contracts/performance/performance.records.ts';
 import { byText, eventLoopTurns, inTurns, sortedInTurns } from '#src/shared/turns.ts';
 import {
   addTo,
