@@ -12,7 +12,7 @@ import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { personNameIn } from '#src/access/people.ts';
-import { Replays } from '#src/app/audit/replays.ts';
+import { Replays } from '#src/audits/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';

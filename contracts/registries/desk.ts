@@ -1,8 +1,8 @@
 import { registryOf } from '#contracts/operation.ts';
 import * as agents from '#contracts/access/agents.desk.ts';
-import * as audit from '#contracts/desk/audit.ts';
-import * as auditFiles from '#contracts/desk/audit-files.ts';
-import * as auditHistory from '#contracts/desk/audit-history.ts';
+import * as audit from '#contracts/audits/audits.desk.ts';
+import * as auditFiles from '#contracts/audits/audit-files.desk.ts';
+import * as auditHistory from '#contracts/audits/audit-history.desk.ts';
 import * as approvals from '#contracts/outreach/approvals.desk.ts';
 import * as catalog from '#contracts/catalog/catalog.desk.ts';
 import * as clock from '#contracts/writing/clock.desk.ts';
@@ -14,7 +14,7 @@ import * as owners from '#contracts/owners/owners.desk.ts';
 import * as outreach from '#contracts/outreach/outreach.desk.ts';
 import * as privacy from '#contracts/privacy/privacy.desk.ts';
 import * as plans from '#contracts/plans/plans.desk.ts';
-import * as records from '#contracts/desk/records.ts';
+import * as records from '#contracts/audits/history.desk.ts';
 import * as rfqs from '#contracts/handoffs/rfqs.desk.ts';
 import * as system from '#contracts/reading/projections.desk.ts';
 

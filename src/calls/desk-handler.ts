@@ -4,7 +4,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import type { Deps, DeskCall } from './call.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { PersonName } from '#src/access/people.ts';
-import type { Replays } from '#src/app/audit/replays.ts';
+import type { Replays } from '#src/audits/replays.ts';
 import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
 
 /** Dependencies of the desk, which also manages the projections and audits owners. */

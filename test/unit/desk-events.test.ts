@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskInput } from '#src/calls/desk-handler.ts';
-import { readEvents } from '#src/app/events/read-events.ts';
+import { readEvents } from '#src/audits/read-events.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { onStandIn } from '../support/eventstoredb/eventstoredb-logs.ts';
 import { bound } from '../conformance/log-events.ts';

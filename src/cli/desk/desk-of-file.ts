@@ -2,7 +2,7 @@
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { AuditFileDamaged } from '#src/adapters/audit-file.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
-import { askFile, isFileAudit } from '#src/app/audit/file-desk.ts';
+import { askFile, isFileAudit } from '#src/audits/file-desk.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
 import { type OpenedAuditFile, openFileForAudits } from '#src/wiring/audit-file.ts';
 import { problemError } from '../terminal/problem-text.ts';

@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { DESK_BASE } from '#contracts/places.ts';
-import { askFile, FILE_AUDITS } from '#src/app/audit/file-desk.ts';
+import { askFile, FILE_AUDITS } from '#src/audits/file-desk.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import type { OwnerAuditDeps } from '#src/app/audit/audit-state.ts';
+import type { OwnerAuditDeps } from '#src/audits/audit-state.ts';
 import { operationRoute } from './routes.ts';
 
 const isEqual = (given: string, token: string): boolean =>

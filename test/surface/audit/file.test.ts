@@ -4,7 +4,7 @@ import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { AuditFileDamaged, openAuditFile } from '#src/adapters/audit-file.ts';
-import { askFile, type FileAuditId } from '#src/app/audit/file-desk.ts';
+import { askFile, type FileAuditId } from '#src/audits/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
 import { exported } from '../../support/audit/export.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';

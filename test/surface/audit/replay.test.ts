@@ -1,6 +1,6 @@
 /** An audit shows an owner as the service showed it: at every position, and with every kind of record. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { askFile } from '#src/app/audit/file-desk.ts';
+import { askFile } from '#src/audits/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
 import { exported } from '../../support/audit/export.ts';
 import { seedOr } from '../../support/seed.ts';

@@ -1,8 +1,8 @@
 /** How far the folds of audits are while they read. */
 import { expect, test } from 'vitest';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
-import { Replays } from '#src/app/audit/replays.ts';
-import { AUDIT_PAGE } from '#src/app/audit/moments.ts';
+import { Replays } from '#src/audits/replays.ts';
+import { AUDIT_PAGE } from '#src/audits/moments.ts';
 import { inLog } from '../../support/world/fold.ts';
 import { linkCreated } from '../../support/world/stories.ts';
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
+import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/audit-fields.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asOf, before, id, limit, line, nextBefore, ownerSpace, time } from '../fields.ts';
+import { asOf, before, id, limit, line, nextBefore, ownerSpace, time } from '#contracts/fields.ts';
 import {
   ACTS_SCANNED_MAX,
   AUDIT_OUTCOMES,

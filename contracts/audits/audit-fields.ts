@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { asOf, hasYear, line, time } from '../fields.ts';
-import type { DeskRole } from '../scopes.ts';
+import { asOf, hasYear, line, time } from '#contracts/fields.ts';
+import type { DeskRole } from '#contracts/scopes.ts';
 import { EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 /* Fields that the operations of auditors share. */

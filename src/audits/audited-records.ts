@@ -1,5 +1,5 @@
 /** The records of an owner as audits show them, from the rows of its read models. */
-import type { AuditedKind } from '#contracts/desk/audit-fields.ts';
+import type { AuditedKind } from '#contracts/audits/audit-fields.ts';
 import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
 import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { before, limit, nextBefore, ownerSpace, time } from '../fields.ts';
+import { before, limit, nextBefore, ownerSpace, time } from '#contracts/fields.ts';
 import { getPerformance } from '#contracts/performance/get-performance.ts';
 import {
   AUDIT_AS_OF,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES } from '#contracts/desk/audit-fields.ts';
+import { AUDITED_KIND_NAMES } from '#contracts/audits/audit-fields.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { SYSTEM_OWNERS } from '#contracts/fields.ts';
 import type { EventData } from '#contracts/registries/events.ts';

@@ -3,7 +3,7 @@ import { type EventData, EVENTS } from '#contracts/registries/events.ts';
 import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
-import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-fields.ts';
+import { ACTS_SCANNED_MAX } from '#contracts/audits/audit-fields.ts';
 import { WRITES } from '#src/writing/attribution.ts';
 import { done, isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { recordOfStream } from '#src/writing/streams.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { line, ownerSpace } from '../fields.ts';
+import { line, ownerSpace } from '#contracts/fields.ts';
 import {
   AUDIT_AS_OF,
   auditAsOf,

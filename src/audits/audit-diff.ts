@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
+import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/audit-fields.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
-import { id, line, ownerSpace } from '../fields.ts';
+import { handoffExample, leadExample, linkExample } from '#contracts/examples/records.ts';
+import { id, line, ownerSpace } from '#contracts/fields.ts';
 import { deskCommand, recordCommands, recordState } from '#contracts/desk-operation.ts';
 
 /* What people do with single handoffs and links, and the erasure of a person. */
