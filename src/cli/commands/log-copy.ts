@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path';
 import { requireKnownTypes } from '#src/adapters/event-codec.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
-import { type CopiedKeys, copyKeys } from '#src/app/transfer/copy-keys.ts';
+import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
 import {
   copyLog,
   type CopyPhase,
   type CopySource,
   type CopyTarget,
-} from '#src/app/transfer/copy-log.ts';
+} from '#src/transfer/copy-log.ts';
 import { readConfig, redactUrl } from '#src/config.ts';
 import {
   AppendTooLarge,

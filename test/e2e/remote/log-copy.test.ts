@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { awaitToken, consistencyToken } from '#src/calls/consistency.ts';
-import { copyLog } from '#src/app/transfer/copy-log.ts';
+import { copyLog } from '#src/transfer/copy-log.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import {
   type EventLog,
