@@ -10,7 +10,7 @@ import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
-import { type App, type AppDeps, openApp } from '#src/app/app.ts';
+import { type App, type AppDeps, openApp } from '#src/registries/app.ts';
 import { personNameIn } from '#src/access/people.ts';
 import { Replays } from '#src/audits/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import { applicationPath } from './application-link.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import {

@@ -2,7 +2,7 @@ import { application } from './application.decider.ts';
 import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';

@@ -14,7 +14,7 @@ import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';

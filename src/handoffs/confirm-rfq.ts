@@ -12,7 +12,7 @@ import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { conflictOf } from './buyer-act.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
 import { contactOf, forgetDropped } from './contact-subject.ts';
 import { findMailedLink, makeReview, NO_LIST, type Review } from './review.ts';

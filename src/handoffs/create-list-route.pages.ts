@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import {
   sendErrorPage,
   sendRefusal,

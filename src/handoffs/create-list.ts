@@ -10,7 +10,7 @@ import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts
 import { linkOf, streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { openAttribution } from '#src/shared/jws.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { priceLines, totalsOf } from '#src/catalog/price-lines.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import type { Deps } from '#src/calls/call.ts';

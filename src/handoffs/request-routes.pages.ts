@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import { requestPath } from '#src/shared/review-token.ts';
 import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
 import { sendPage } from '#src/interfaces/portal/layout/layout.ts';

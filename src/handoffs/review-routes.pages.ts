@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ProblemCode } from '#contracts/problems.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { Review } from './review.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { sendRefusal, withRetryAfter } from '#src/interfaces/portal/layout/error-pages.ts';

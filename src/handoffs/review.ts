@@ -11,7 +11,7 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import {
   isChanged,
   type List,

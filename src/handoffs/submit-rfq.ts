@@ -13,7 +13,7 @@ import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { contactSubjectOf } from './contact-subject.ts';
 import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';

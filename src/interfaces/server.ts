@@ -1,7 +1,7 @@
 import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import { ANSWER_HEADERS } from '#contracts/headers.ts';
 import { forbidden } from '#src/shared/outcome.ts';
 import type { Metrics } from '#src/ports/metrics.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { Listing } from './view-products.ts';
 import type { Promotion, Source } from './promotion.ts';
 import type { Outcome } from '#src/shared/outcome.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import { present } from '#src/shared/present.ts';
 import { sendTagged } from '#src/interfaces/http/documents.ts';
 import { refuseMethod } from '#src/interfaces/http/http.ts';

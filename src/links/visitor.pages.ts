@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { Admission, VisitorCaller } from '#src/calls/call.ts';
 import { Refused } from '#src/shared/outcome.ts';
 import { arrivalOf } from '#src/interfaces/http/arrival.ts';

@@ -1,7 +1,7 @@
 /** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
 import { ownerProfile, type ProfileCommand, type ProfileState } from './profile.decider.ts';
 import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import type { BuyerCall, Deps } from '#src/calls/call.ts';

@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { FastifyInstance } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { MailboxToConfirm } from './confirm-mailbox.ts';
 import { mailboxPath } from './mailbox-link.ts';
 import { servePage } from '#src/interfaces/portal/buyer/buyer-admission.ts';

@@ -5,7 +5,7 @@ import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '#src/app/handoffs/buyer-handler.ts';
+import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';

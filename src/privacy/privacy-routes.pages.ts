@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { privacyPath } from './own-data.ts';
 import { type BuyerAdmission, servePage } from '#src/interfaces/portal/buyer/buyer-admission.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import { recorder } from '#src/writing/recorder.ts';
 import { surplusVisits } from '#src/links/surplus-visits.ts';
 import { visitRecorder } from '#src/links/visits.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { keyIdOf } from '#src/access/key-id.ts';
-import { type AppDeps, openApp } from '#src/app/app.ts';
+import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskCaller } from '#src/calls/call.ts';
 import { deskIdem, SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';

@@ -1,5 +1,5 @@
 import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import type { Config } from '#src/config.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { type Config, readConfig } from '#src/config.ts';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import {
   type Service,
   serviceLogger,

@@ -115,18 +115,18 @@ describe('A new operation', () => {
     );
     const without = typecheck();
     expect(without.status).not.toBe(0);
-    expect(without.stdout).toMatch(missingIn('src/app/pipeline/agent-handlers.ts', 'getGreeting'));
-    expect(without.stdout).toMatch(missingIn('src/app/pipeline/desk-handlers.ts', 'sendGreeting'));
+    expect(without.stdout).toMatch(missingIn('src/registries/agents.ts', 'getGreeting'));
+    expect(without.stdout).toMatch(missingIn('src/registries/desk.ts', 'sendGreeting'));
 
     writeFileSync(join(scratch, 'src/greetings/get-greeting.ts'), HANDLER);
-    edit('src/app/pipeline/agent-handlers.ts', (text) =>
+    edit('src/registries/agents.ts', (text) =>
       `import { getGreeting } from '#src/greetings/get-greeting.ts';\n${text}`.replace(
         '  getPerformance,\n',
         '  getPerformance,\n  getGreeting,\n',
       ),
     );
     writeFileSync(join(scratch, 'src/greetings/send-greeting.ts'), DESK_HANDLER);
-    edit('src/app/pipeline/desk-handlers.ts', (text) =>
+    edit('src/registries/desk.ts', (text) =>
       `import { sendGreeting } from '#src/greetings/send-greeting.ts';\n${text}`.replace(
         ': DeskHandlers = {\n',
         ': DeskHandlers = {\n  sendGreeting,\n',

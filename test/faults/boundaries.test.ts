@@ -24,7 +24,7 @@ import {
 } from '#contracts/registries/agents.ts';
 import { systemWrites } from '#contracts/registries/system.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
@@ -280,7 +280,7 @@ const REAL: Record<string, object> = {
 
 describe('The source of the agent interfaces', () => {
   const ENTRIES = [
-    'src/app/pipeline/agent-handlers.ts',
+    'src/registries/agents.ts',
     'src/interfaces/rest/routes.ts',
     'src/interfaces/mcp/routes.ts',
     'src/interfaces/a2a/routes.ts',

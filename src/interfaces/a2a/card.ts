@@ -3,7 +3,7 @@ import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/tasks/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/tasks/skills.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import { documentRoute } from '../http/documents.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import { agentBudget } from '#src/calls/agent-rules.ts';
 import type { Admission, AgentCaller, Budget } from '#src/calls/call.ts';
 import { pointerOf } from '#src/calls/input-faults.ts';

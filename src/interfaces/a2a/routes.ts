@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import { forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '../http/arrival.ts';

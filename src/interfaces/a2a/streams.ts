@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import { storeRefusal } from '#src/calls/failure.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 import type { Rates } from '#contracts/limits.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
-import { type RecordKind, RECORDS } from '#src/app/records/read-record.ts';
+import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { openApi } from '../rest/openapi.ts';

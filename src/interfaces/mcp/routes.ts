@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { rememberFailure } from '../http/failure-log.ts';

@@ -1,6 +1,6 @@
 import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { AgentApp } from '#src/app/app.ts';
+import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 

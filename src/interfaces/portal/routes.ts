@@ -6,7 +6,7 @@ import { docRoutes } from './docs/doc-routes.ts';
 import { errorPages, notFoundPage } from './layout/error-pages.ts';
 import { portalHeaders } from './layout/headers.ts';
 import { sendPublicPage } from './layout/layout.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { type PictureOptions, productRoutes } from '#src/links/product-routes.pages.ts';
 import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';

@@ -3,7 +3,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import type { AgentApp, DeskApp } from '#src/app/app.ts';
+import type { AgentApp, DeskApp } from '#src/registries/app.ts';
 import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/calls/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { COMPRESSED } from '../http/documents.ts';

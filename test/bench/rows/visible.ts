@@ -1,7 +1,7 @@
 /** L: from the commit to the read model in one process, at about 2,000 writes per second. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { authenticator } from '#src/calls/authenticate.ts';
-import { openApp } from '#src/app/app.ts';
+import { openApp } from '#src/registries/app.ts';
 import type { Service } from '#src/main.ts';
 import { type AppendResult, type Position, replaceAppends } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/calls/call.ts';

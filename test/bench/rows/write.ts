@@ -5,7 +5,7 @@ import { runProjections } from '#projections/engine/engine.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import type { Service } from '#src/main.ts';
 import {
   type EventLog,

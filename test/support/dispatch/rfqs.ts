@@ -1,5 +1,5 @@
 /** A service in which buyers send RFQs. */
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { buyerOver } from '../world/server-over.ts';

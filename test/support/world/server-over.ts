@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { type AppDeps, openApp } from '#src/app/app.ts';
+import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { confirmationTokenOf } from '#src/shared/review-token.ts';
 import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';

@@ -1,6 +1,6 @@
 /** Wins and corrections of leads that need a second person. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { serverOver } from '../../support/world/server-over.ts';
 

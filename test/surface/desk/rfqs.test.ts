@@ -1,6 +1,6 @@
 /** RFQs as deals: their moves, the leads that follow, the numbers, corrections and second persons. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppDeps } from '#src/app/app.ts';
+import type { AppDeps } from '#src/registries/app.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';
 import { buyerOver, serverOver } from '../../support/world/server-over.ts';

@@ -1,7 +1,7 @@
 /** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
-import { openApp } from '#src/app/app.ts';
+import { openApp } from '#src/registries/app.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { NO_STREAM, replaceAppends } from '#src/ports/event-log.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { Admission, BuyerCaller } from '#src/calls/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
-import type { App } from '#src/app/app.ts';
+import type { App } from '#src/registries/app.ts';
 import type { PageRates } from '#src/interfaces/rest/docs.ts';
 import { fillTemplate } from '#src/interfaces/text/doc-template.ts';
 import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';

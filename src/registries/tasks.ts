@@ -3,7 +3,7 @@ import type { TaskOperation } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import { tasksScope } from '#src/tasks/task.decider.ts';
 import { fingerprintOf } from '#src/writing/hash.ts';
-import type { AgentPipeline } from '../pipeline/agent-handlers.ts';
+import type { AgentPipeline } from './agents.ts';
 import { agentCall } from '#src/calls/agent-rules.ts';
 import type { AgentCaller, Deps, TaskCall } from '#src/calls/call.ts';
 import { idemOf } from '#src/writing/idempotency.ts';

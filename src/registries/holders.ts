@@ -9,7 +9,7 @@ import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '#src/privacy/own-data.ts';
 import { actOnList, ERASED_LIST } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
-import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
+import type { BuyerHandler, BuyerHandlers } from './holder-handler.ts';
 import {
   confirmRequest,
   disownRequest,
