@@ -15,7 +15,7 @@ import {
   NO_FAULTS,
   type Page,
   tick,
-} from '#src/interfaces/portal/layout/layout.ts';
+} from '#src/web/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import { lonePage, notMe } from '#src/owners/mailbox.pages.ts';
 

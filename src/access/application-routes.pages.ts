@@ -2,17 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import { applicationPath } from './application-link.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import {
-  type BuyerAdmission,
-  insideOf,
-  servePage,
-} from '#src/interfaces/portal/buyer/buyer-admission.ts';
-import {
-  sendErrorPage,
-  sendRefusal,
-  withRetryAfter,
-} from '#src/interfaces/portal/layout/error-pages.ts';
-import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { type BuyerAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
+import { sendPage } from '#src/web/layout.ts';
 import {
   appliedPage,
   applicationPage,

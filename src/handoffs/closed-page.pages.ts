@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { Review } from './review.ts';
 import { visibleTitle } from '#src/shared/visible.ts';
-import { type Html, notice, type Page } from '#src/interfaces/portal/layout/layout.ts';
+import { type Html, notice, type Page } from '#src/web/layout.ts';
 import { type Writer, writerFor } from '#src/shared/money.ts';
 import { lineTable } from './review-lines.pages.ts';
 import { ownerOf, type ReviewView, totalsIn } from './review-view.pages.ts';

@@ -1,11 +1,6 @@
 import { html } from 'hono/html';
 import { COUNTRIES } from '#contracts/countries.ts';
-import {
-  describedBy,
-  type Faults,
-  type Html,
-  invalid,
-} from '#src/interfaces/portal/layout/layout.ts';
+import { describedBy, type Faults, type Html, invalid } from '#src/web/layout.ts';
 
 // The texts of the pages are English, and so are the names of the countries.
 const names = new Intl.DisplayNames('en-GB', { type: 'region' });

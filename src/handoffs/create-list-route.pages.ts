@@ -3,11 +3,7 @@ import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/registries/app.ts';
-import {
-  sendErrorPage,
-  sendRefusal,
-  withRetryAfter,
-} from '#src/interfaces/portal/layout/error-pages.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import { LIST_PARAMETER, linesIn, listValue } from '#src/links/list-address.pages.ts';
 import { firstOf, type SentValue, tokensIn } from '#src/links/visitor.pages.ts';
 import { addressOf } from './review-view.pages.ts';

@@ -2,13 +2,7 @@ import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
 import { requestPath } from '#src/shared/review-token.ts';
-import {
-  facts,
-  type Html,
-  NO_FAULTS,
-  notice,
-  type Page,
-} from '#src/interfaces/portal/layout/layout.ts';
+import { facts, type Html, NO_FAULTS, notice, type Page } from '#src/web/layout.ts';
 import { type Writer, writerFor } from '#src/shared/money.ts';
 import { countryName } from './country-field.pages.ts';
 import { lineTable } from './review-lines.pages.ts';

@@ -1,13 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import { requestPath } from '#src/shared/review-token.ts';
-import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
-import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
-import {
-  type BuyerAdmission,
-  insideOf,
-  servePage,
-} from '#src/interfaces/portal/buyer/buyer-admission.ts';
+import { sendRefusal } from '#src/web/error-pages.ts';
+import { sendPage } from '#src/web/layout.ts';
+import { type BuyerAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
 import type { PictureOptions } from '#src/links/product-routes.pages.ts';
 import { requestPage } from './request-page.pages.ts';
 import { fieldsOf, pageIn, revisionOf } from './review-form-fields.pages.ts';

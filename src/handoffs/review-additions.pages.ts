@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import { field, type Html, plural } from '#src/interfaces/portal/layout/layout.ts';
+import { field, type Html, plural } from '#src/web/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
 import { productResult } from '#src/links/product-page.pages.ts';
 import { WORDS_CHARS_MAX } from '#src/links/product-routes.pages.ts';

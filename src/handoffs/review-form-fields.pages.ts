@@ -3,7 +3,7 @@ import type { Review } from './review.ts';
 import { present } from '#src/shared/present.ts';
 import { wordsIn } from '#src/links/product-routes.pages.ts';
 import { pageWith, readTotals, type ReviewView } from './review-view.pages.ts';
-import type { Faults } from '#src/interfaces/portal/layout/layout.ts';
+import type { Faults } from '#src/web/layout.ts';
 
 export type EnteredFields = ReadonlyMap<string, string>;
 

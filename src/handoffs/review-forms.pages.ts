@@ -2,14 +2,7 @@ import { html } from 'hono/html';
 import { RFQ_CONSENT } from './submit-rfq.ts';
 import { totalsOf } from '#src/catalog/price-lines.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import {
-  describedBy,
-  type Faults,
-  field,
-  type Html,
-  invalid,
-  plural,
-} from '#src/interfaces/portal/layout/layout.ts';
+import { describedBy, type Faults, field, type Html, invalid, plural } from '#src/web/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
 import { countryField } from './country-field.pages.ts';
 import { QUANTITY } from './review-form-fields.pages.ts';

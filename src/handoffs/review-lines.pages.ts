@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { type Warning, WARNINGS } from '#contracts/handoffs/handoff.records.ts';
 import { visibleTitle } from '#src/shared/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import { describedBy, type Html, invalid } from '#src/interfaces/portal/layout/layout.ts';
+import { describedBy, type Html, invalid } from '#src/web/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
 import { pictureOf } from '#src/links/page-source.pages.ts';
 import {

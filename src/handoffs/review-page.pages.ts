@@ -3,14 +3,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { visibleTitle } from '#src/shared/visible.ts';
 import { closedPage } from './closed-page.pages.ts';
-import {
-  facts,
-  faultSummary,
-  type Html,
-  notice,
-  type Page,
-  plural,
-} from '#src/interfaces/portal/layout/layout.ts';
+import { facts, faultSummary, type Html, notice, type Page, plural } from '#src/web/layout.ts';
 import { type Writer, writerFor } from '#src/shared/money.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.pages.ts';
 import { removedLines, searchFields } from './review-additions.pages.ts';

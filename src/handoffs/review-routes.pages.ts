@@ -3,8 +3,8 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Review } from './review.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { sendRefusal, withRetryAfter } from '#src/interfaces/portal/layout/error-pages.ts';
-import { NO_FAULTS, sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
+import { NO_FAULTS, sendPage } from '#src/web/layout.ts';
 import { createListRoute } from './create-list-route.pages.ts';
 import {
   type Admissions,
@@ -12,7 +12,7 @@ import {
   type BuyerAdmission,
   type ByToken,
   insideOf,
-} from '#src/interfaces/portal/buyer/buyer-admission.ts';
+} from '#src/web/holder-admission.ts';
 import type { EnteredFields } from './review-form-fields.pages.ts';
 import {
   addedLine,

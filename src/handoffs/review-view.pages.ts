@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Review } from './review.ts';
-import type { Faults, Html } from '#src/interfaces/portal/layout/layout.ts';
+import type { Faults, Html } from '#src/web/layout.ts';
 import type { Writer } from '#src/shared/money.ts';
 
 /** Content of a review page: the list, and what the buyer has entered. */

@@ -9,7 +9,7 @@ import {
   remarkList,
   totalRow,
 } from '#src/handoffs/review-lines.pages.ts';
-import { type Html, notice, type Page, plural } from '#src/interfaces/portal/layout/layout.ts';
+import { type Html, notice, type Page, plural } from '#src/web/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import {
   keeping,

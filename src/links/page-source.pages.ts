@@ -3,7 +3,7 @@ import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { type Parameter, withParameter } from './landing-address.ts';
 import type { Promotion } from './promotion.ts';
-import { type Html, notice, plural } from '#src/interfaces/portal/layout/layout.ts';
+import { type Html, notice, plural } from '#src/web/layout.ts';
 import { LIST_PARAMETER, type ListLine, listValue } from './list-address.pages.ts';
 
 /** What landing pages have in common, whichever products they show. */

@@ -14,7 +14,7 @@ import {
   type Page,
   pager,
   plural,
-} from '#src/interfaces/portal/layout/layout.ts';
+} from '#src/web/layout.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 import {
   keeping,

@@ -6,13 +6,9 @@ import type { Listing } from './view-products.ts';
 import type { Promotion, Source } from './promotion.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
-import {
-  ATTRIBUTED_PAGE,
-  LINK_HEADERS,
-  PUBLIC_PAGE,
-} from '#src/interfaces/portal/layout/headers.ts';
-import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { sendRefusal } from '#src/web/error-pages.ts';
+import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE } from '#src/web/headers.ts';
+import { sendPage } from '#src/web/layout.ts';
 import { keeping, type PageSource, withLines } from './page-source.pages.ts';
 import type { ListingView } from './product-page.pages.ts';
 import { LIST_PARAMETER, linesIn, quantityIn, withLine } from './list-address.pages.ts';

@@ -1,14 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import { present } from '#src/shared/present.ts';
-import { sendTagged } from '#src/interfaces/http/documents.ts';
-import { refuseMethod } from '#src/interfaces/http/http.ts';
-import {
-  notFoundPage,
-  sendErrorPage,
-  sendRefusal,
-} from '#src/interfaces/portal/layout/error-pages.ts';
-import { LINK_HEADERS } from '#src/interfaces/portal/layout/headers.ts';
+import { sendTagged } from '#src/web/documents.ts';
+import { refuseMethod } from '#src/web/http.ts';
+import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
+import { LINK_HEADERS } from '#src/web/headers.ts';
 import { qrPng, qrSvg } from './qr.pages.ts';
 import { admitVisitor, firstOf, type SentValue } from './visitor.pages.ts';
 

@@ -3,7 +3,7 @@ import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, VisitorCaller } from '#src/calls/call.ts';
 import { Refused } from '#src/shared/outcome.ts';
-import { arrivalOf } from '#src/interfaces/http/arrival.ts';
+import { arrivalOf } from '#src/web/arrival.ts';
 
 /** A parameter or header; a list if the client sends several. */
 export type SentValue = string | string[] | undefined;

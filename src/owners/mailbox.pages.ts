@@ -4,9 +4,9 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { MailboxToConfirm } from './confirm-mailbox.ts';
 import { mailboxPath } from './mailbox-link.ts';
-import { servePage } from '#src/interfaces/portal/buyer/buyer-admission.ts';
-import { sendRefusal } from '#src/interfaces/portal/layout/error-pages.ts';
-import { type Html, type Page, sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { servePage } from '#src/web/holder-admission.ts';
+import { sendRefusal } from '#src/web/error-pages.ts';
+import { type Html, type Page, sendPage } from '#src/web/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 /** The operation of each button, by the last segment of its path. */

@@ -11,7 +11,7 @@ import {
   notice,
   type Page,
   tick,
-} from '#src/interfaces/portal/layout/layout.ts';
+} from '#src/web/layout.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 const MAILBOX_CHARS = 254;

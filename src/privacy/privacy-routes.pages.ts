@@ -2,13 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { privacyPath } from './own-data.ts';
-import { type BuyerAdmission, servePage } from '#src/interfaces/portal/buyer/buyer-admission.ts';
-import {
-  sendErrorPage,
-  sendRefusal,
-  withRetryAfter,
-} from '#src/interfaces/portal/layout/error-pages.ts';
-import { sendPage } from '#src/interfaces/portal/layout/layout.ts';
+import { type BuyerAdmission, servePage } from '#src/web/holder-admission.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
+import { sendPage } from '#src/web/layout.ts';
 import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-page.pages.ts';
 
 /** The operation of each button, by the last segment of its path. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { type HealthDeps, healthRoutes } from '#src/interfaces/http/health.ts';
-import { httpServer } from '#src/interfaces/http/http.ts';
+import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
+import { httpServer } from '#src/web/http.ts';
 import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
 import type { Deps } from '#src/calls/call.ts';
 

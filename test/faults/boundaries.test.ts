@@ -362,7 +362,7 @@ describe('The report of forbidden acts', () => {
       kept_by: [
         'No interface of agents has such an operation, tool, skill or method: see attempts.',
         'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/writing/attribution.ts.',
-        'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/buyer/buyer-admission.ts.',
+        'Events of buyers are written only for whoever holds the review link, never for a credential: src/web/holder-admission.ts.',
         'The source behind the agent interfaces reaches no code that acts for a buyer or at the desk.',
         `${STORIES} random stories over every operation left no event that is not listed (seed ${PUBLISHED_SEED}).`,
       ],

@@ -6,8 +6,8 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
-import { httpServer } from '#src/interfaces/http/http.ts';
-import { oneAtATime } from '#src/interfaces/http/one-at-a-time.ts';
+import { httpServer } from '#src/web/http.ts';
+import { oneAtATime } from '#src/web/one-at-a-time.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { exchange } from '../support/clients/raw-http.ts';
 

@@ -1,7 +1,7 @@
 /** /readyz: whether a process can work, also when positions of the log are byte offsets. */
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { healthRoutes } from '#src/interfaces/http/health.ts';
+import { healthRoutes } from '#src/web/health.ts';
 import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 
 const BYTES = 900;

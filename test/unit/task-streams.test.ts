@@ -7,7 +7,7 @@ import type { Admission, AgentCaller, Deps } from '#src/calls/call.ts';
 import { followTask } from '#src/tasks/follow-task.ts';
 import { taskWatch } from '#src/tasks/task-watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
-import { logFailures } from '#src/interfaces/http/failure-log.ts';
+import { logFailures } from '#src/web/failure-log.ts';
 import { type EventLog, type FoldEvent, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
 

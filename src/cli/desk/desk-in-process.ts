@@ -6,7 +6,7 @@ import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import type { Config } from '#src/config.ts';
 import { type Core, openForCommand } from '#src/core.ts';
-import { problemBody } from '#src/interfaces/http/problem.ts';
+import { problemBody } from '#src/web/problem.ts';
 import { ensureRootToken } from '#src/wiring/root-token.ts';
 import { hasLog, noDataError } from '../service/data-directory.ts';
 import { problemError } from '../terminal/problem-text.ts';

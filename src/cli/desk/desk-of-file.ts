@@ -3,7 +3,7 @@ import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { AuditFileDamaged } from '#src/adapters/audit-file.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { askFile, isFileAudit } from '#src/audits/file-desk.ts';
-import { problemBody } from '#src/interfaces/http/problem.ts';
+import { problemBody } from '#src/web/problem.ts';
 import { type OpenedAuditFile, openFileForAudits } from '#src/wiring/audit-file.ts';
 import { problemError } from '../terminal/problem-text.ts';
 import { startProgress } from '../terminal/progress.ts';

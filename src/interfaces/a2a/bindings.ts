@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { rememberFailure } from '../http/failure-log.ts';
-import { problemHeaders } from '../http/problem.ts';
+import { rememberFailure } from '#src/web/failure-log.ts';
+import { problemHeaders } from '#src/web/problem.ts';
 import { a2aFaultOf, httpError, rpcError } from './faults.ts';
 
 /** How a binding sends an answer, an error and an event of a stream. */

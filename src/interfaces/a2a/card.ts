@@ -4,7 +4,7 @@ import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/tasks/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/tasks/skills.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import { documentRoute } from '../http/documents.ts';
+import { documentRoute } from '#src/web/documents.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';

@@ -1,6 +1,6 @@
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { problemBody } from '../http/problem.ts';
+import { problemBody } from '#src/web/problem.ts';
 import { inTaskWords } from './wording.ts';
 
 /** A refusal in the form of A2A: a code for JSON-RPC, a status for HTTP, a reason for both. */

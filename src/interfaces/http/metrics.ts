@@ -6,7 +6,7 @@ import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { measureLags } from '#src/reading/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '../rest/request.ts';
-import type { HealthDeps } from './health.ts';
+import type { HealthDeps } from '#src/web/health.ts';
 
 /** Shorter than the timeout of Prometheus: without the log, the other metrics must still arrive. */
 const LAG_MS_MAX = 2_000;

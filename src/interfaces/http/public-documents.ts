@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/calls/call.ts';
-import { documentRoute } from './documents.ts';
+import { documentRoute } from '#src/web/documents.ts';
 import { deskOpenApi, openApi } from '../rest/openapi.ts';
-import { API_CATALOG_PATH, apiCatalogLink } from './problem.ts';
+import { API_CATALOG_PATH, apiCatalogLink } from '#src/web/problem.ts';
 import { aiCatalog, apiCatalog } from '../text/api-catalog.ts';
 import { llmsText } from '../text/llms.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { documentRoute } from '../http/documents.ts';
+import { documentRoute } from '#src/web/documents.ts';
 import { SERVER, VERSIONS } from './wire.ts';
 
 export const MCP_PATH = '/api/affiliate/mcp';

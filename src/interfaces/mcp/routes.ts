@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/calls/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { rememberFailure } from '../http/failure-log.ts';
-import { arrivalOf } from '../http/arrival.ts';
-import { problemHeaders } from '../http/problem.ts';
+import { rememberFailure } from '#src/web/failure-log.ts';
+import { arrivalOf } from '#src/web/arrival.ts';
+import { problemHeaders } from '#src/web/problem.ts';
 import { negotiate } from '../rest/accept.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
-import { isOwnOrigin, originRefusal } from '../http/origin.ts';
+import { isOwnOrigin, originRefusal } from '#src/web/origin.ts';
 import { answerBody, errorText, type McpFault, mcpFaultOf, idOf, type RpcId } from './wire.ts';
 import { problemOf } from './wording.ts';
 

@@ -2,7 +2,7 @@ import { agentOperations } from '#contracts/registries/agents.ts';
 import { OF_FILE_LIMIT, OF_FILES } from '#contracts/performance/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { problemBody, type ProblemBody } from '../http/problem.ts';
+import { problemBody, type ProblemBody } from '#src/web/problem.ts';
 
 /*
  * All texts for models that are not in the contract. They are constants: they contain no text of promoters, buyers or

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { COMPRESSED, sendPublic, sendTagged } from '../http/documents.ts';
-import { apiCatalogLink } from '../http/problem.ts';
-import { ASSETS } from './layout/asset-files.ts';
+import { COMPRESSED, sendPublic, sendTagged } from '#src/web/documents.ts';
+import { apiCatalogLink } from '#src/web/problem.ts';
+import { ASSETS } from '#src/web/asset-files.ts';
 import { docRoutes } from './docs/doc-routes.ts';
-import { errorPages, notFoundPage } from './layout/error-pages.ts';
-import { portalHeaders } from './layout/headers.ts';
-import { sendPublicPage } from './layout/layout.ts';
+import { errorPages, notFoundPage } from '#src/web/error-pages.ts';
+import { portalHeaders } from '#src/web/headers.ts';
+import { sendPublicPage } from '#src/web/layout.ts';
 import type { App } from '#src/registries/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { type PictureOptions, productRoutes } from '#src/links/product-routes.pages.ts';

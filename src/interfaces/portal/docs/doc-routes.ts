@@ -5,9 +5,9 @@ import type { App } from '#src/registries/app.ts';
 import type { PageRates } from '#src/interfaces/rest/docs.ts';
 import { fillTemplate } from '#src/interfaces/text/doc-template.ts';
 import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';
-import { notFoundPage } from '../layout/error-pages.ts';
-import { COMPRESSED, sendPublic } from '../../http/documents.ts';
-import { type Page, sendPublicPage } from '../layout/layout.ts';
+import { notFoundPage } from '#src/web/error-pages.ts';
+import { COMPRESSED, sendPublic } from '#src/web/documents.ts';
+import { type Page, sendPublicPage } from '#src/web/layout.ts';
 
 const indexPage = (): Page => ({
   title: 'Documentation',

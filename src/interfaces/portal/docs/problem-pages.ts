@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { PROBLEM_CODES, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { problemBody } from '#src/interfaces/http/problem.ts';
-import { facts, type Page } from '../layout/layout.ts';
+import { problemBody } from '#src/web/problem.ts';
+import { facts, type Page } from '#src/web/layout.ts';
 
 /** An unused request id, for the example. */
 const EXAMPLE_ID = '019a0000-0000-7000-8000-000000000000';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import type { Page } from '../layout/layout.ts';
+import type { Page } from '#src/web/layout.ts';
 import { searchForm } from '#src/links/product-page.pages.ts';
 
 /** The page at /: explains the service to visitors who arrive without a link. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { rememberFailure } from '#src/interfaces/http/failure-log.ts';
+import { rememberFailure } from './failure-log.ts';
 import { portalHeaders } from './headers.ts';
 import { type Page, sendPage } from './layout.ts';
 

@@ -4,11 +4,11 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, BuyerCaller } from '#src/calls/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { arrivalOf } from '../../http/arrival.ts';
-import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
-import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
-import { PRIVATE_HEADERS } from '../layout/headers.ts';
-import { type Page, sendPage } from '../layout/layout.ts';
+import { arrivalOf } from './arrival.ts';
+import { httpRefusal, sendProblem, refuseMethod } from './http.ts';
+import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
+import { PRIVATE_HEADERS } from './headers.ts';
+import { type Page, sendPage } from './layout.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { visibleTitle } from '#src/shared/visible.ts';
 import { present } from '#src/shared/present.ts';
-import { sendPublic } from '../../http/documents.ts';
+import { sendPublic } from './documents.ts';
 import { assetHref, type AssetName } from './asset-files.ts';
 
 /** Markup with all values escaped. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export type Asset = { type: string; body: Buffer; digest: string };
 
 const load = (type: string, ...names: string[]): Asset => {
-  const parts = names.map((name) => readFileSync(new URL(`../assets/${name}`, import.meta.url)));
+  const parts = names.map((name) => readFileSync(new URL(`./assets/${name}`, import.meta.url)));
   const body = Buffer.concat(parts);
   return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
 };
