@@ -12,11 +12,11 @@ import { arrivalOf } from '#src/web/arrival.ts';
 import { reportForwarded } from '#src/web/forwarded-headers.ts';
 import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
 import { httpServer } from '#src/web/http.ts';
-import { metricsRoutes } from './http/metrics.ts';
-import { publicDocumentRoutes } from './http/public-documents.ts';
+import { metricsRoutes } from './metrics.ts';
+import { publicDocumentRoutes } from './public-documents.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { refuseBrowser } from '#src/web/error-pages.ts';
-import { portalRoutes } from './portal/routes.ts';
+import { portalRoutes } from './pages.ts';
 import { agentRoutes, deskRoutes } from './rest/routes.ts';
 
 export type ServerOptions = {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
 import { httpServer } from '#src/web/http.ts';
-import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
+import { metricsRoutes } from '#src/interfaces/metrics.ts';
 import type { Deps } from '#src/calls/call.ts';
 
 /** Builds the server of a process without interfaces: health and metrics for its supervisor. */

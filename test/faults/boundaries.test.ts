@@ -329,7 +329,7 @@ describe('The source of the agent interfaces', () => {
   });
 
   it('is searched by a function that finds code of buyers where it is reachable', () => {
-    expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
+    expect(reachedFrom(['src/interfaces/pages.ts']).map(({ path }) => path)).toContain(
       'src/handoffs/submit-rfq.ts',
     );
   });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OperationId } from '#contracts/registries/agents.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { toolName } from '#contracts/places.ts';
-import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
+import { DOC_PAGES } from '#src/interfaces/documents/docs.ts';
 import { message, rpc, sent } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';

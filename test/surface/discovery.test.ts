@@ -4,7 +4,7 @@ import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
-import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
+import { DOC_PAGES } from '#src/interfaces/documents/docs.ts';
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type Skill, SKILLS } from '#contracts/tasks/skills.ts';
-import { json, scopeText, typescript } from '../text/markdown.ts';
+import { json, scopeText, typescript } from '#src/interfaces/documents/markdown.ts';
 import { A2A_BASE, A2A_VERSION, CARD_PATH, KEYS_PATH } from './card.ts';
 
 const skillText = ({ id, name, description, scope, operations, examples }: Skill): string =>

@@ -1,4 +1,4 @@
-import { afterText, fieldsTable, json, scopeText } from '../text/markdown.ts';
+import { afterText, fieldsTable, json, scopeText } from '#src/interfaces/documents/markdown.ts';
 import { MCP_PATH } from './documents.ts';
 import { type Tool, TOOLS } from './tools.ts';
 import { VERSIONS } from './wire.ts';

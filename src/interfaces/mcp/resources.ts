@@ -5,7 +5,7 @@ import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
-import { llmsText } from '../text/llms.ts';
+import { llmsText } from '#src/interfaces/documents/llms.ts';
 import { toolSchema } from './schema.ts';
 import { TOOLS } from './tools.ts';
 import { untrustedIn } from './untrusted.ts';

@@ -14,8 +14,16 @@ import {
   acceptsConsistencyToken,
 } from '#contracts/places.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
-import type { Fields } from '../text/markdown.ts';
-import { afterText, code, fieldRows, http, json, scopeText, table } from '../text/markdown.ts';
+import type { Fields } from '#src/interfaces/documents/markdown.ts';
+import {
+  afterText,
+  code,
+  fieldRows,
+  http,
+  json,
+  scopeText,
+  table,
+} from '#src/interfaces/documents/markdown.ts';
 
 const problemsText = (codes: readonly string[], origin: string): string =>
   codes.map((name) => `[${code(name)}](${origin}/problems/${name}.md)`).join(', ');

@@ -19,7 +19,7 @@ import {
   acceptsConsistencyToken,
 } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
-import { afterText } from '../text/markdown.ts';
+import { afterText } from '#src/interfaces/documents/markdown.ts';
 import {
   jsonSchema,
   problemResponses,

@@ -16,7 +16,7 @@ import { streamOf } from '#src/writing/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
-import { renderLetter } from '#src/interfaces/mail/letters.ts';
+import { renderLetter } from '#src/interfaces/letters.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { contactIndexing } from '../privacy/contact-index.ts';
 import { mailDirectory, openMailers } from './mail.ts';

@@ -4,7 +4,7 @@ import { HOUR_MS } from '#src/shared/time.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { MailSendingDeps } from '#src/sending/dispatch-mail.ts';
 import { mailWork } from '#src/sending/mail-dispatching.ts';
-import { renderLetter } from '#src/interfaces/mail/letters.ts';
+import { renderLetter } from '#src/interfaces/letters.ts';
 import type { MailDelivery } from '#src/ports/mailer.ts';
 import { freshKey } from '../world/app.ts';
 import { rfqWorld, STAFF_MAIL } from './rfqs.ts';

@@ -1,6 +1,6 @@
-import { A2A_BASE, CARD_PATH } from '../a2a/card.ts';
-import { MCP_PATH, SERVER_CARD_TYPE } from '../mcp/documents.ts';
-import { SERVER } from '../mcp/wire.ts';
+import { A2A_BASE, CARD_PATH } from '#src/interfaces/a2a/card.ts';
+import { MCP_PATH, SERVER_CARD_TYPE } from '#src/interfaces/mcp/documents.ts';
+import { SERVER } from '#src/interfaces/mcp/wire.ts';
 import { AGENT_BASE } from '#contracts/places.ts';
 
 type Target = { href: string; type?: string; title?: string };

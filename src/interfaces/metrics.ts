@@ -5,7 +5,7 @@ import { operations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { measureLags } from '#src/reading/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
-import { routePath } from '../rest/request.ts';
+import { routePath } from '#src/interfaces/rest/request.ts';
 import type { HealthDeps } from '#src/web/health.ts';
 
 /** Shorter than the timeout of Prometheus: without the log, the other metrics must still arrive. */

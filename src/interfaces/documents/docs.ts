@@ -11,11 +11,11 @@ import {
   type AttributionClaims,
   VIA_PARAMETER,
 } from '#contracts/links/attribution-token.ts';
-import { skillsMarkdown } from '../a2a/docs.ts';
-import { toolsMarkdown } from '../mcp/docs.ts';
-import { deskMarkdown, type PageRates, restMarkdown } from '../rest/docs.ts';
+import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
+import { toolsMarkdown } from '#src/interfaces/mcp/docs.ts';
+import { deskMarkdown, type PageRates, restMarkdown } from '#src/interfaces/rest/docs.ts';
 import { code, scopeText, table, typescript } from './markdown.ts';
-import { KEYS_PATH } from '../a2a/card.ts';
+import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 
 const EXAMPLE = readFileSync(
   join(import.meta.dirname, '../../../contracts/examples/read-attribution-token.ts'),

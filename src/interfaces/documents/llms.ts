@@ -2,8 +2,8 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { operations, outreachOperations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
-import { A2A_BASE } from '../a2a/card.ts';
-import { MCP_PATH } from '../mcp/documents.ts';
+import { A2A_BASE } from '#src/interfaces/a2a/card.ts';
+import { MCP_PATH } from '#src/interfaces/mcp/documents.ts';
 import { DOC_PAGES } from './docs.ts';
 
 const useCases = (origin: string): string[] => [

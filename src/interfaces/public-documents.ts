@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/calls/call.ts';
 import { documentRoute } from '#src/web/documents.ts';
-import { deskOpenApi, openApi } from '../rest/openapi.ts';
+import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 import { API_CATALOG_PATH, apiCatalogLink } from '#src/web/problem.ts';
-import { aiCatalog, apiCatalog } from '../text/api-catalog.ts';
-import { llmsText } from '../text/llms.ts';
+import { aiCatalog, apiCatalog } from '#src/interfaces/documents/api-catalog.ts';
+import { llmsText } from '#src/interfaces/documents/llms.ts';
 
 /** Written by test/faults/boundaries.test.ts. */
-const BOUNDARIES_REPORT = new URL('../../../contracts/published/boundaries.json', import.meta.url);
+const BOUNDARIES_REPORT = new URL('../../contracts/published/boundaries.json', import.meta.url);
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 

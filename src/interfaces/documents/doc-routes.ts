@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import type { App } from '#src/registries/app.ts';
 import type { PageRates } from '#src/interfaces/rest/docs.ts';
-import { fillTemplate } from '#src/interfaces/text/doc-template.ts';
-import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';
+import { fillTemplate } from './doc-template.ts';
+import { DOC_PAGES, type DocPage } from './docs.ts';
 import { notFoundPage } from '#src/web/error-pages.ts';
 import { COMPRESSED, sendPublic } from '#src/web/documents.ts';
 import { type Page, sendPublicPage } from '#src/web/layout.ts';
@@ -23,7 +23,7 @@ add <code>.md</code> to its address.</p></header>
 
 type Rendered = { text: string; body: string };
 
-const PUBLISHED_PAGES = new URL('../../../../contracts/published/docs/', import.meta.url);
+const PUBLISHED_PAGES = new URL('../../../contracts/published/docs/', import.meta.url);
 
 /** Returns a function that renders each page once per origin. */
 const createRenderer = (rates: PageRates) => {

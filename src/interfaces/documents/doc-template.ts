@@ -2,7 +2,7 @@
  * HTML of the documentation pages, which `make publish` renders once for all services. What differs between services is a
  * placeholder in it.
  */
-import type { PageRates } from '../rest/docs.ts';
+import type { PageRates } from '#src/interfaces/rest/docs.ts';
 
 /** A reserved name, which no page contains otherwise. */
 export const TEMPLATE_ORIGIN = 'https://origin.invalid';
