@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { PROBLEMS } from '#contracts/problems.ts';
-import { RIGHTS } from '#src/adapters/redis/ready.ts';
+import { RIGHTS } from '#src/stores/redis/ready.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { program } from '#src/cli/program.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';

@@ -1,9 +1,9 @@
 /** Makes a data directory and a Redis belong to another log, at the explicit request of an operator. */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type LogMark, type MarkPlace, NO_LOG } from '#src/adapters/log-memory.ts';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import { type LogMark, type MarkPlace, NO_LOG } from '#src/stores/log-memory.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
+import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -55,7 +55,7 @@ const findPlaces = async (
   places: readonly MarkPlace[],
   { known, found }: Adoption,
 ): Promise<MarkPlace[]> => {
-  const { inspectLogServer } = await import('#src/adapters/eventstoredb/inspect-log.ts');
+  const { inspectLogServer } = await import('#src/stores/eventstoredb/inspect-log.ts');
   const stored = await Promise.all(places.map((place) => place.load()));
   const server = await inspectLogServer(eventLogUrl, stored);
   if ((server.id ?? NO_LOG) !== found)

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
-import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
+import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type Replay, Replays, startReplay } from '#src/audits/replays.ts';
 import { FactsCache } from '#src/performance/facts.ts';

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { LogMemory, type MarkPlace } from '#src/adapters/log-memory.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
+import { lockDirectory } from '#src/stores/sqlite/lock.ts';
+import { LogMemory, type MarkPlace } from '#src/stores/log-memory.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
-import { markFile } from '#src/adapters/system/log-mark-file.ts';
+import { markFile } from '#src/stores/log-mark-file.ts';
 import { remoteLogLogger } from './logger.ts';
 
 export type LogVerification = {
@@ -72,7 +72,7 @@ const openRemoteLog = async (
   let memory: LogMemory | undefined;
   try {
     // Imported here because the client is large, and an embedded service does not need it.
-    const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
+    const { eventStoreLog } = await import('#src/stores/eventstoredb/event-log.ts');
     const timing = { startupMs: START_MS_MAX };
     memory = await openLogMemory(config, directory);
     const log = await eventStoreLog({ url, timing, memory, ...remoteLogLogger(logger) });
@@ -133,6 +133,6 @@ export const openMarkPlaces = async (
 ): Promise<MarkPlace[]> => {
   const places: MarkPlace[] = hasDirectory ? [markFile(config.dataDirectory)] : [];
   if (!hasRemoteReadModels(config)) return places;
-  const { redisLogMark } = await import('#src/adapters/redis/log-mark.ts');
+  const { redisLogMark } = await import('#src/stores/redis/log-mark.ts');
   return [...places, await redisLogMark({ url: config.readModelUrl })];
 };

@@ -7,9 +7,9 @@ import {
   verifyCatalog,
 } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import type { CatalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
 import type {
   CheckedRows,
   CheckState,

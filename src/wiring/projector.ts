@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { type Membership, redisMembership } from '#src/adapters/redis/membership.ts';
+import { type Membership, redisMembership } from '#src/stores/redis/membership.ts';
 import { timeline } from '#src/writing/timeline.ts';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';

@@ -6,11 +6,11 @@ import { localReadModels, type LocalReadModels } from '#projections/engine/reade
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
-import { ROW_FORMAT } from '#src/adapters/redis/keys.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import { observedStore } from '#src/adapters/observed-store.ts';
-import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
-import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { ROW_FORMAT } from '#src/stores/redis/keys.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { observedStore } from '#src/stores/observed-store.ts';
+import { networkRiskOf } from '#src/stores/redis/url-options.ts';
+import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import type { Filling } from '#src/reading/lag.ts';
 import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
@@ -163,7 +163,7 @@ export const openRemoteStore = async (
   { readModelUrl: url, allowsPlainRedis }: Config,
   { log, logger, signal, parts, metrics }: Omit<ReadModelOptions, 'role' | 'catalog'>,
 ) => {
-  const { redisStore } = await import('#src/adapters/redis/read-model.ts');
+  const { redisStore } = await import('#src/stores/redis/read-model.ts');
   const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
   if (risk !== undefined) logger.warn({ risk }, 'Redis is used without TLS');
   const onFault = throttledLog(logger, 'Redis does not answer; remote read models are unavailable');

@@ -18,7 +18,7 @@ export const openSharedCount = async (
 ): Promise<SharedCount | undefined> => {
   if (role === 'dispatcher' || !isRemoteLog(config) || !hasRemoteReadModels(config))
     return undefined;
-  const { redisLimits } = await import('#src/adapters/redis/limits.ts');
+  const { redisLimits } = await import('#src/stores/redis/limits.ts');
   const count = await redisLimits({
     url: config.readModelUrl,
     log: log.id,

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
+import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { hasRoot, type SystemSecrets, systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault } from '#src/ports/system.ts';
-import { requireLogFile } from '#src/adapters/sqlite/log/log-open.ts';
+import { requireLogFile } from '#src/stores/sqlite/log/log-open.ts';
 
 /** A log in memory ends with its process, so that its root secret may be a constant. */
 const MEMORY_ROOT = Buffer.alloc(32, 7);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
+import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import type { ProjectionStore, RowWrite, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 

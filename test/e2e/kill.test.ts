@@ -6,7 +6,7 @@ import { env } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { EventType } from '#contracts/registries/events.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';

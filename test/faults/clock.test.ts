@@ -1,7 +1,7 @@
 /** A clock that is behind the newest event, because it stepped back or because an event has a wrong time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { timeline } from '#src/writing/timeline.ts';
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
 import { freshKey, testApp, testClock, type TestApp } from '../support/world/app.ts';
 
 const MINUTE = 60_000;

@@ -1,7 +1,7 @@
 /** Processes of two versions over one Redis, as in an upgrade: each version reads and folds its own space. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/operator/rebuild.ts';
-import { keysOf } from '#src/adapters/redis/keys.ts';
+import { keysOf } from '#src/stores/redis/keys.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';

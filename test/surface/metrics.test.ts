@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { observedLog } from '#src/adapters/observed-log.ts';
-import { observedStore } from '#src/adapters/observed-store.ts';
+import { observedLog } from '#src/stores/observed-log.ts';
+import { observedStore } from '#src/stores/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { measureLags } from '#src/reading/lag.ts';
 import { serverOver } from '../support/world/server-over.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { facetValuesMax } from '#src/adapters/sqlite/catalog/filter.ts';
+import { facetValuesMax } from '#src/stores/sqlite/catalog/filter.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { verifies } from '../support/source/verifies.ts';

@@ -1,6 +1,6 @@
 /** The text in place of personal data says why it is absent: an erasure, or a key that is lost. */
 import { expect, it } from 'vitest';
-import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { readableHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';

@@ -2,7 +2,7 @@
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
 import type { Admission, AgentCaller, Deps } from '#src/calls/call.ts';
 import { followTask } from '#src/tasks/follow-task.ts';
 import { taskWatch } from '#src/tasks/task-watch.ts';

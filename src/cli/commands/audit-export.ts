@@ -1,7 +1,7 @@
 /** Writes an owner's events to a file that answers audits by itself. */
 import { statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { AuditBody } from '#src/adapters/audit-file-body.ts';
+import { AuditBody } from '#src/stores/audit-file-body.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';

@@ -1,4 +1,4 @@
-import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { type CommonOptions, configFor } from '../options.ts';

@@ -1,5 +1,5 @@
 /** Checks everything that the service needs. */
-import { requireSqlite } from '#src/adapters/sqlite/open.ts';
+import { requireSqlite } from '#src/stores/sqlite/open.ts';
 import { type Config, redactUrl } from '#src/config.ts';
 import { settingsOf } from '#src/wiring/settings.ts';
 import { type CommonOptions, configFor } from '../options.ts';

@@ -1,7 +1,7 @@
 /** Makes one log the same as another. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { requireKnownTypes } from '#src/adapters/event-codec.ts';
+import { requireKnownTypes } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
@@ -58,7 +58,7 @@ const openRemote = async (
   url: string,
   stack: AsyncDisposableStack,
 ): Promise<End<EventLog, MovableKeys>> => {
-  const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
+  const { eventStoreLog } = await import('#src/stores/eventstoredb/event-log.ts');
   const log = await eventStoreLog({ url, upcasts: NO_UPCASTS });
   stack.defer(() => log.close());
   return { log, keys: (vaultKey) => log.keyVault(vaultKey) };
@@ -67,13 +67,13 @@ const openRemote = async (
 const openSource = async (url: string, stack: AsyncDisposableStack): Promise<SourceEnd> => {
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, stack);
-  const { sqliteLogSource } = await import('#src/adapters/sqlite/log/log-open.ts');
+  const { sqliteLogSource } = await import('#src/stores/sqlite/log/log-open.ts');
   const log = sqliteLogSource(directory);
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
   const keys = async (vaultKey: Buffer) => {
     if (!existsSync(file)) return undefined;
-    const { openKeysToRead } = await import('#src/adapters/sqlite/keys/read-only-keys.ts');
+    const { openKeysToRead } = await import('#src/stores/sqlite/keys/read-only-keys.ts');
     const vault = openKeysToRead(file, vaultKey);
     stack.defer(() => vault?.close());
     return vault;
@@ -85,11 +85,11 @@ const openTarget = async (url: string, stack: AsyncDisposableStack): Promise<Tar
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, stack);
   prepareDirectory(directory);
-  const { sqliteEventLog } = await import('#src/adapters/sqlite/log/event-log.ts');
+  const { sqliteEventLog } = await import('#src/stores/sqlite/log/event-log.ts');
   const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
   stack.defer(() => log.close());
   const keys = async (vaultKey: Buffer) => {
-    const { sqliteKeyVault } = await import('#src/adapters/sqlite/keys/key-vault.ts');
+    const { sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
     const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
     stack.defer(() => vault.close());
     return vault;

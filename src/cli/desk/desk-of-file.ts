@@ -1,6 +1,6 @@
 /** The desk of an exported file: it answers audits, and nothing else. */
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
-import { AuditFileDamaged } from '#src/adapters/audit-file.ts';
+import { AuditFileDamaged } from '#src/stores/audit-file.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { askFile, isFileAudit } from '#src/audits/file-desk.ts';
 import { problemBody } from '#src/web/problem.ts';

@@ -1,9 +1,9 @@
 /** Checks of a data directory and of what it holds. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { listUnknownSubjects } from '#src/adapters/sqlite/keys/read-only-keys.ts';
-import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { inspectLog, sqliteLogSource } from '#src/adapters/sqlite/log/log-open.ts';
+import { listUnknownSubjects } from '#src/stores/sqlite/keys/read-only-keys.ts';
+import { lockDirectory } from '#src/stores/sqlite/lock.ts';
+import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
 import {
   filesOpenToOthers,
   isOpenToOthers,

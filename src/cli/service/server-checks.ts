@@ -34,7 +34,7 @@ const checkLog = (config: Config): Promise<Check> =>
 
 const checkReadModels = ({ readModelUrl: url }: Config): Promise<Check> =>
   runCheck('read models', async () => {
-    const { redisStore } = await import('#src/adapters/redis/read-model.ts');
+    const { redisStore } = await import('#src/stores/redis/read-model.ts');
     await (await redisStore({ url, log: NO_LOG })).close();
     return ok(`${redactUrl(url.href)} answers, and stores rows`);
   });

@@ -2,7 +2,7 @@
 import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { fileAt } from '#src/adapters/sqlite/log/log-file.ts';
+import { fileAt } from '#src/stores/sqlite/log/log-file.ts';
 
 const LIVEZ_MS_MAX = 2_000;
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { subjectsIn } from '#src/adapters/sealing.ts';
-import { listUnknownSubjects } from '#src/adapters/sqlite/keys/read-only-keys.ts';
+import { listUnknownSubjects } from '#src/stores/sqlite/keys/read-only-keys.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { formatPlural } from '../terminal/output.ts';
 

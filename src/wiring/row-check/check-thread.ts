@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RowCheck } from '#projections/row-check/difference.ts';
-import { UPCASTS } from '#src/adapters/event-codec.ts';
-import { openRows } from '#src/adapters/sqlite/rows/rows-reader.ts';
+import { UPCASTS } from '#src/stores/event-codec.ts';
+import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
 import type { CheckedRows } from '#src/reading/projection-desk.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { sqliteLogSource } from '#src/adapters/sqlite/log/log-open.ts';
+import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
 import { rowCheckOf } from './check-rows.ts';
 
 /** `file` in the directory has the rows. */

@@ -1,7 +1,7 @@
 /** Faults of the client and the server during appends; each append is stored exactly once. */
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
+import { failureOf } from '#src/stores/eventstoredb/failures.ts';
 import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { AppendFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { env } from 'node:process';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
 import { restartConformance } from '../../conformance/event-log-restart.ts';

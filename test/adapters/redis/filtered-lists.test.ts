@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
 import { filteredListConformance } from '../../conformance/filtered-lists.ts';
 import {
   endRedis,

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { PAGE_BYTES } from '#src/adapters/redis/scripts.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
+import { PAGE_BYTES } from '#src/stores/redis/scripts.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../../support/redis/redis-server.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';

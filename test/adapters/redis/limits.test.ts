@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { redisLimits, type RedisLimits } from '#src/adapters/redis/limits.ts';
+import { redisLimits, type RedisLimits } from '#src/stores/redis/limits.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

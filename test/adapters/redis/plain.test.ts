@@ -1,8 +1,8 @@
 /** The warning about a connection to Redis that others on the network can read. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { networkRiskOf } from '#src/stores/redis/url-options.ts';
 import { readConfig } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { openRemoteStore } from '#src/wiring/read-models.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
 import { readModelConformance } from '../../conformance/read-model.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';

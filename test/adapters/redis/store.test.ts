@@ -2,9 +2,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { requireServer } from '#src/adapters/redis/connect.ts';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { PAGE_BYTES, PAGE_ROWS } from '#src/adapters/redis/scripts.ts';
+import { requireServer } from '#src/stores/redis/connect.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
+import { PAGE_BYTES, PAGE_ROWS } from '#src/stores/redis/scripts.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
-import { isDamage } from '#src/adapters/sqlite/failure.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
+import { isDamage } from '#src/stores/sqlite/failure.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { content, history } from '../../support/world/products.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
 import { type Catalog, PoisonEvent, type ProductSearch } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import { createRandom } from '../../bench/random.ts';
 import { content, type Content, history, type Stock, T0 } from '../../support/world/products.ts';

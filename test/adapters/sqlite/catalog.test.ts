@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Content, Stock } from '../../support/world/products.ts';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Committer } from '#src/adapters/sqlite/log/committer.ts';
-import { KEY_RECORDING, KEY_STORE, openKeyFile } from '#src/adapters/sqlite/keys/key-file.ts';
-import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { Committer } from '#src/stores/sqlite/log/committer.ts';
+import { KEY_RECORDING, KEY_STORE, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
+import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const { fresh, removeAll } = directories('key-thread-');

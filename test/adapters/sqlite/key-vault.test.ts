@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { keyVaultConformance, type VaultUnderTest } from '../../conformance/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 

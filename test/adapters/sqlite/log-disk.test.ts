@@ -4,7 +4,7 @@ import { cpSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteEventLog, type SqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog, type SqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';

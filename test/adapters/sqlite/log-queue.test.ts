@@ -1,6 +1,6 @@
 /** The limit of bytes in the queue counts an append exactly while it waits. */
 import { afterAll, expect, test } from 'vitest';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { type EventLog, type NewEvent, NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound } from '../../conformance/log-events.ts';

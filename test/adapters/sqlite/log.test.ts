@@ -3,9 +3,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteEventLog, type SqliteLogOptions } from '#src/adapters/sqlite/log/event-log.ts';
-import { foldCrc, LOG_STORE, sealOf } from '#src/adapters/sqlite/log/log-records.ts';
-import { openStore, requireSqlite } from '#src/adapters/sqlite/open.ts';
+import { sqliteEventLog, type SqliteLogOptions } from '#src/stores/sqlite/log/event-log.ts';
+import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-records.ts';
+import { openStore, requireSqlite } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
@@ -126,7 +126,7 @@ describe('The file of the log', () => {
     const directory = fresh();
     const log = sqliteEventLog({ directory });
     expect(refusal(directory)).toMatch(/in use by another/);
-    const code = `import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+    const code = `import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
       try { sqliteEventLog({ directory: ${JSON.stringify(directory)} }) }
       catch (error) { process.stdout.write(error.message) }`;
     const child = spawnSync(process.execPath, ['--input-type=module', '-e', code], {

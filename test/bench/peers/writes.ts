@@ -4,7 +4,7 @@
  */
 import Fastify from 'fastify';
 import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { metaAt } from '../../conformance/log-events.ts';
 import type { Bench } from '../bench.ts';

@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { leads } from '#projections/leads.ts';
 import { spaceOf } from '#projections/projection.ts';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
+import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { partitionOf, type ReadModels } from '#src/ports/read-model.ts';
 import { foldInto, HOUR_MS, LISTED, readLeads } from '../../support/oracle/listed-leads.ts';
 import { endRedis, hasRedis, startRedis } from '../../support/redis/redis-server.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { runProjections } from '#projections/engine/engine.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
+import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import type { AppDeps } from '#src/registries/app.ts';
 import type { Service } from '#src/main.ts';
 import {

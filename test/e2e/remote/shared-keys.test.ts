@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { copyKeys } from '#src/transfer/copy-keys.ts';
 import { readConfig } from '#src/config.ts';
 import { openSecrets } from '#src/wiring/vault.ts';

@@ -1,9 +1,9 @@
 /** A stand-in for a test file, and logs that are closed after each test. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { EventStoreLog, EventStoreLogOptions } from '#src/stores/eventstoredb/event-log.ts';
+import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { Timing } from '#src/adapters/eventstoredb/retries.ts';
+import type { Timing } from '#src/stores/eventstoredb/retries.ts';
 import { HANG_MS } from '../hang.ts';
 import { endStandIns, standIn, type StandIn } from './start.ts';
 

@@ -1,8 +1,8 @@
 /** A log in memory, its read models in Redis, and readers whose answers are checked against the log. */
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { redisMembership } from '#src/adapters/redis/membership.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { redisStore } from '#src/stores/redis/read-model.ts';
+import { redisMembership } from '#src/stores/redis/membership.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';

@@ -1,6 +1,6 @@
 /** An engine over a log in memory, and a read model in which an event folded twice is visible. */
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, type LocalEngine, runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows } from '#projections/row-check/all-rows.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/operator/verify.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';

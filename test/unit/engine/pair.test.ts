@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
 import { localReadModels } from '#projections/engine/readers/local.ts';
 import { rebuild } from '#projections/engine/operator/rebuild.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { append, awaitPassed, copying, tally, world } from '../../support/world/engine.ts';
 

@@ -3,7 +3,7 @@ import { localReadModels } from '#projections/engine/readers/local.ts';
 import { rebuild, rebuildAll } from '#projections/engine/operator/rebuild.ts';
 import { verify } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import type { Tally } from '../../support/world/engine.ts';

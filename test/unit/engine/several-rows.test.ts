@@ -1,7 +1,7 @@
 /** A projection whose events change several rows of their scope. */
 import { expect, test } from 'vitest';
-import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import type { Projection } from '#projections/projection.ts';

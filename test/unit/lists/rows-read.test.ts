@@ -1,6 +1,6 @@
 /** How many rows of the store a page of a filtered list reads, regardless of how many records the owner has. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { LocalStore, ReadModels } from '#src/ports/read-model.ts';
 import { happened, type Given, MIDNIGHT } from '../../support/world/fold.ts';
 import { foldInto, HOUR_MS, LISTED, readLeads } from '../../support/oracle/listed-leads.ts';

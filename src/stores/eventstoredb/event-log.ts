@@ -1,0 +1,206 @@
+import {
+  type AppendResult,
+  type EventLog,
+  eventTextOf,
+  LogCorrupted,
+  LogUnavailable,
+  type Position,
+  replaceAppends,
+} from '#src/ports/event-log.ts';
+import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
+import {
+  type EncodedAppend,
+  encodeAppends,
+  readAnyEvent,
+  readEvent,
+  UPCASTS,
+  type Upcasts,
+} from '#src/stores/event-codec.ts';
+import { type LogMark, LogMemory } from '#src/stores/log-memory.ts';
+import { Appends } from './appends.ts';
+import { awaitServer, createClient } from './connect.ts';
+import { EventStoreKeyVault } from './key-vault.ts';
+import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
+import { isReplaced, LogGuard } from './log-guard.ts';
+import { Reads } from './reads.ts';
+import { isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './recorded-events.ts';
+import { tombstone } from './tombstones.ts';
+import { TIMING, type Timing } from './retries.ts';
+
+export type EventStoreLogOptions = {
+  /** `esdb://` or `esdb+discover://`, with the credentials and TLS options of the client. */
+  url: string;
+  timing?: Partial<Timing>;
+  /** Events that are buffered for a slow subscriber. */
+  subscriberEventsMax?: number;
+  /** Called when the server drops a subscription, which continues after `position`. */
+  onDropped?: (reason: string, position: Position) => void;
+  /** Called when a subscription continues after a drop. */
+  onHealed?: (position: Position) => void;
+  /** Called when the server has another log than this one. */
+  onReplaced?: (text: string) => void;
+  upcasts?: Upcasts;
+  /** What this installation remembers of its log; by default nothing, so any log is accepted. */
+  memory?: LogMemory;
+};
+
+export type EventStoreLog = EventLog & {
+  /**
+   * Opens the key vault on this log's client. It closes with the log. Throws LogUnavailable, and
+   * StartupError when the keys were wrapped with another key.
+   */
+  keyVault(wrappingKey: Buffer): Promise<KeyVault & MovableKeys>;
+};
+
+type Parts = LiveFeedOptions & {
+  mark: LogMark;
+  memory: LogMemory;
+  guard: LogGuard;
+  appends: Appends;
+};
+
+/**
+ * Opens the log in EventStoreDB or KurrentDB, from version 23.10 on. The database can contain records
+ * of other applications. Open one log per process: an error of one client's appends makes the client
+ * forget those of every other, which then have to be repeated. Throws StartupError within five seconds
+ * when the server cannot be used, or has another log than the remembered one. Closes `memory`.
+ */
+export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventStoreLog> => {
+  const { url, upcasts = UPCASTS, onDropped, onHealed, onReplaced, subscriberEventsMax } = options;
+  const { memory = new LogMemory() } = options;
+  const timing = { ...TIMING, ...options.timing };
+  let guard: LogGuard | undefined;
+  const client = createClient(url, {
+    onChanged: () => guard?.doubt(),
+    beforeAppend: async () => guard?.require(),
+  });
+  const reads = new Reads(client, timing);
+  try {
+    const mark = await awaitServer({ url, client, reads, timing, memory });
+    guard = new LogGuard({ url, mark, memory, reads, timing, onReplaced });
+    await memory.open(mark);
+    return logOn({
+      mark,
+      memory,
+      client,
+      reads,
+      guard,
+      appends: new Appends({ client, reads, timing, guard }),
+      timing,
+      upcasts,
+      head: () => reads.head(),
+      onDropped,
+      onHealed,
+      subscriberEventsMax,
+    });
+  } catch (error) {
+    await client.dispose();
+    throw error;
+  }
+};
+
+const logOn = (parts: Parts): EventStoreLog => {
+  const { client, upcasts, reads, guard, appends, timing } = parts;
+  const live = new LiveFeed(parts);
+  let closed: Promise<void> | undefined;
+  const requireOpen = (): void => {
+    if (closed) throw new LogUnavailable('closed', 'no', 'the log is closed');
+  };
+  const close = async (): Promise<void> => {
+    live.close();
+    await appends.settled();
+    await parts.memory.close();
+    await client.dispose();
+  };
+  const read = <T>(records: () => Promise<T>): Promise<T> => {
+    requireOpen();
+    return guard.run(records);
+  };
+  const folded = async (records: () => Promise<LogRecord[]>) =>
+    (await read(records)).map((record) => toFoldEvent(upcasts, record));
+  const stored = async (records: () => Promise<LogRecord[]>) =>
+    (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
+  const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
+    id: parts.mark.id,
+    async readStream(stream, from = 0, limit) {
+      const records = await read(() => reads.stream(stream, Math.max(0, from), limit));
+      return records.filter(isLogRecord).map((record) => readEvent(upcasts, toStoredEvent(record)));
+    },
+    readAll: ({ types, ...range }) =>
+      stored(async () => {
+        if (types?.length === 0) return [];
+        return types ? reads.scan({ types }, range) : reads.all(range);
+      }),
+    readOwner: (owner, range) => stored(() => reads.scan({ owner }, range)),
+    readOwnerText: async (owner, range) =>
+      (await stored(() => reads.scan({ owner }, range))).map(eventTextOf),
+    readBack: ({ upTo, limit, owner }) => stored(() => reads.back(upTo, limit, owner)),
+    subscribe: live.subscribe,
+    readFold: (range) => folded(() => reads.all(range)),
+    readOwnerFold: (owner, range) => folded(() => reads.scan({ owner }, range)),
+    head: knownHead(() => read(() => reads.head())),
+    replacement: () => guard.replacement,
+    keyVault: (wrappingKey) =>
+      EventStoreKeyVault.open(
+        {
+          appends,
+          stream: (...range) => read(() => reads.stream(...range)),
+          tombstone: (stream) => guard.run(() => tombstone(client, timing, stream)),
+          requireOpen,
+        },
+        wrappingKey,
+      ),
+    close: () => (closed ??= close()),
+  };
+  const appendOne = async (append: EncodedAppend): Promise<AppendResult> => {
+    requireOpen();
+    return appendAndRemember(parts, append);
+  };
+  return replaceAppends(log, async (appends) => appendInOrder(encodeAppends(appends), appendOne));
+};
+
+/** Appends one after the other until one conflicts or fails, which is unknown if others were written before. */
+const appendInOrder = async (
+  [first, ...others]: readonly EncodedAppend[],
+  appendOne: (append: EncodedAppend) => Promise<AppendResult>,
+): Promise<AppendResult> => {
+  if (!first) throw new TypeError('nothing to append');
+  let result = await appendOne(first);
+  for (const append of others) {
+    if (result.outcome === 'conflict') break;
+    result = await appendOne(append).catch((error: unknown) => {
+      if (!(error instanceof LogUnavailable || error instanceof LogCorrupted)) throw error;
+      const reason = error instanceof LogUnavailable ? error.reason : 'fault';
+      throw Object.assign(new LogUnavailable(reason, 'unknown', error.message), { cause: error });
+    });
+    if (result.outcome === 'conflict') return { ...result, isPartial: true };
+  }
+  return result;
+};
+
+const appendAndRemember = async (
+  { appends, guard }: Parts,
+  append: EncodedAppend,
+): Promise<AppendResult> => {
+  const result = await appends.append(append);
+  const { stream, events } = append;
+  const event = events.at(-1)?.id;
+  if (result.outcome === 'appended' && event !== undefined) {
+    const { position, revision } = result;
+    guard.acknowledged({ position, stream, revision, event });
+  }
+  return result;
+};
+
+/** Reads the head; while the log is replaced, returns the last one of the known log. */
+const knownHead = (read: EventLog['head']): EventLog['head'] => {
+  let last: Awaited<ReturnType<EventLog['head']>> = { position: 0, at: null };
+  return async () => {
+    try {
+      last = await read();
+    } catch (error) {
+      if (!isReplaced(error)) throw error;
+    }
+    return last;
+  };
+};

@@ -1,0 +1,196 @@
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { jsonEvent } from '@eventstore/db-client';
+import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/system.ts';
+import type { EncodedEvent } from '#src/stores/event-codec.ts';
+import {
+  freshKey,
+  openText,
+  sealText,
+  subjectOf,
+  unwrapKey,
+  wrapKey,
+} from '#src/adapters/sealing.ts';
+import type { Appends } from './appends.ts';
+import { isDeleted } from './failures.ts';
+import { isReplaced } from './log-guard.ts';
+import { KeyCache, type SubjectKeyState } from './key-cache.ts';
+import type { Reads } from './reads.ts';
+
+/**
+ * The types begin with `$`, so these are not events of the log; owners' names have no underscore, so
+ * the streams belong to no owner. The dash puts all of them in one category of the server's index.
+ */
+const STREAMS = 'tributary_keys';
+const KEY_TYPE = '$TributaryKey';
+const VAULT_TYPE = '$TributaryVault';
+const SUBJECT = /^[a-z0-9_]{1,64}$/;
+
+const streamOf = (subject: string): string => {
+  if (!SUBJECT.test(subject)) throw new TypeError(`not a subject: ${JSON.stringify(subject)}`);
+  return `${STREAMS}-${subject}`;
+};
+
+const recordOf = (type: string, content: object): EncodedEvent => {
+  const data = JSON.stringify(content);
+  const { id } = jsonEvent({ type, data: {} });
+  return { id, type, at: 0, data, meta: '{}', bytes: data.length + 2 };
+};
+
+/** Evaluates `use`; a deleted stream means that the key was destroyed. */
+const orDestroyed = async <T>(use: Promise<T>): Promise<T | 'destroyed'> => {
+  try {
+    return await use;
+  } catch (error) {
+    if (isDeleted(error)) return 'destroyed';
+    throw error;
+  }
+};
+
+export type VaultStreams = {
+  appends: Pick<Appends, 'append'>;
+  /** Reads a stream of the log's server. */
+  stream: Reads['stream'];
+  tombstone(stream: string): Promise<boolean>;
+  /** Throws LogUnavailable once the log is closed. */
+  requireOpen(): void;
+};
+
+/**
+ * The key vault in EventStoreDB, so that every process finds the same keys. Each subject has a stream
+ * with one event, its wrapped key. Destroying the key tombstones the stream; the server then reports
+ * it as deleted and accepts no event for it. The wrapped key's bytes stay in the server's files, and
+ * readable in `$all`, until the next scavenge, which must run on each node.
+ */
+export class EventStoreKeyVault implements KeyVault, MovableKeys {
+  readonly #streams: VaultStreams;
+  readonly #wrapping: KeyObject;
+  readonly #cache = new KeyCache((subject) => this.#load(subject));
+
+  private constructor(streams: VaultStreams, wrapping: KeyObject) {
+    this.#streams = streams;
+    this.#wrapping = wrapping;
+  }
+
+  /** Throws LogUnavailable, and StartupError when the keys were wrapped with another `wrappingKey`. */
+  static async open(streams: VaultStreams, wrappingKey: Buffer): Promise<EventStoreKeyVault> {
+    await requireSameKey(streams, wrappingKey);
+    return new EventStoreKeyVault(streams, createSecretKey(wrappingKey));
+  }
+
+  async seal(subject: string, text: string): Promise<string | null> {
+    this.#streams.requireOpen();
+    const key = await this.#loadOrCreate(subject);
+    return key && sealText(key, subject, text);
+  }
+
+  async unseal(sealed: readonly string[]): Promise<Unsealed[]> {
+    this.#streams.requireOpen();
+    return Promise.all(sealed.map((text) => this.#open(text)));
+  }
+
+  async destroy(subject: string): Promise<boolean> {
+    this.#streams.requireOpen();
+    const before = await this.#load(subject);
+    if (before === 'destroyed') return false;
+    // Also when there is no key: an erased subject must never get one.
+    const isDoneHere = await this.#streams.tombstone(streamOf(subject));
+    await this.#cache.put(subject, Promise.resolve('destroyed'));
+    return before !== 'never' && isDoneHere;
+  }
+
+  async knows(subject: string): Promise<'key' | 'destroyed' | 'never'> {
+    this.#streams.requireOpen();
+    if (!SUBJECT.test(subject)) return 'never';
+    // Callers decide on this what to write, so a cached state is not enough.
+    const state = await this.#cache.put(subject, this.#load(subject));
+    return typeof state === 'string' ? state : 'key';
+  }
+
+  async keyOf(subject: string): Promise<SubjectKey> {
+    this.#streams.requireOpen();
+    const state = await this.#load(subject);
+    return typeof state === 'string' ? state : state.export();
+  }
+
+  async adopt(subject: string, key: Uint8Array | 'destroyed'): Promise<boolean> {
+    this.#streams.requireOpen();
+    if (key === 'destroyed') {
+      await this.destroy(subject);
+      return true;
+    }
+    const adopted = createSecretKey(key);
+    const state = await this.#create(subject, adopted);
+    return typeof state !== 'string' && state.equals(adopted);
+  }
+
+  async close(): Promise<void> {
+    this.#cache.clear();
+  }
+
+  async #load(subject: string): Promise<SubjectKeyState> {
+    const events = await orDestroyed(this.#streams.stream(streamOf(subject), 0, 1));
+    if (events === 'destroyed') return events;
+    const [event] = events;
+    if (!event) return 'never';
+    const { wrapped } = event.data as { wrapped: string };
+    return unwrapKey(this.#wrapping, subject, Buffer.from(wrapped, 'base64'));
+  }
+
+  /** Creates the key. When several processes do so at once, all use the key that was stored first. */
+  async #create(subject: string, key = freshKey()): Promise<SubjectKeyState> {
+    const wrapped = wrapKey(this.#wrapping, subject, key).toString('base64');
+    const events = [recordOf(KEY_TYPE, { wrapped })];
+    const append = { stream: streamOf(subject), expected: NO_STREAM, events };
+    const result = await orDestroyed(this.#streams.appends.append(append));
+    if (result === 'destroyed') return result;
+    return result.outcome === 'appended' ? key : this.#load(subject);
+  }
+
+  /** Null when the key is destroyed. */
+  async #loadOrCreate(subject: string): Promise<KeyObject | null> {
+    const create = () => this.#cache.put(subject, this.#create(subject));
+    let state = await (this.#cache.peek(subject) ?? create());
+    if (state === 'never') state = await create();
+    if (state === 'never')
+      throw new LogUnavailable('fault', 'no', `the key of ${subject} cannot be read yet`);
+    return state === 'destroyed' ? null : state;
+  }
+
+  async #open(sealed: string): Promise<Unsealed> {
+    const subject = subjectOf(sealed);
+    if (subject === undefined || !SUBJECT.test(subject)) return undefined;
+    const state = await this.#cache.get(subject).catch((error: unknown) => {
+      // Reads continue without the texts: the keys are on the server that was replaced.
+      if (isReplaced(error)) return 'never' as const;
+      throw error;
+    });
+    if (state === 'never') return undefined;
+    return state === 'destroyed' ? null : openText(state, subject, sealed);
+  }
+}
+
+/** Stores a MAC of the wrapping key at first use and compares it later: another key opens nothing. */
+const requireSameKey = async (
+  { appends, stream }: VaultStreams,
+  wrappingKey: Buffer,
+): Promise<void> => {
+  const mark = createHmac('sha256', wrappingKey).update(STREAMS).digest();
+  const read = async (): Promise<Buffer | undefined> => {
+    const [first] = await stream(STREAMS, 0, 1);
+    return first && Buffer.from((first.data as { mark: string }).mark, 'base64');
+  };
+  let stored = await read();
+  if (!stored) {
+    const events = [recordOf(VAULT_TYPE, { mark: mark.toString('base64') })];
+    await appends.append({ stream: STREAMS, expected: NO_STREAM, events });
+    stored = await read();
+  }
+  if (!stored) throw new LogUnavailable('fault', 'no', 'the mark of the key vault cannot be read');
+  if (stored.length !== mark.length || !timingSafeEqual(stored, mark))
+    throw new StartupError(
+      'ROOT_KEY is not the one that this log was first used with. All processes of a log need the ' +
+        'same: use the value of a running process, or root.key of the log this one was copied from.',
+    );
+};

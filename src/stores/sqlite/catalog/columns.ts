@@ -1,0 +1,174 @@
+/**
+ * The fields that a search computes with, one typed array each, indexed by the product's row: filters,
+ * facets and order over 100,000 products take a millisecond here, and fifty in SQL.
+ */
+import { LruCache } from '#src/stores/lru-cache.ts';
+import { copyInto, INITIAL_ROWS, PriceTierColumn } from './price-tiers.ts';
+import { CODED, type Coded, COUNTED, type Counted, type Facts } from './product-facts.ts';
+
+/**
+ * The values of one field as codes, numbered in order of appearance; 0 is no value. A Float64Array like
+ * all columns, because the compiler optimizes a loop that meets only one kind of array better.
+ */
+class CodedColumn {
+  readonly #codes = new Map<string, number>();
+  readonly #values: string[] = [''];
+  readonly #live: number[] = [0];
+  #rows = new Float64Array(INITIAL_ROWS);
+
+  /** The code of each row. */
+  get rows(): Float64Array {
+    return this.#rows;
+  }
+
+  /** The value of each code. */
+  get values(): readonly string[] {
+    return this.#values;
+  }
+
+  codeOf(value: string): number | undefined {
+    return this.#codes.get(value);
+  }
+
+  liveOf(value: string): number {
+    return this.#live[this.#codes.get(value) ?? 0] ?? 0;
+  }
+
+  grow(size: number): void {
+    this.#rows = copyInto(this.#rows, new Float64Array(size));
+  }
+
+  count(row: number, step: 1 | -1): void {
+    const code = this.#rows[row] ?? 0;
+    if (code > 0) this.#live[code] = (this.#live[code] ?? 0) + step;
+  }
+
+  set(row: number, value: string | null): void {
+    let code = value === null ? 0 : this.#codes.get(value);
+    if (code === undefined && value !== null) {
+      code = this.#values.push(value) - 1;
+      this.#codes.set(value, code);
+    }
+    this.#rows[row] = code ?? 0;
+  }
+}
+
+/** 800 kB each for 100,000 products. */
+const CACHED_QUANTITIES_MAX = 16;
+
+const recordOf = <Key extends string, Value>(
+  keys: readonly Key[],
+  make: () => Value,
+): Record<Key, Value> => Object.fromEntries(keys.map((key) => [key, make()])) as Record<Key, Value>;
+
+export class CatalogColumns {
+  readonly #coded = recordOf(CODED, () => new CodedColumn());
+  readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
+  readonly #tiers = new PriceTierColumn();
+  /** Prices of all rows at the quantities of recent queries. */
+  readonly #pricesAt = new LruCache<number, Float64Array>(CACHED_QUANTITIES_MAX);
+  #size = INITIAL_ROWS;
+  #end = 0;
+  #liveCount = 0;
+  #liveWords = 0;
+  #liveRows: Uint32Array | undefined;
+  #scratch = new Float64Array(0);
+
+  set(row: number, facts: Facts): void {
+    const wasLive = this.isLive(row);
+    this.#tally(row, -1);
+    const hasOtherPrice = this.#write(row, facts);
+    this.#tally(row, 1);
+    const isSameSet = wasLive === this.isLive(row);
+    if (!isSameSet) this.#liveRows = undefined;
+    if (!isSameSet || hasOtherPrice) this.#pricesAt.clear();
+  }
+
+  columnOf(field: Coded | Counted): Float64Array {
+    return field in this.#coded ? this.#coded[field as Coded].rows : this.of(field as Counted);
+  }
+
+  of(field: Counted): Float64Array {
+    return this.#counted[field];
+  }
+
+  values(field: Coded): CodedColumn {
+    return this.#coded[field];
+  }
+
+  isLive(row: number): boolean {
+    return this.#counted.live[row] === 1;
+  }
+
+  get liveCount(): number {
+    return this.#liveCount;
+  }
+
+  get meanWords(): number {
+    return this.#liveWords / Math.max(1, this.#liveCount);
+  }
+
+  /** One above the highest row. */
+  get end(): number {
+    return this.#end;
+  }
+
+  get liveRows(): Uint32Array {
+    if (this.#liveRows) return this.#liveRows;
+    const rows = new Uint32Array(this.#liveCount);
+    const { live } = this.#counted;
+    let count = 0;
+    for (let row = 0; row < this.#end; row += 1) if (live[row] === 1) rows[count++] = row;
+    this.#liveRows = rows;
+    return rows;
+  }
+
+  /** Returns unit prices indexed by row, of `rows` only, valid until the next call. */
+  prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
+    if (quantity === undefined) return this.#counted.price;
+    const cached = this.#pricesAt.get(quantity);
+    if (cached) return cached;
+    if (rows.length * 4 <= this.#liveCount) {
+      if (this.#scratch.length < this.#size) this.#scratch = new Float64Array(this.#size);
+      this.#tiers.writePrices(quantity, rows, this.#scratch);
+      return this.#scratch;
+    }
+    const prices = new Float64Array(this.#size);
+    this.#tiers.writePrices(quantity, this.liveRows, prices);
+    this.#pricesAt.set(quantity, prices, 1);
+    return prices;
+  }
+
+  /** Makes space for the rows below `end` at once; otherwise the columns grow by doubling. */
+  reserve(end: number): void {
+    this.#grow(end - 1);
+  }
+
+  /** Adds a live row to the counts, or removes it. */
+  #tally(row: number, step: 1 | -1): void {
+    if (!this.isLive(row)) return;
+    this.#liveCount += step;
+    this.#liveWords += step * (this.#counted.words[row] ?? 0);
+    for (const field of CODED) this.#coded[field].count(row, step);
+  }
+
+  /** Returns whether the price tiers have changed. */
+  #write(row: number, facts: Facts): boolean {
+    this.#grow(row);
+    CODED.forEach((field, index) => this.#coded[field].set(row, facts.codes[index] ?? null));
+    COUNTED.forEach((field, index) => {
+      this.#counted[field][row] = facts.counts[index] ?? Number.POSITIVE_INFINITY;
+    });
+    this.#end = Math.max(this.#end, row + 1);
+    return this.#tiers.set(row, facts.tiers);
+  }
+
+  #grow(row: number): void {
+    if (row < this.#size) return;
+    while (row >= this.#size) this.#size *= 2;
+    for (const field of CODED) this.#coded[field].grow(this.#size);
+    for (const field of COUNTED)
+      this.#counted[field] = copyInto(this.#counted[field], new Float64Array(this.#size));
+    this.#tiers.grow(this.#size);
+  }
+}

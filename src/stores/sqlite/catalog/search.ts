@@ -1,0 +1,142 @@
+import type { ProductHits, ProductSearch } from '#src/ports/catalog.ts';
+import { LruCache } from '#src/stores/lru-cache.ts';
+import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
+import { markAt, positionAfter } from './page-marks.ts';
+import { type OrderedRows, orderRows, type SearchIndex } from './result-order.ts';
+import type { CatalogText, Matches } from './text.ts';
+
+type FacetField = ProductSearch['facets'][number];
+
+type SearchResult = {
+  total: number;
+  /** The first rows in order, as many as were needed so far. */
+  ordered: OrderedRows;
+  facets: Map<FacetField, FacetCounts>;
+  /** The weights of the words of a text. */
+  weights?: string;
+};
+
+type Sources = SearchIndex & {
+  text: CatalogText;
+  rowsOfIds(ids: readonly string[]): Uint32Array;
+  rowsOfSkus(skus: readonly string[]): Uint32Array;
+};
+
+/** Rows in the cache, for next pages and repeated queries: at most 32 MB. */
+const ROWS_MAX = 8_000_000;
+
+/** Weight of an entry without rows; otherwise searches without matches would fill the memory. */
+const ENTRY_ROWS = 256;
+const FACET_VALUE_ROWS = 16;
+
+/** Up to here, rows come from one pass, cheaper for fewer; for later rows all are put in order. */
+const FIRST_ROWS = [32, 128];
+
+const NO_COUNTS: FacetCounts = { values: [], more: 0 };
+const NO_ROWS = new Uint32Array(0);
+
+const intersection = (one: Uint32Array, other: Uint32Array): Uint32Array => {
+  const others = new Set(other);
+  return one.filter((row) => others.has(row));
+};
+
+export class CatalogSearch {
+  readonly #sources: Sources;
+  readonly #cache = new LruCache<string, SearchResult>(ROWS_MAX);
+
+  constructor(sources: Sources) {
+    this.#sources = sources;
+  }
+
+  /** Returns the rows of a page in order, and the totals, facets and mark of its answer. */
+  search(query: ProductSearch): { rows: Uint32Array } & Omit<ProductHits, 'products'> {
+    const { limit, offset, after, facets } = query;
+    const startIn = ({ ordered }: SearchResult): number =>
+      after ? positionAfter(this.#sources, { query, ordered }, after) : offset;
+    let result = this.#resultFor(query, (after?.shown ?? offset) + limit);
+    let from = startIn(result);
+    const { total } = result;
+    if (result.ordered.rows.length < Math.min(from + limit, total)) {
+      // More rows were added before the mark than the first rows can have.
+      result = this.#resultFor(query, Infinity);
+      from = startIn(result);
+    }
+    const { ordered, facets: counts, weights } = result;
+    const rows = ordered.rows.subarray(from, from + limit);
+    const end = from + rows.length;
+    const hasNext = rows.length > 0 && end < total;
+    return {
+      rows,
+      total,
+      facets: facets.map((field) => ({ field, ...(counts.get(field) ?? NO_COUNTS) })),
+      ...(hasNext && {
+        last: {
+          ...markAt(this.#sources, { query, ordered }, end - 1),
+          ...(weights !== undefined && { weights }),
+        },
+      }),
+    };
+  }
+
+  /** Call after any change of products. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
+  /** Returns a result with at least the first `count` rows, from the cache if it has that many. */
+  #resultFor(query: ProductSearch, count: number): SearchResult {
+    const { key, cached } = this.#findCached(query);
+    const { facets } = query;
+    const wanted = Math.min(count, cached?.total ?? 0);
+    const hasFacets = facets.every((field) => cached?.facets.has(field));
+    if (cached && cached.ordered.rows.length >= wanted && hasFacets) return cached;
+    const fields = new Set([...facets, ...(cached?.facets.keys() ?? [])]);
+    const rows = FIRST_ROWS.find((most) => count <= most) ?? Infinity;
+    const result = this.#run(query, fields, rows);
+    this.#cache.set(key, result, weightOf(key, result));
+    return result;
+  }
+
+  #findCached({ limit, offset, after, facets, ...filters }: ProductSearch) {
+    const key = JSON.stringify(filters);
+    const cached = this.#cache.get(key);
+    const weights = after?.weights;
+    if (weights === undefined || weights === cached?.weights) return { key, cached };
+    const keyOfWeights = `${key} ${weights}`;
+    return { key: keyOfWeights, cached: this.#cache.get(keyOfWeights) };
+  }
+
+  #run(query: ProductSearch, fields: Iterable<FacetField>, count: number): SearchResult {
+    const { columns, text } = this.#sources;
+    const matches = query.q === undefined ? undefined : text.match(query.q, query.after?.weights);
+    const rows = this.#select(query, matches);
+    const facets = new Map<FacetField, FacetCounts>();
+    for (const field of fields) facets.set(field, countValues(columns, field, rows));
+    const ordered = orderRows(this.#sources, rows, { query, count, matches });
+    return {
+      total: rows.length,
+      ordered,
+      facets,
+      ...(matches && ordered.scores && { weights: matches.weights }),
+    };
+  }
+
+  /** Returns the rows that pass, rising; valid until the next call. */
+  #select(query: ProductSearch, matches: Matches | undefined): Uint32Array {
+    const { columns, rowsOfIds, rowsOfSkus } = this.#sources;
+    const conditions = conditionsOf(columns, query);
+    if (!conditions) return NO_ROWS;
+    let rows = matches ? matches.rows : columns.liveRows;
+    if (query.ids) rows = intersection(rows, rowsOfIds(query.ids));
+    if (query.skus) rows = intersection(rows, rowsOfSkus(query.skus));
+    return filterRows(columns, conditions, rows);
+  }
+}
+
+const weightOf = (key: string, { ordered, facets }: SearchResult): number => {
+  let values = 0;
+  for (const counts of facets.values()) values += counts.values.length;
+  // A score has the size of two rows.
+  const rows = ordered.rows.length * (ordered.scores ? 3 : 1);
+  return ENTRY_ROWS + key.length + rows + FACET_VALUE_ROWS * values;
+};

@@ -1,0 +1,75 @@
+/**
+ * The thread that writes log.db or keys.db, so that reads and answers continue while it waits for the
+ * disk. The main thread has decided about everything that it receives.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { parentPort, workerData } from 'node:worker_threads';
+import { messageOfError } from '#src/stores/sqlite/failure.ts';
+import { KEY_RECORDING, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
+import { openStore } from '#src/stores/sqlite/open.ts';
+import { Checkpointer } from './checkpoint.ts';
+import { type CommitResult, Committer, type Recording, type Records } from './committer.ts';
+import { fileAt } from './log-file.ts';
+import { type MarkOptions, MarkWriter } from './log-mark.ts';
+import { endOf, LOG_RECORDING, LOG_STORE } from './log-records.ts';
+
+export type ThreadRequest =
+  | { kind: 'commit'; records: Records }
+  | { kind: 'scrub' }
+  | { kind: 'close' };
+
+export type ThreadReply =
+  | CommitResult
+  /** A checkpoint failed, and it is unknown what is stored. */
+  | { kind: 'checkpoint failed'; text: string };
+
+/** `file` identifies the file that was at the path when it was first opened. `mark` is moved by commits to the log. */
+export type StoreFile = {
+  store: keyof typeof STORES;
+  path: string;
+  file: string | undefined;
+  mark?: MarkOptions;
+};
+
+const STORES = {
+  log: { open: (path) => openStore(path, LOG_STORE), recording: LOG_RECORDING },
+  keys: { open: openKeyFile, recording: KEY_RECORDING },
+} satisfies Record<string, { open(path: string): DatabaseSync; recording: Recording }>;
+
+const serve = (
+  { store, path, file, mark }: StoreFile,
+  reply: (message: ThreadReply) => void,
+): ((request: ThreadRequest) => void) => {
+  /** A commit to a replaced file must not be acknowledged. */
+  const requireInPlace = (): void => {
+    if (fileAt(path) === file) return;
+    throw new Error(`${path} was removed or replaced while the service had it open`);
+  };
+  requireInPlace();
+  const { open, recording } = STORES[store];
+  const db = open(path);
+  const marks = mark && new MarkWriter(mark);
+  const committer = new Committer(db, recording, (records) => {
+    requireInPlace();
+    marks?.write(endOf(records));
+  });
+  const checkpointer = new Checkpointer(db, (error) =>
+    reply({ kind: 'checkpoint failed', text: messageOfError(error) }),
+  );
+  return (request) => {
+    if (request.kind === 'close') {
+      checkpointer.close();
+      marks?.close();
+      db.close();
+      parentPort?.close();
+      return;
+    }
+    reply(request.kind === 'scrub' ? committer.scrub() : committer.commit(request.records));
+    checkpointer.schedule();
+  };
+};
+
+parentPort?.on(
+  'message',
+  serve(workerData as StoreFile, (message) => parentPort?.postMessage(message)),
+);

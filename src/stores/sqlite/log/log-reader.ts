@@ -1,0 +1,220 @@
+/** All reads of log.db. Returns only rows that were checked, and throws LogCorrupted if one is missing. */
+import type { DatabaseSync } from 'node:sqlite';
+import { EVENTS } from '#contracts/registries/events.ts';
+import {
+  type EventText,
+  eventTextOf,
+  type FoldEvent,
+  type Position,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
+import {
+  readAnyEvent,
+  readEvent,
+  upcastData,
+  UPCASTS,
+  type Upcasts,
+} from '#src/stores/event-codec.ts';
+import { GenerationCache } from '#src/stores/generation-cache.ts';
+import {
+  damaged,
+  type FoldRow,
+  type FullRow,
+  requireFoldRow,
+  requireFullRow,
+} from './log-records.ts';
+import { type FoldRowV, prepareReads, sliceOf } from './log-statements.ts';
+
+/*
+ * SQLite returns a new string for each value. A fold keeps millions of types and owners and compares
+ * them often: sharing one string per value saves memory and makes equal ones identical.
+ */
+const TYPES: ReadonlyMap<string, string> = new Map(Object.keys(EVENTS).map((type) => [type, type]));
+const OWNERS_MAX = 10_000;
+const owners = new GenerationCache<string, string>(OWNERS_MAX);
+
+const shareOwner = (stream: string): string => {
+  const owner = stream.slice(0, stream.indexOf('-'));
+  const shared = owners.get(owner);
+  if (shared === undefined) owners.set(owner, owner);
+  return shared ?? owner;
+};
+
+/** Rows of a fold in memory at a time, so that their texts are freed before a large page is complete. */
+const ROWS_AT_A_TIME = 256;
+
+/**
+ * Positions and revisions have no gaps: requires the numbers from `first` on in a column, and at least
+ * `count` of them, so that a row that an index or a page lost is noticed.
+ */
+const requireDense = (
+  rows: readonly (readonly unknown[])[],
+  column: number,
+  { first, count }: { first: number; count: number },
+): void => {
+  for (let index = 0; index < Math.max(count, rows.length); index += 1) {
+    const wanted = first + index;
+    if (rows[index]?.[column] === wanted) continue;
+    if (column === 0) throw damaged(wanted, 'it is missing');
+    throw damaged(rows[index]?.[0] ?? 'unknown', `revision ${wanted} of its stream is missing`);
+  }
+};
+
+/** Requires rising positions after `after`, and streams of the owner, in checked rows. */
+const requireOwner = (
+  rows: readonly (readonly [...FoldRow, ...unknown[]])[],
+  owner: string,
+  after: Position,
+): void => {
+  let previous = after;
+  for (const [position, stream] of rows) {
+    if (!stream.startsWith(`${owner}-`) || position <= previous)
+      throw damaged(position, 'the index of owners does not match it');
+    previous = position;
+  }
+};
+
+export type OwnerRange = { after: Position; upTo: Position; limit: number };
+
+const ownerValues = (owner: string, { after, upTo, limit }: OwnerRange) =>
+  [sliceOf(after), sliceOf(upTo), owner, after, upTo, limit] as const;
+
+export class LogReader {
+  readonly #reads: ReturnType<typeof prepareReads>;
+  readonly #head: () => Position;
+  readonly #upcasts: Upcasts;
+  readonly #hasUpcasts: boolean;
+
+  /** `head` is the last acknowledged position: the file can have unacknowledged events after it. */
+  constructor(db: DatabaseSync, head: () => Position, upcasts: Upcasts = UPCASTS) {
+    this.#hasUpcasts = Object.keys(upcasts).length > 0;
+    this.#reads = prepareReads(db, this.#hasUpcasts);
+    this.#head = head;
+    this.#upcasts = upcasts;
+  }
+
+  foldRows(after: Position, limit: number): FoldRowV[] {
+    const rows = this.#readDense(this.#reads.folds, after, limit);
+    for (const row of rows) requireFoldRow(row);
+    return rows;
+  }
+
+  page(after: Position, limit: number): FoldEvent[] {
+    const events: FoldEvent[] = [];
+    for (let left = limit; left > 0; left -= ROWS_AT_A_TIME) {
+      const rows = this.foldRows(after + events.length, Math.min(left, ROWS_AT_A_TIME));
+      for (const row of rows) events.push(this.#toFold(row));
+      if (rows.length < ROWS_AT_A_TIME) break;
+    }
+    return events;
+  }
+
+  /** Returns checked rows without decoding them. */
+  fullRows(after: Position, limit: number): FullRow[] {
+    const rows = this.#readDense(this.#reads.byPosition, after, limit);
+    for (const row of rows) requireFullRow(row);
+    return rows;
+  }
+
+  readAll(after: Position, limit: number, types?: readonly string[]): StoredEvent[] {
+    return this.#decode(
+      types
+        ? this.#reads.byType(after, this.#head(), JSON.stringify(types), limit)
+        : this.#readDense(this.#reads.byPosition, after, limit),
+    );
+  }
+
+  readOwner(owner: string, range: OwnerRange): StoredEvent[] {
+    const rows = this.#reads.byOwner(...ownerValues(owner, range));
+    const events = this.#decode(rows);
+    requireOwner(rows, owner, range.after);
+    return events;
+  }
+
+  textsOfOwner(owner: string, range: OwnerRange): EventText[] {
+    if (this.#hasUpcasts) return this.readOwner(owner, range).map(eventTextOf);
+    const rows = this.#reads.byOwner(...ownerValues(owner, range));
+    for (const row of rows) requireFullRow(row);
+    requireOwner(rows, owner, range.after);
+    return rows.map(([position, stream, revision, type, , data, , , id, meta]) => {
+      return { position, stream, owner, revision, id, type, data, meta };
+    });
+  }
+
+  foldOwner(owner: string, range: OwnerRange): FoldEvent[] {
+    const rows = this.#reads.foldsByOwner(...ownerValues(owner, range));
+    for (const row of rows) requireFoldRow(row);
+    requireOwner(rows, owner, range.after);
+    return rows.map((row) => this.#toFold(row));
+  }
+
+  /** Returns the newest events up to `upTo`, which must not exceed the head, in log order. */
+  readBack(upTo: Position, limit: number, owner?: string): StoredEvent[] {
+    if (owner === undefined) {
+      const count = Math.max(0, Math.min(limit, upTo));
+      return this.#decode(this.#readDense(this.#reads.byPosition, upTo - count, count));
+    }
+    const rows: FullRow[] = [];
+    for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
+      rows.push(...this.#reads.backInSlice(slice, owner, upTo, limit - rows.length));
+    rows.reverse();
+    const events = this.#decode(rows);
+    requireOwner(rows, owner, 0);
+    return events;
+  }
+
+  /** Returns the revisions `from` to `to` (inclusive), which the stream must have. */
+  readStream(
+    { stream, streamId }: { stream: string; streamId: number },
+    from: number,
+    to: number,
+  ): StoredEvent[] {
+    const rows = this.#reads.byStream(streamId, from, to);
+    requireDense(rows, 2, { first: from, count: to - from + 1 });
+    for (const row of rows)
+      if (row[1] !== stream) throw damaged(row[0], `it does not belong to ${stream}`);
+    return this.#decode(rows, readEvent);
+  }
+
+  sealAt(position: Position): number | undefined {
+    return this.#reads.seal(position)[0]?.[0];
+  }
+
+  streamAt(position: Position): string | undefined {
+    return this.#reads.stream(position)[0]?.[0];
+  }
+
+  /** Reads rows up to the head only. */
+  #readDense<Row extends readonly unknown[]>(
+    read: (after: Position, limit: number) => Row[],
+    after: Position,
+    limit: number,
+  ): Row[] {
+    const count = Math.max(0, Math.min(limit, this.#head() - after));
+    const rows = read(after, count);
+    requireDense(rows, 0, { first: after + 1, count });
+    return rows;
+  }
+
+  #decode(rows: readonly FullRow[], read = readAnyEvent): StoredEvent[] {
+    return rows.map((row) => {
+      requireFullRow(row);
+      const [position, stream, revision, type, , data, , owner, id, meta] = row;
+      const event = { id, type, data: JSON.parse(data), meta: JSON.parse(meta) };
+      return read(this.#upcasts, { ...event, stream, owner, revision, position });
+    });
+  }
+
+  #toFold([position, stream, revision, type, at, text, , v]: FoldRowV): FoldEvent {
+    const data = JSON.parse(text) as object;
+    return {
+      position,
+      stream,
+      owner: shareOwner(stream),
+      revision,
+      type: TYPES.get(type) ?? type,
+      at,
+      data: v === undefined ? data : upcastData(this.#upcasts, { type, v }, data),
+    };
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * Maps a stream's name to the position of its first event. Names are often hashes, so their order is
+ * random: new ones wait in memory and are written to the file in bulk, sorted, outside of commits.
+ */
+import { hash as digest } from 'node:crypto';
+import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import { messageOfError, sqliteCodeOf, sqliteFailureOf } from '#src/stores/sqlite/failure.ts';
+import { GenerationCache } from '#src/stores/generation-cache.ts';
+import type { LogReader } from './log-reader.ts';
+import { type StreamEntry, StreamFile } from './stream-file.ts';
+
+/** 52 bits, which a double can represent. */
+const hashOfName = (name: string): number =>
+  Number.parseInt(digest('sha256', name, 'hex').slice(0, 13), 16);
+
+const HASHES = 2 ** 52;
+// A chunk of a full tail covers a 32nd of the hashes, so that its rows share pages.
+const TAIL_MAX = 32_768;
+const CHUNK = 1_024;
+// A start reads the log from `through` on, which must advance even if few streams are created.
+const UNINDEXED_MAX = 262_144;
+const MISSING_MAX = 4_096;
+const REBUILD_PAGE = 1_000;
+const REBUILD_BULK = 262_144;
+
+type IndexOptions = {
+  path: string;
+  logId: string;
+  reader: LogReader;
+  /** The mutable head of the log. */
+  head: { position: number; seal: number };
+  hash?: ((name: string) => number) | undefined;
+  tailMax?: number | undefined;
+};
+
+type NamedEntry = [name: string, entry: StreamEntry];
+
+const inChunks = (entries: readonly NamedEntry[]): NamedEntry[][] => {
+  const count = Math.ceil(entries.length / CHUNK);
+  const chunks = Array.from({ length: count }, (): NamedEntry[] => []);
+  for (const entry of entries) chunks[Math.floor((entry[1].hash / HASHES) * count)]?.push(entry);
+  return chunks.filter((chunk) => chunk.length > 0);
+};
+
+const byHash = (a: StreamEntry, b: StreamEntry): number => a.hash - b.hash;
+
+const damagedIndex = (what: string): LogCorrupted =>
+  new LogCorrupted(
+    `streams.db is damaged: ${what}. Stop the service, delete streams.db and start again: the start ` +
+      'rebuilds it from the log.',
+  );
+
+export class StreamIndex {
+  readonly #reader: LogReader;
+  readonly #head: IndexOptions['head'];
+  readonly #hash: (name: string) => number;
+  readonly #tailMax: number;
+  readonly #file: StreamFile;
+  /** Streams that the file does not have yet. */
+  readonly #tail = new Map<string, StreamEntry>();
+  /** Hashes of names without a stream: most names that are looked up in vain are created next. */
+  readonly #missing = new GenerationCache<string, number>(MISSING_MAX);
+  #flushAt: number;
+  #isFlushing = false;
+  #isClosed = false;
+
+  constructor({ path, logId, reader, head, hash = hashOfName, tailMax = TAIL_MAX }: IndexOptions) {
+    this.#reader = reader;
+    this.#head = head;
+    this.#hash = hash;
+    this.#tailMax = tailMax;
+    this.#flushAt = tailMax;
+    const sealAt = (position: number): number | undefined => reader.sealAt(position);
+    this.#file = new StreamFile(path, { id: logId, head: head.position, sealAt });
+    this.#readMissing();
+  }
+
+  /** Returns the position of the stream's first event; undefined if there is no such stream. */
+  find(name: string): number | undefined {
+    const recent = this.#tail.get(name);
+    if (recent) return recent.streamId;
+    if (this.#missing.get(name) !== undefined) return undefined;
+    const hash = this.#hash(name);
+    for (const streamId of this.#findInFile(hash)) {
+      const stored = this.#reader.streamAt(streamId);
+      if (stored === name) return streamId;
+      // Two names can have the same hash, but every name must be stored under its own.
+      if (stored === undefined || this.#hash(stored) !== hash) {
+        throw damagedIndex(`it refers to position ${streamId}, where its stream does not begin`);
+      }
+    }
+    this.#missing.set(name, hash);
+    return undefined;
+  }
+
+  /** Adds streams after the commit that created them, when the head has moved past them. */
+  add(created: readonly (readonly [name: string, streamId: number])[]): void {
+    for (const [name, streamId] of created) {
+      this.#tail.set(name, { hash: this.#missing.get(name) ?? this.#hash(name), streamId });
+      this.#missing.delete(name);
+    }
+    if (this.#isFlushing || this.#isClosed) return;
+    const unindexed = this.#head.position - this.#file.through;
+    const isFar = unindexed >= UNINDEXED_MAX && this.#flushAt === this.#tailMax;
+    if (this.#tail.size >= this.#flushAt || isFar) this.#flush();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const { position, seal } = this.#head;
+    try {
+      for (const chunk of inChunks([...this.#tail])) this.#write(chunk);
+      if (position > this.#file.through) this.#file.add([], { position, seal });
+    } catch {
+      // As in a flush: the next start reads these names from the log.
+    }
+    this.#file.close();
+  }
+
+  /** Reads from the log what the file lacks: into the file if it is much, otherwise into the tail. */
+  #readMissing(): void {
+    const end = this.#head.position;
+    const isBulk = end - this.#file.through > UNINDEXED_MAX;
+    let entries: StreamEntry[] = [];
+    for (let after = this.#file.through; after < end; ) {
+      const rows = this.#reader.foldRows(after, REBUILD_PAGE);
+      for (const [position, stream, revision] of rows) {
+        if (revision > 0) continue;
+        const entry = { hash: this.#hash(stream), streamId: position };
+        if (isBulk) entries.push(entry);
+        else this.#tail.set(stream, entry);
+      }
+      after += rows.length;
+      if (isBulk && (entries.length >= REBUILD_BULK || after >= end)) {
+        const seal = this.#reader.sealAt(after) ?? 0;
+        this.#file.add(entries.sort(byHash), { position: after, seal });
+        entries = [];
+      }
+    }
+  }
+
+  /** Writes the tail to the file, one chunk per turn. */
+  #flush(): void {
+    this.#isFlushing = true;
+    const through = { position: this.#head.position, seal: this.#head.seal };
+    const chunks = inChunks([...this.#tail]);
+    const writeNext = (): void => {
+      if (this.#isClosed) return;
+      const chunk = chunks.pop() ?? [];
+      try {
+        this.#write(chunk, chunks.length === 0 ? through : undefined);
+        this.#flushAt = this.#tailMax;
+      } catch {
+        // The disk is full, most likely. Nothing is lost: the names remain in memory and in the log.
+        this.#flushAt = this.#tail.size + CHUNK;
+        chunks.length = 0;
+      }
+      this.#isFlushing = chunks.length > 0;
+      if (this.#isFlushing) setImmediate(writeNext);
+    };
+    setImmediate(writeNext);
+  }
+
+  #write(chunk: NamedEntry[], through?: { position: number; seal: number }): void {
+    this.#file.add(chunk.map(([, entry]) => entry).sort(byHash), through);
+    for (const [name] of chunk) this.#tail.delete(name);
+  }
+
+  #findInFile(hash: number): number[] {
+    try {
+      return this.#file.find(hash);
+    } catch (error) {
+      if (sqliteFailureOf(error) === 'damaged') throw damagedIndex(messageOfError(error));
+      if (sqliteCodeOf(error) === undefined) throw error;
+      throw new LogUnavailable(
+        'fault',
+        'no',
+        `streams.db cannot be read: ${messageOfError(error)}`,
+      );
+    }
+  }
+}
