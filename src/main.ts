@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
+import { prometheusMetrics } from '#src/system/metrics.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';

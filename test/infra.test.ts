@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
+import { prometheusMetrics } from '#src/system/metrics.ts';
 import { readConfig } from '#src/config.ts';
 import { requireRole, PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { directories } from './support/processes/directories.ts';

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { RIGHTS } from '#src/stores/redis/ready.ts';
-import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
+import { prometheusMetrics } from '#src/system/metrics.ts';
 import { program } from '#src/cli/program.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { ROOT, sourceFiles } from './support/source/tree.ts';

@@ -9,8 +9,8 @@
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { argv } from 'node:process';
-import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { listStoredMail } from '#src/delivery/mail-directory.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { until } from '../../test/support/clients/cli.ts';
 import { directories } from '../../test/support/processes/directories.ts';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type LogMark, type MarkPlace, NO_LOG } from '#src/stores/log-memory.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
-import { prepareDirectory } from '#src/adapters/system/directory.ts';
+import { prepareDirectory } from '#src/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { REMOTE_PROJECTIONS } from './read-models.ts';

@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
-import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import { systemSecrets } from '#src/system/secrets.ts';
 import { type Replay, Replays, startReplay } from '#src/audits/replays.ts';
 import { FactsCache } from '#src/performance/facts.ts';
 import { Refused, refuse } from '#src/shared/outcome.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import type { OwnerAuditDeps } from '#src/audits/audit-state.ts';
 
 export type OpenedAuditFile = { file: AuditFile; deps: OwnerAuditDeps };

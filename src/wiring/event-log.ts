@@ -3,7 +3,7 @@ import { memoryEventLog } from '#src/stores/memory/event-log.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { LogMemory, type MarkPlace } from '#src/stores/log-memory.ts';
-import { prepareDirectory } from '#src/adapters/system/directory.ts';
+import { prepareDirectory } from '#src/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
 import { markFile } from '#src/stores/log-mark-file.ts';

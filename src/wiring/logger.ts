@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import type { AppendReport } from '#src/stores/observed-log.ts';
 import { type Append, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 

@@ -18,7 +18,7 @@ import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
 import { RemoteProgress } from './remote-progress.ts';
 import { checkInThread, type CheckRows, rowCheckOf } from './row-check/check-rows.ts';

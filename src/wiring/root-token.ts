@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { makeDirectory } from '#src/system/directory.ts';
 import { keyIdOf } from '#src/access/key-id.ts';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';

@@ -1,4 +1,4 @@
-import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
+import { unresolvedFault } from '#src/delivery/addresses.ts';
 import type { AppDeps } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import type { Config } from '#src/config.ts';

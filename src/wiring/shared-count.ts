@@ -1,4 +1,4 @@
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { ProcessRole } from './process-roles.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { hasRoot, type SystemSecrets, systemSecrets } from '#src/adapters/system/secrets.ts';
+import { hasRoot, type SystemSecrets, systemSecrets } from '#src/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

@@ -1,4 +1,4 @@
-import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
+import { eventLoopDelay } from '#src/system/event-loop.ts';
 import { eventLoopTurns } from '#src/shared/turns.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Waits } from '#src/ports/system.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 
 /** More than the pool of random bytes contains. */
 const MANY = 5_000;

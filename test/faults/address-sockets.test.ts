@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
+import { prometheusMetrics } from '#src/system/metrics.ts';
 import { openApp } from '#src/registries/app.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 import { testApp } from '../support/world/app.ts';

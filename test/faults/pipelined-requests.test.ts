@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { httpServer } from '#src/web/http.ts';
 import { oneAtATime } from '#src/web/one-at-a-time.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

@@ -9,7 +9,7 @@ import { demoFactsIn } from '#src/demo/facts.ts';
 import { LINKS } from '#src/demo/links.ts';
 import { ensureDemo, storyActs } from '#src/demo/story.ts';
 import { plannedVisits } from '#src/demo/traffic.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { directories } from '../support/processes/directories.ts';
 import { openService } from '../support/world/open-service.ts';
 

@@ -1,6 +1,6 @@
 /** The measures of waiting time, with injected clocks. */
 import { describe, expect, it } from 'vitest';
-import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
+import { eventLoopDelay } from '#src/system/event-loop.ts';
 import { concurrency } from '#src/calls/concurrency.ts';
 import { overload } from '#src/calls/overload.ts';
 import { isRefusal } from '#src/shared/outcome.ts';

@@ -1,5 +1,5 @@
 /** Compares live rows with a fold of the log, and waits for the end. */
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, printResult, style } from '../terminal/output.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { DESK_BASE } from '#contracts/places.ts';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { httpServer } from '#src/web/http.ts';
 import { auditFileRoutes } from '#src/interfaces/rest/audit-file-routes.ts';
 import { listenAt } from '#src/wiring/listener.ts';

@@ -1,5 +1,5 @@
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
-import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
+import { isThere, removeOwn } from '#src/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { CommandError, EXIT, printResult } from '../terminal/output.ts';

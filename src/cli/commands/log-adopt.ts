@@ -1,5 +1,5 @@
 /** Makes this installation belong to the log that its server has now. */
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
 import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openSecrets } from '#src/wiring/vault.ts';

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { requireKnownTypes } from '#src/stores/event-codec.ts';
-import { prepareDirectory } from '#src/adapters/system/directory.ts';
-import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
+import { prepareDirectory } from '#src/system/directory.ts';
+import { hasRoot, systemSecrets } from '#src/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
 import {
   copyLog,

@@ -1,6 +1,6 @@
 /** Rebuilds and verifies read models, and waits for the end. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { type Desk, type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, print, printNotice, style } from '../terminal/output.ts';

@@ -2,9 +2,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
-import { isLoopback } from '#src/adapters/hosts.ts';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
-import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import { isLoopback } from '#src/system/hosts.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
+import { systemSecrets } from '#src/system/secrets.ts';
 import type { ReadModelFollower } from '#src/ports/follower.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { type DemoClock, demoClock } from '#src/demo/clock.ts';

@@ -5,7 +5,7 @@ import {
   type DeskOperations,
   deskOperations,
 } from '#contracts/registries/desk.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { present } from '#src/shared/present.ts';
 import type { Config } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

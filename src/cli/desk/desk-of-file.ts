@@ -1,7 +1,7 @@
 /** The desk of an exported file: it answers audits, and nothing else. */
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { AuditFileDamaged } from '#src/stores/audit-file.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { askFile, isFileAudit } from '#src/audits/file-desk.ts';
 import { problemBody } from '#src/web/problem.ts';
 import { type OpenedAuditFile, openFileForAudits } from '#src/wiring/audit-file.ts';

@@ -1,7 +1,7 @@
 /** What a person sees when the service is ready, and again with `tributary status`. */
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { hostsOf } from '#src/adapters/hosts.ts';
+import { hostsOf } from '#src/system/hosts.ts';
 import { parkedOf } from '#src/reading/lag.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';

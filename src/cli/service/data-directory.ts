@@ -1,6 +1,6 @@
 /** Looks into a data directory for commands that must not create one. */
 import { join } from 'node:path';
-import { isThere } from '#src/adapters/system/directory.ts';
+import { isThere } from '#src/system/directory.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { CommandError, EXIT } from '../terminal/output.ts';
 

@@ -1,4 +1,4 @@
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { makeDirectory } from '#src/system/directory.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { CoreOptions } from '#src/core.ts';
 import type { DemoClock } from '#src/demo/clock.ts';

@@ -9,8 +9,8 @@ import {
   isOpenToOthers,
   isThere,
   requireOwnDirectory,
-} from '#src/adapters/system/directory.ts';
-import { hasRoot, requireRoot } from '#src/adapters/system/secrets.ts';
+} from '#src/system/directory.ts';
+import { hasRoot, requireRoot } from '#src/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { lowGenerationText, markOfGeneration } from '#src/wiring/vault.ts';

@@ -1,7 +1,7 @@
 /** Finds personal data that was not erased but cannot be decrypted, because the vault lacks its key. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { subjectsIn } from '#src/adapters/sealing.ts';
+import { subjectsIn } from '#src/system/crypto-seal.ts';
 import { listUnknownSubjects } from '#src/stores/sqlite/keys/read-only-keys.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { formatPlural } from '../terminal/output.ts';

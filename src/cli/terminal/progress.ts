@@ -1,6 +1,6 @@
 /** Progress on stderr: one line that changes on a terminal, otherwise a line every two seconds. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { formatCount, printNotice } from './output.ts';
 
 const LINE_EVERY_MS = 2_000;

@@ -1,7 +1,7 @@
 /** Validation of the URL, and the wait for the server at startup. */
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { hostsOf } from '#src/adapters/hosts.ts';
+import { hostsOf } from '#src/system/hosts.ts';
 import type { LogMark, LogMemory } from '#src/stores/log-memory.ts';
 import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';

@@ -1,7 +1,7 @@
 /** The identity of the log on a server, and its comparison with the log that this installation remembers. */
 import { randomBytes } from 'node:crypto';
 import { type EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
-import { hostsOf } from '#src/adapters/hosts.ts';
+import { hostsOf } from '#src/system/hosts.ts';
 import { type LogMark, NO_LOG } from '#src/stores/log-memory.ts';
 import { failureOf, isDeleted } from './failures.ts';
 import type { Reads } from './reads.ts';

@@ -11,7 +11,7 @@ import {
   subjectOf,
   unwrapKey,
   wrapKey,
-} from '#src/adapters/sealing.ts';
+} from '#src/system/crypto-seal.ts';
 import type { Appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
 import { isReplaced } from './log-guard.ts';

@@ -1,7 +1,7 @@
 /** Connection options in READ_MODEL_URL. */
 import { StartupError } from '#src/ports/startup-error.ts';
-import { readCertificate } from '#src/adapters/certificate-file.ts';
-import { isLoopback } from '#src/adapters/hosts.ts';
+import { readCertificate } from '#src/system/certificate-file.ts';
+import { isLoopback } from '#src/system/hosts.ts';
 
 const PORT = 6379;
 const OPTIONS = ['tlsCAFile'];

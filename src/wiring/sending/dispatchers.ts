@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
-import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
-import { pushChannel } from '#src/adapters/delivery/push.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { deliveryChannels } from '#src/delivery/channels.ts';
+import { guardedRequest } from '#src/delivery/guarded-request.ts';
+import { pushChannel } from '#src/delivery/push.ts';
+import { makeDirectory } from '#src/system/directory.ts';
 import type { Scheduling } from '#src/sending/attempts.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { MailFacts, MailKind } from '#src/sending/mail-kinds.ts';

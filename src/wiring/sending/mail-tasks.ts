@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import { removeStoredMail } from '#src/delivery/mail-directory.ts';
 import type { Scheduling } from '#src/sending/attempts.ts';
 import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
 import { expireApplications } from '#src/access/end-applications.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { readCertificate } from '#src/adapters/certificate-file.ts';
-import { directoryMailer } from '#src/adapters/delivery/mail-directory.ts';
-import { smtpMailer } from '#src/adapters/delivery/smtp.ts';
-import { isLoopback } from '#src/adapters/hosts.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { readCertificate } from '#src/system/certificate-file.ts';
+import { directoryMailer } from '#src/delivery/mail-directory.ts';
+import { smtpMailer } from '#src/delivery/smtp.ts';
+import { isLoopback } from '#src/system/hosts.ts';
+import { makeDirectory } from '#src/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import type { Mailer } from '#src/ports/mailer.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

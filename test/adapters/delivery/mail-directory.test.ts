@@ -6,8 +6,8 @@ import {
   listStoredMail,
   readStoredMail,
   removeStoredMail,
-} from '#src/adapters/delivery/mail-directory.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+} from '#src/delivery/mail-directory.ts';
+import { makeDirectory } from '#src/system/directory.ts';
 import type { MailDelivery } from '#src/ports/mailer.ts';
 import { directories } from '../../support/processes/directories.ts';
 

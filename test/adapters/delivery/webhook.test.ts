@@ -1,10 +1,10 @@
 /** The webhook channel with receivers on loopback sockets, verified by the receivers' library. */
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
-import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
-import { webhookChannel } from '#src/adapters/delivery/webhook.ts';
+import { guardedRequest } from '#src/delivery/guarded-request.ts';
+import { webhookChannel } from '#src/delivery/webhook.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { deliveryTo, SECRETS } from '../../support/world/deliveries.ts';
 import { freePort } from '../../support/processes/free-port.ts';
 import {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { unwrapKey } from '#src/adapters/sealing.ts';
+import { unwrapKey } from '#src/system/crypto-seal.ts';
 import { KeyCache, type SubjectKeyState } from '#src/stores/eventstoredb/key-cache.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';

@@ -3,7 +3,7 @@
  * append by Emmett to PostgreSQL, both behind a bare fastify; and appends to our log compared with Emmett's, without HTTP.
  */
 import Fastify from 'fastify';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { metaAt } from '../../conformance/log-events.ts';

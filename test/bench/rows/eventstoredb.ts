@@ -14,7 +14,7 @@ import { PROJECTIONS } from '#projections/index.ts';
 import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
-import { systemClock, systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { type EventLog, NO_STREAM, type StoredEvent } from '#src/ports/event-log.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
 import { follow, metaAt } from '../../conformance/log-events.ts';

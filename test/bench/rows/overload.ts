@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { LIMITS } from '#contracts/limits.ts';
 import { visitOf } from './read.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start, type Started } from '../children.ts';

@@ -11,7 +11,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { Service } from '#src/main.ts';
 import { TAIL_KEY } from '#src/ports/performance-rows.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';

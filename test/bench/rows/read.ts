@@ -2,7 +2,7 @@
 import Fastify from 'fastify';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import { createRandom } from '../random.ts';

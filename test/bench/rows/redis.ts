@@ -3,7 +3,7 @@
  * each call ask its store. Redis sends no rows that are unchanged since the last call; calls for
  * different periods make it send them.
  */
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench, Context } from '../bench.ts';
 import type { Load, Started, Target } from '../children.ts';

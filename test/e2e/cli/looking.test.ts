@@ -15,7 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import { systemSecrets } from '#src/system/secrets.ts';
 import { program } from '#src/cli/program.ts';
 import { markMailboxGeneration } from '#src/wiring/vault.ts';
 import {

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { prepareDirectory } from '#src/adapters/system/directory.ts';
+import { prepareDirectory } from '#src/system/directory.ts';
 import { feed, HEADER, json, run } from '../../support/clients/cli.ts';
 import { testApp } from '../../support/world/app.ts';
 import { directories } from '../../support/processes/directories.ts';

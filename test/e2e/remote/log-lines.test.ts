@@ -1,7 +1,7 @@
 /** The log lines of running processes: request, stream and position. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { ChildService } from '../../support/processes/child-service.ts';
 import { agentKey, atDesk, serveChild } from '../../support/processes/child-service.ts';

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { readConfig } from '#src/config.ts';
 import type { Service } from '#src/main.ts';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { UNLIMITED_APP } from '../unlimited.ts';
 import { openService } from '../world/open-service.ts';
 

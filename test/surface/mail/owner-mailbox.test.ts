@@ -1,7 +1,7 @@
 /** The mailbox of an owner's profile is confirmed with a link that is mailed to it. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail-directory.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkToken } from '#src/sending/mailed-link.ts';
 import { mailboxPath } from '#src/owners/mailbox-link.ts';

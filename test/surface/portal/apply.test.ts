@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
 import { LIMITS } from '#contracts/limits.ts';
-import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail-directory.ts';
 import { applicationStream } from '#src/access/application-link.ts';
 import { expireApplications } from '#src/access/end-applications.ts';
 import { profileStream } from '#src/owners/profile.ts';

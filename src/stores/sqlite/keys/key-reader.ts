@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { SubjectKey } from '#src/ports/system.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { unwrapKey } from '#src/adapters/sealing.ts';
+import { unwrapKey } from '#src/system/crypto-seal.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 
 /** Reads keys of keys.db and unwraps them. */

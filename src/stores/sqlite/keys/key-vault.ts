@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/generation-cache.ts';
-import { freshKey, openText, sealText, subjectOf, wrapKey } from '#src/adapters/sealing.ts';
+import { freshKey, openText, sealText, subjectOf, wrapKey } from '#src/system/crypto-seal.ts';
 import { type CommitResult, Committer } from '#src/stores/sqlite/log/committer.ts';
 import { type Commits, threadCommits } from '#src/stores/sqlite/log/commits.ts';
 import { fileAt } from '#src/stores/sqlite/log/log-file.ts';

@@ -7,7 +7,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } from '@grpc/grpc-js';
-import { systemClock } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { append, batchAppend, leaderElsewhere } from './appends.ts';
 import { faultQueue } from './faults.ts';
 import { read } from './reads.ts';
