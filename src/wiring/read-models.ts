@@ -21,7 +21,7 @@ import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-mo
 import { systemClock } from '#src/system/ids.ts';
 import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
 import { RemoteProgress } from './remote-progress.ts';
-import { checkInThread, type CheckRows, rowCheckOf } from './row-check/check-rows.ts';
+import { checkInThread, type CheckRows, rowCheckOf } from './check-rows.ts';
 import { closeAfterGrace } from './shutdown-grace.ts';
 import { throttledLog } from './logger.ts';
 

@@ -1,6 +1,6 @@
 /** Commands for the messages in the data directory, which need no running service. */
 import { listStoredMail, readStoredMail } from '#src/delivery/mail-directory.ts';
-import { mailDirectory } from '#src/wiring/sending/mail.ts';
+import { mailDirectory } from '#src/wiring/mail.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { CommandError, EXIT, formatTable, printResult } from '../terminal/output.ts';
 

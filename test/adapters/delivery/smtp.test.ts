@@ -4,7 +4,7 @@ import PostalMime from 'postal-mime';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { readConfig } from '#src/config.ts';
 import type { MailDelivery } from '#src/ports/mailer.ts';
-import { type Mailers, openMailers } from '#src/wiring/sending/mail.ts';
+import { type Mailers, openMailers } from '#src/wiring/mail.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { freePort } from '../../support/processes/free-port.ts';

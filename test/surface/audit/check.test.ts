@@ -9,7 +9,7 @@ import { checkAllRows } from '#projections/row-check/all-rows.ts';
 import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { runProjections } from '#projections/engine/engine.ts';
-import { checkInThread } from '#src/wiring/row-check/check-rows.ts';
+import { checkInThread } from '#src/wiring/check-rows.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
 import { person } from '../../support/world/outreach.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';

@@ -3,7 +3,7 @@ import type { Scheduling } from '#src/sending/attempts.ts';
 import { systemCall } from '#src/calls/system-call.ts';
 import { indexContacts } from '#src/privacy/index-contacts.ts';
 import type { Deps } from '#src/calls/call.ts';
-import { repeated } from '../sending/repeated.ts';
+import { repeated } from './repeated.ts';
 
 const EVERY_MS = 600_000;
 

@@ -18,7 +18,7 @@ import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/letters.ts';
 import type { Deps } from '#src/calls/call.ts';
-import { contactIndexing } from '../privacy/contact-index.ts';
+import { contactIndexing } from './contact-index.ts';
 import { mailDirectory, openMailers } from './mail.ts';
 import { confirmationExpiry, dailyDigest, mailRemoval } from './mail-tasks.ts';
 
