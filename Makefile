@@ -39,10 +39,10 @@ test: setup ## Run the whole suite; last line: N passed, N failed, N skipped
 	@npx vitest run
 
 test-adapters: setup ## Run the conformance suites of every adapter
-	@npx vitest run test/adapters
+	@npx vitest run test/stores test/delivery
 
 test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
-	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
+	@npx vitest run test/stores/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
 test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts

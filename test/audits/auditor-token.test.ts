@@ -1,0 +1,123 @@
+/** What an auditor's token can do: read audits, and change nothing over any interface. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
+import type { DeskOperation, Operation } from '#contracts/operation.ts';
+import { DESK_BASE, pathOf } from '#contracts/places.ts';
+import { HTTP_ROUTES } from '#src/interfaces/a2a/http-routes.ts';
+import { METHODS } from '#src/interfaces/a2a/methods.ts';
+import { TOOLS } from '#src/interfaces/mcp/tools.ts';
+import { BASE as A2A, message, rpc, VERSION } from '../support/clients/a2a.ts';
+import { mcpAgent } from '../support/clients/mcp.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { configure, person } from '../support/world/outreach.ts';
+
+const V1 = '/api/affiliate/v1';
+
+let app: TestApp;
+let auditor: string;
+beforeAll(async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  await app.publish([feedProduct('MUG-1')]);
+  await configure(app, 'acme');
+  await app.agent('acme');
+  auditor = await person(app, ['auditor']);
+});
+afterAll(() => app.close());
+
+/** Calls with the token, and requires that the log has nothing new but audit records. */
+const writingNothing = async (call: () => Promise<void>): Promise<void> => {
+  const { log, audit } = app.service.deps;
+  await audit.flush();
+  const { position } = await log.head();
+  await call();
+  await audit.flush();
+  const added = await log.readAll({ after: position, limit: 1_000 });
+  expect(added.filter(({ type }) => type !== 'CallsAudited')).toEqual([]);
+};
+
+/** Calls an operation with its example, and returns the status of the answer. */
+const statusOf = async (operation: Operation | DeskOperation, base: string): Promise<number> => {
+  const { idempotency_key: _key, ...input } = operation.examples[0]?.input ?? {};
+  const { method } = operation.http;
+  const query = method === 'GET' ? new URLSearchParams(input as never).toString() : '';
+  const { status } = await app.send({
+    method,
+    url: `${base}${pathOf(operation, input)}${query === '' ? '' : `?${query}`}`,
+    key: auditor,
+    headers: { 'idempotency-key': freshKey() },
+    ...(method === 'POST' && { payload: input }),
+  });
+  return status;
+};
+
+const ofDesk = (kind: 'command' | 'query'): DeskOperation[] =>
+  Object.values<DeskOperation>(deskOperations).filter((operation) => operation.kind === kind);
+
+describe("An auditor's token", () => {
+  it('can perform no command of the desk', async () => {
+    const commands = ofDesk('command');
+    expect(commands.length).toBeGreaterThan(20);
+    await writingNothing(async () => {
+      for (const operation of commands)
+        expect(await statusOf(operation, DESK_BASE), operation.id).toBe(403);
+    });
+  });
+
+  it('changes nothing with a query of the desk, and can perform those of the role auditor only', async () => {
+    const queries = ofDesk('query');
+    expect(queries.length).toBeGreaterThan(15);
+    await writingNothing(async () => {
+      for (const operation of queries) {
+        const isDenied = (await statusOf(operation, DESK_BASE)) === 403;
+        expect(isDenied, operation.id).toBe(!operation.roles.includes('auditor'));
+      }
+    });
+  });
+
+  it('is no key of an agent over REST', async () => {
+    const operations = [agentOperations, recordOperations]
+      .flatMap((registry) => Object.values<object>(registry))
+      .filter((operation) => 'http' in operation) as Operation[];
+    expect(operations.length).toBeGreaterThan(6);
+    await writingNothing(async () => {
+      for (const operation of operations)
+        expect(await statusOf(operation, V1), operation.id).toBe(401);
+    });
+  });
+
+  it('is no key of an agent over MCP, for any tool and for the list of tools', async () => {
+    expect(TOOLS.length).toBeGreaterThan(11);
+    const mcp = mcpAgent(app, auditor);
+    await writingNothing(async () => {
+      for (const { entry, operation } of TOOLS) {
+        const { name } = entry;
+        const [example] = operation.examples;
+        const call = { name, arguments: { ...example?.input, idempotency_key: freshKey() } };
+        expect((await mcp.legacy('tools/call', call)).status, name).toBe(401);
+        expect((await mcp.modern('tools/call', call)).status, name).toBe(401);
+      }
+      for (const method of ['initialize', 'tools/list', 'resources/list', 'prompts/list'])
+        expect((await mcp.legacy(method, {})).status, method).toBe(401);
+    });
+  });
+
+  it('is no key of an agent over A2A, for any method of both bindings', async () => {
+    const params = { id: 'tsk_1', message: message('How many clicks did my links get?') };
+    await writingNothing(async () => {
+      for (const method of Object.keys(METHODS))
+        expect((await rpc(app, auditor, method, params)).status, method).toBe(401);
+      for (const { method, url } of HTTP_ROUTES) {
+        const path = url.replace('(^[^:/]+)', '').replaceAll('::', ':').replace(':id', 'tsk_1');
+        const { status } = await app.send({
+          method,
+          url: A2A + path.replace(':config', 'one'),
+          key: auditor,
+          headers: VERSION,
+          ...(method === 'POST' && { payload: params }),
+        });
+        expect(status, `${method} ${url}`).toBe(401);
+      }
+    });
+  });
+});

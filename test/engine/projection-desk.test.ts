@@ -1,0 +1,97 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PROJECTIONS } from '#projections/index.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
+import { catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { projectionDesk } from '#src/wiring/projection-desk.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { append, world } from '../support/world/engine.ts';
+
+let { log, start, end } = world();
+let desk: ProjectionDesk;
+/** Number of concurrent readings of the log, and the maximum. */
+let readings: { now: number; max: number };
+let rechecks: number;
+let isFailing: boolean;
+
+beforeEach(async () => {
+  ({ log, start, end } = world());
+  readings = { now: 0, max: 0 };
+  rechecks = 0;
+  isFailing = false;
+  const counted: EventLog = {
+    ...log,
+    async readFold(from) {
+      readings.now += 1;
+      readings.max = Math.max(readings.max, readings.now);
+      await new Promise((turn) => setImmediate(turn));
+      readings.now -= 1;
+      if (isFailing) throw new Error('no answer');
+      return log.readFold(from);
+    },
+  };
+  const store = memoryStore();
+  await store.goLive('links', 'links@1.1');
+  for (let i = 0; i < 3; i++) await append(log, 'anna');
+  const moved = Array.from({ length: 64 }, (_, partition) => ({
+    partition,
+    from: 0,
+    to: 3,
+    writes: [],
+  }));
+  await store.commit('links@1.1', moved);
+  const builds = catalogBuilds(undefined, log.id);
+  builds.catalog.apply([], 3);
+  const engine = { ...(await start()), recheck: () => void (rechecks += 1) };
+  desk = projectionDesk({
+    ...builds,
+    log: counted,
+    engine,
+    stackOf: () => ({ store, engine, projections: PROJECTIONS }),
+    checkRows: () => Promise.reject(new Error('this desk compares no rows')),
+    logger: pino({ level: 'silent' }),
+  });
+});
+afterEach(() => end());
+
+const finishedRun = async (name: string, run: string) => {
+  for (;;) {
+    const state = desk.verify(name, run);
+    if (state.done) return state;
+    await new Promise((turn) => setImmediate(turn));
+  }
+};
+
+describe('Verify', () => {
+  test.each(['links', 'catalog'])(
+    'runs once at a time for %s, and concurrent calls share the run',
+    async (name) => {
+      const first = desk.verify(name, 'run-0');
+      for (let n = 1; n < 60; n++) expect(desk.verify(name, `run-${n}`)).toBe(first);
+      expect(await finishedRun(name, 'run-59')).toBe(first);
+      expect(first).toMatchObject({ done: true, position: 3, mismatches: [] });
+      expect(readings.max).toBe(1);
+      expect(desk.verify(name, 'run-59')).toBe(first);
+      const second = desk.verify(name, 'another');
+      expect(second).not.toBe(first);
+      expect(await finishedRun(name, 'another')).toBe(second);
+    },
+  );
+
+  test('reports a failed run, and can run again after it', async () => {
+    isFailing = true;
+    expect(await finishedRun('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
+    isFailing = false;
+    const good = await finishedRun('catalog', 'good');
+    expect(good).toMatchObject({ done: true, mismatches: [] });
+    expect(good).not.toHaveProperty('failure');
+  });
+});
+
+test('A rebuilt catalog is inspected, so that it tries the event that parked the previous one', async () => {
+  expect(desk.rebuild('catalog')).toBe(true);
+  expect(desk.rebuild('catalog')).toBe(false);
+  while (rechecks === 0) await new Promise((turn) => setImmediate(turn));
+  expect((await desk.status()).at(0)?.name).toBe('tally');
+});

@@ -1,0 +1,226 @@
+/** Notes and reasons: shown to their readers, sealed in the log, and unreadable after an erasure. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { awaitOwnWrite } from '#src/calls/consistency.ts';
+import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { mcpAgent } from '../support/clients/mcp.ts';
+import { CONTACT, reviews } from '../support/world/reviews.ts';
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  ({ key } = await app.agent('acme'));
+  await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
+});
+afterAll(() => app.close());
+
+const { handoff, get, post } = reviews({ app: () => app, key: () => key });
+
+const NOTE = 'Dear Ada Byron, tel 0123';
+const LINE_NOTE = 'as Ada likes it';
+const WHY = 'I am Ada Byron, call 0123';
+const WORDS = [NOTE, LINE_NOTE, WHY];
+const noted = {
+  note_to_buyer: NOTE,
+  line_items: [
+    { sku: 'MUG-1', quantity: 4 },
+    { sku: 'MUG-2', quantity: 4, note: LINE_NOTE },
+  ],
+};
+
+const lead = async (fields: object): Promise<string> => {
+  const { body } = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/leads',
+    key,
+    payload: { external_id: freshKey(), company: { name: 'Shop', country: 'GB' }, ...fields },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  return (body as { id: string }).id;
+};
+const kindOf = (id: string): string => (id.startsWith('led_') ? 'lead' : 'handoff');
+const resource = async (id: string): Promise<string> => {
+  const uri = `tributary://${kindOf(id)}s/${id}`;
+  return (await mcpAgent(app, key).legacy('resources/read', { uri })).text;
+};
+const logged = async (id: string): Promise<string> => {
+  const stream = `acme-${kindOf(id)}_${id.slice(4)}`;
+  return JSON.stringify(await app.service.deps.log.readStream(stream));
+};
+const shownEvents = async (id: string): Promise<string> =>
+  (await app.desk('GET', `/events?stream=acme-${kindOf(id)}_${id.slice(4)}`)).text;
+const erase = async (id: string): Promise<object> =>
+  (await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' })).body;
+const close = (id: string, verb: string) =>
+  app.desk('POST', `/handoffs/${id}/${verb}`, { owner_id: 'acme', reason: WHY });
+const listed = async (id: string): Promise<string> => {
+  const handoffs = await app.desk('GET', '/handoffs?owner_id=acme&limit=100');
+  const leads = await app.send({
+    method: 'GET',
+    url: '/api/affiliate/v1/leads?limit=100',
+    key,
+  });
+  const rows = [handoffs, leads].flatMap(({ body }) => (body as { data: { id: string }[] }).data);
+  return JSON.stringify(rows.filter((row) => row.id === id));
+};
+const rowOf = async (id: string): Promise<string> =>
+  JSON.stringify(await app.service.deps.readModels.get(`${kindOf(id)}s`, 'acme', id));
+
+/** Everything that shows a record, and its row in the read model. */
+const everywhere = async (id: string, path?: string): Promise<string> => {
+  const places = [resource(id), shownEvents(id), listed(id), rowOf(id)];
+  const page = path === undefined ? '' : (await get(path)).text;
+  return [...(await Promise.all(places)), page].join('\n');
+};
+const wordsIn = (text: string): string[] => WORDS.filter((words) => text.includes(words));
+
+describe('A note in a list', () => {
+  it('is readable for the buyer and the agent, sealed in the log, and erased with the list', async () => {
+    const { id, path } = await handoff(noted);
+    expect(wordsIn(await logged(id))).toEqual([]);
+    expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
+    expect(wordsIn(await resource(id))).toEqual([NOTE, LINE_NOTE]);
+    expect(wordsIn(await listed(id))).toEqual([NOTE]);
+    expect(wordsIn(await rowOf(id))).toEqual([]);
+    const sent = { list_revision: '1', 'quantity.2': '8', ...CONTACT };
+    await post(`${path}/quantities`, sent);
+    expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
+    await post(`${path}/send`, { ...sent, list_revision: '2' });
+    const rfq = () => app.desk('GET', `/handoffs/${id}/rfq?owner_id=acme`);
+    expect((await rfq()).body).toMatchObject({ line_items: [{}, { note: LINE_NOTE }] });
+    expect(await erase(id)).toMatchObject({ key: 'destroyed', in_clear: 0 });
+    expect(wordsIn((await rfq()).text + (await everywhere(id, path)))).toEqual([]);
+    expect(await resource(id)).toContain('[erased]');
+  });
+
+  it.each(['decline', 'withdraw', 'invalidate'])(
+    'and the reason to %s a list are sealed in the log and erased with the list',
+    async (verb) => {
+      const { id, path } = await handoff();
+      if (verb === 'decline') await post(`${path}/decline`, { list_revision: '1', reason: WHY });
+      else expect((await close(id, verb)).status).toBe(200);
+      expect(wordsIn(await logged(id))).toEqual([]);
+      for (const place of [(await get(path)).text, await resource(id), await listed(id)])
+        expect(wordsIn(place)).toEqual([WHY]);
+      await erase(id);
+      expect(wordsIn(await everywhere(id, path))).toEqual([]);
+      expect((await get(path)).text).toContain('[erased]');
+    },
+  );
+});
+
+describe('The reason of the state of a lead', () => {
+  const move = (id: string, to: string, reason?: string) =>
+    app.desk('POST', `/leads/${id}/move`, { owner_id: 'acme', to, ...(reason && { reason }) });
+
+  it.each(['withdrawn', 'rejected'])(
+    'is shown while the lead is %s, until the lead is erased',
+    async (state) => {
+      const external_id = freshKey();
+      const id = await lead({ external_id });
+      if (state === 'rejected') await move(id, state, WHY);
+      else await lead({ external_id, company: undefined, withdraw: true, withdraw_reason: WHY });
+      expect(wordsIn(await logged(id))).toEqual([]);
+      for (const place of [await resource(id), await listed(id)])
+        expect(wordsIn(place)).toEqual([WHY]);
+      expect(await erase(id)).toMatchObject({ in_clear: 0 });
+      expect(wordsIn(await everywhere(id))).toEqual([]);
+      expect(JSON.parse(await listed(id))).toMatchObject([{ state, state_reason: '[erased]' }]);
+    },
+  );
+
+  it('is refused after an erasure, while moves without a reason are accepted', async () => {
+    const id = await lead({});
+    await erase(id);
+    expect(await move(id, 'accepted', WHY)).toMatchObject({
+      status: 409,
+      body: { code: 'state_conflict' },
+    });
+    expect(await move(id, 'accepted')).toMatchObject({ status: 200, body: { state: 'accepted' } });
+  });
+});
+
+type Made = { type: string; data: object };
+
+describe('Plaintext in older events', () => {
+  /** Writes a new record as an older version stored it. */
+  const older = async (
+    from: string,
+    change: (data: object, id: string) => object,
+    more: Made[],
+  ) => {
+    const { log, ids, secrets } = app.service.deps;
+    const [first] = await log.readStream(`acme-${kindOf(from)}_${from.slice(4)}`);
+    if (!first) throw new Error(`no events of ${from}`);
+    const id = `${from.slice(0, 4)}${ids.base62(24).toLowerCase()}`;
+    const { meta, type } = first;
+    const { idem: _key, ...plain } = meta;
+    const named = { [`${kindOf(id)}_id`]: id, agent_id: meta.actor, dims: {} };
+    const data = { ...first.data, ...named, ...change(first.data, id) };
+    const later = more.map((event) => ({ type: event.type, data: { ...named, ...event.data } }));
+    const events = [{ type, data }, ...later].map((event) => ({
+      ...event,
+      id: ids.uuid(),
+      meta: plain,
+    }));
+    const stream = `acme-${kindOf(id)}_${id.slice(4)}`;
+    const written = await log.append(stream, -1, events);
+    if (written.outcome !== 'appended') throw new Error('nothing was appended');
+    await awaitOwnWrite(app.service.deps, written.position);
+    return { id, path: `/h/${reviewTokenOf(secrets, id)}` };
+  };
+
+  const olderHandoff = async (more: Made[] = []) => {
+    const { id } = await handoff();
+    return older(
+      id,
+      (data, handoffId) => ({
+        note_to_buyer: NOTE,
+        lines: (data as { lines: object[] }).lines.map((line) => ({ ...line, note: LINE_NOTE })),
+        token_hash: reviewTokenHash(reviewTokenOf(app.service.deps.secrets, handoffId)),
+      }),
+      more,
+    );
+  };
+
+  it('is shown, is not repeated by a new event, and is hidden after an erasure', async () => {
+    const { id, path } = await olderHandoff();
+    const written = await logged(id);
+    expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
+    await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '8' });
+    const revised = (await logged(id)).slice(written.length - 1);
+    expect(revised).toContain('HandoffListRevisedByBuyer');
+    expect(wordsIn(revised)).toEqual([]);
+    expect(wordsIn(await everywhere(id, path))).toEqual([NOTE, LINE_NOTE]);
+    expect(await erase(id)).toMatchObject({ in_clear: 1 });
+    expect(wordsIn(await everywhere(id, path))).toEqual([]);
+    expect(wordsIn(await logged(id))).toEqual([NOTE, LINE_NOTE]);
+  });
+
+  it('is hidden after an erasure of a declined list', async () => {
+    const { id, path } = await olderHandoff([
+      { type: 'HandoffDeclinedByBuyer', data: { reason: WHY } },
+    ]);
+    expect(wordsIn(await everywhere(id, path))).toEqual(WORDS);
+    expect(await erase(id)).toMatchObject({ in_clear: 2 });
+    expect(wordsIn(await everywhere(id, path))).toEqual([]);
+  });
+
+  it('is hidden after an erasure of a lead, except for our own reason codes', async () => {
+    const from = await lead({});
+    const withText = await older(from, () => ({}), [
+      { type: 'LeadRejected', data: { reason: WHY } },
+    ]);
+    const code = 'already_known';
+    const withCode = await older(from, () => ({}), [
+      { type: 'LeadRejected', data: { reason: code } },
+    ]);
+    expect(wordsIn(await everywhere(withText.id))).toEqual([WHY]);
+    expect(await erase(withText.id)).toMatchObject({ in_clear: 1 });
+    expect(wordsIn(await everywhere(withText.id))).toEqual([]);
+    expect(await erase(withCode.id)).toMatchObject({ in_clear: 0 });
+    expect(await everywhere(withCode.id)).toContain(`"state_reason":"${code}"`);
+  });
+});

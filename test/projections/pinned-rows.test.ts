@@ -1,0 +1,70 @@
+/**
+ * The rows that each version of a read model makes of one fixed log. An upgrade replaces rows of an older
+ * fold only if the version differs: otherwise it would keep them, and the operator's "projections verify"
+ * would fail.
+ */
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { PROJECTIONS } from '#projections/index.ts';
+import type { Projection } from '#projections/projection.ts';
+import { rowsAfter } from '../support/world/fold.ts';
+import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
+
+const PINNED: Readonly<Record<string, string>> = {
+  'links@1': '6e0fdee6c6ae5b30',
+  'handoffs@4': '92dbee7e18a64e29',
+  'handoff-leads@2': 'cc18b3eb44bc793d',
+  'leads@7': 'f79e230497308bb8',
+  'outbound@2': 'c70e9b4a50572b9b',
+  'open-outbound@2': 'be0876d5b9a2b006',
+  'open-mail@1': 'fa91f5a251315116',
+  'open-applications@1': '24cd581a9c2546c1',
+  'open-leads@4': '10bad03e0fca0ed8',
+  'lead-hints@2': '0cea9717a0a6f48c',
+  'rfqs@3': '6b0263e58011e5cb',
+  'tasks@1': '21c611cde45dd7ed',
+  'push-configs@1': 'd8da758ae0db8293',
+  'codes@2': 'bfc4eb50a0247315',
+  'review-tokens@3': 'b31a7fc923315fa9',
+  'credentials@6': '8e55beb95d0e194a',
+  'access@6': '2cde2dd3b49e2516',
+  'access-requests@1': 'd421987ea7a2ff8e',
+  'owners@1': '1b34b17f2b138c14',
+  'erasures@2': '96788d7282e60d8e',
+  'mailboxes@2': '7534bb853a2b49c6',
+  'unindexed-contacts@2': 'f711d1f3aafeaa92',
+  'performance@6': 'b7408f78887e4afb',
+  'history@9': '9bf52eba8078064d',
+};
+
+const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
+
+/** Hashes the rows after each event, because a later event can replace the rows of an earlier one. */
+const digestOf = (projection: Projection): string => {
+  const hash = createHash('sha256');
+  for (let upTo = 1; upTo <= PINNED_LOG.length; upTo += 1)
+    hash.update(JSON.stringify(rowsAfter(projection, PINNED_LOG.slice(0, upTo))));
+  return hash.digest('hex').slice(0, 16);
+};
+
+const whatToDo = ({ name, version }: Projection): string =>
+  `${name}@${version} made other rows of this log, or none were pinned. Was its fold to change? Then ` +
+  `raise \`version\` of ${name} in projections/, unless it was raised since the last release, and put ` +
+  'the new name and digest in place of the old line. If it was not to change, mend the fold. Only ' +
+  'if test/support/pinned/pinned-log.ts itself was added to, pin the same version anew.';
+
+describe('The pinned rows of a fixed log', () => {
+  test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))(
+    'equal the rows of %s',
+    (name, each) => {
+      expect(digestOf(each), whatToDo(each)).toBe(PINNED[name]);
+    },
+  );
+
+  test('exist for each read model, and the log has each event type that is folded', () => {
+    expect(Object.keys(PINNED)).toEqual(PROJECTIONS.map(nameOf));
+    const types = new Set(PINNED_LOG.map(({ type }) => type));
+    const folded = new Set(PROJECTIONS.flatMap(({ handles }) => handles));
+    expect([...folded.difference(types)]).toEqual([]);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { keyClaim, type KeyClaimCommand } from '#src/writing/key-claim.decider.ts';
+import { specify } from '../support/world/decider-spec.ts';
+
+type Claim = KeyClaimCommand['claim'];
+
+const first: Claim = { stream: 'acme-lead_1', fingerprint: '1.a' };
+const other: Claim = { stream: 'acme-lead_2', fingerprint: '1.b' };
+const unchanged: Claim = { ...first, revision: 3 };
+const answered: Claim = { ...first, answer: { read: 2 } };
+const bound = (data: Claim) => ({ type: 'RequestBound' as const, data });
+const claim = (data: Claim): KeyClaimCommand => ({ type: 'ClaimKey', claim: data });
+const { given } = specify(keyClaim);
+
+describe('An idempotency key', () => {
+  it('belongs to the first request that claims it', () => {
+    const state = given().when(claim(first)).then(bound(first));
+    expect(state).toEqual({ fingerprint: '1.a', unchanged: [], isAnswered: false });
+    given(bound(first)).when(claim(first)).then();
+    given(bound(first))
+      .when(claim({ ...first, stream: 'acme-lead_2' }))
+      .then();
+    for (const more of [{}, { revision: 0 }, { answer: {} }])
+      given(bound(first))
+        .when(claim({ ...other, ...more }))
+        .rejected('key_reused');
+    given(bound(first), bound(other)).when(claim(other)).rejected('key_reused');
+  });
+
+  it('records once per stream that its request had nothing to write', () => {
+    const state = given(bound(first)).when(claim(unchanged)).then(bound(unchanged));
+    expect(state).toMatchObject({ unchanged: ['acme-lead_1'] });
+    given(bound(unchanged))
+      .when(claim({ ...unchanged, revision: 4 }))
+      .then();
+    const second = { ...unchanged, stream: 'acme-lead_2' };
+    const both = given(bound(unchanged)).when(claim(second)).then(bound(second));
+    expect(both?.unchanged).toEqual(['acme-lead_1', 'acme-lead_2']);
+    given().when(claim(unchanged)).then(bound(unchanged));
+  });
+
+  it('stores the first answer of its request, and no second one', () => {
+    expect(given(bound(first)).when(claim(answered)).then(bound(answered))?.isAnswered).toBe(true);
+    given(bound(answered))
+      .when(claim({ ...answered, answer: { read: 9 } }))
+      .then();
+    const later = given(bound(answered), bound(unchanged));
+    expect(later.state?.isAnswered).toBe(true);
+    later.when(claim(answered)).then();
+    given(bound(unchanged)).when(claim(answered)).then(bound(answered));
+  });
+});
