@@ -1,41 +1,50 @@
-/** The operator's page, held against what there is: names that it says exist, and lines that exist it says. */
+/** Compares the operator's pages with the code: the names that they use exist, and what exists is named. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { RIGHTS } from '#src/stores/redis/ready.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
-import { program } from '#src/cli/program.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { ROOT, sourceFiles } from './support/source/tree.ts';
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
-const page = textOf('infra/OPERATING.md');
+const runbook = textOf('infra/OPERATING.md');
+const signals = textOf('infra/SIGNALS.md');
+const settingsPage = textOf('infra/SETTINGS.md');
 
-/** Cells of the table whose first head is this, row by row. */
-const tableOf = (head: string): string[][] => {
-  const from = page.indexOf(`\n| ${head} |`);
-  if (from < 0) throw new Error(`there is no table of ${head}`);
-  const lines = page.slice(from + 1).split('\n');
-  const rows = lines.slice(
-    2,
-    lines.findIndex((line) => !line.startsWith('|')),
-  );
-  return rows.map((line) => line.slice(2, -2).split(' | '));
+/** Returns the cells of all tables of a page whose first head is `head`, row by row. */
+const tablesOf = (page: string, head: string): string[][] => {
+  const tables = page.split(`\n| ${head} |`).slice(1);
+  if (tables.length === 0) throw new Error(`there is no table of ${head}`);
+  return tables.flatMap((table) => {
+    const lines = table.split('\n').slice(2);
+    const end = lines.findIndex((line) => !line.startsWith('|'));
+    return lines.slice(0, end).map((line) => line.slice(2, -2).split(' | '));
+  });
 };
-/** What is between backticks, or between the lines of a fence. */
+/** Returns what is between backticks, or between the lines of a fence. */
 const quoted = (text: string): string[] =>
   [...text.matchAll(/```([^]*?)```|`([^`]+)`/g)].map(([, block, name]) => block ?? name ?? '');
 
-/** Of others: EventStoreDB, Redis, licences, protocols. */
+/** Names that belong to others: EventStoreDB, Redis, licences, protocols. */
 const FOREIGN =
-  /^(EVENTSTORE_|HTTP|JSON|REST|MCP|NTP|TLS|ACL|BSD|MIT|SSD|AGPL|RSAL|SSPL|SETUSER|EVAL|INFO|PING|FLUSHALL|SLOWLOG|PASSWORD|HOST$|NEW_DIR|POST$|README$|REASON$)/;
+  /^(EVENTSTORE_|HTTP|JSON|REST|MCP|NTP|TLS|ACL|BSD|MIT|SSD|AGPL|RSAL|SSPL|SETUSER|EVAL|INFO|PING|FLUSHALL|SLOWLOG|SIGTERM|PASSWORD|HOST$|POST$|README$)/;
+/** Words that a reader replaces in a command. */
+const PLACEHOLDER =
+  /^(AGENT|COMMAND|COPY|FOUND|HANDOFF|HASH|KNOWN|LEAD|OWNER|RECORD|REQUEST|SUBJECT)$/;
 
-describe("the operator's page", () => {
-  it('names a test for each failure, or says that there is none', () => {
-    const rows = tableOf('What fails');
-    expect(rows.length).toBeGreaterThan(12);
+/** Returns the names of the settings that the configuration reads, without that of Node. */
+const settingsRead = (): string[] =>
+  [...textOf('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)]
+    .map(([, name = '']) => name)
+    .filter((name) => name !== 'NODE_ENV');
+
+describe("The operator's pages", () => {
+  it('The runbook names an existing test for each failure, or says that there is none', () => {
+    const rows = tablesOf(runbook, 'Symptom');
+    expect(rows.length).toBeGreaterThan(30);
     for (const [what = '', , , tested = ''] of rows) {
       const files = quoted(tested);
       if (files.length === 0) expect(tested, what).toContain('not tested');
@@ -44,16 +53,16 @@ describe("the operator's page", () => {
     }
   });
 
-  it('names problems that there are', () => {
-    const codes = tableOf('What fails').flatMap(([, happens = '']) =>
-      quoted(happens).filter((name) => /^[a-z]+_[a-z_]+$/.test(name)),
-    );
+  it('The problem codes in the failures of the runbook exist', () => {
+    const codes = tablesOf(runbook, 'Symptom')
+      .flatMap(([symptom = '', meaning = '']) => [...quoted(symptom), ...quoted(meaning)])
+      .filter((name) => /^[a-z]+_[a-z_]+$/.test(name));
     expect(codes).toContain('storage_unavailable');
     for (const code of codes) expect(Object.keys(PROBLEMS)).toContain(code);
   });
 
-  it('explains each line of the log, and none that is not written', () => {
-    const explained = tableOf('Line').flatMap(([lines = '']) => quoted(lines));
+  it('SIGNALS explains each line of the log, and none that is not written', () => {
+    const explained = tablesOf(signals, 'Line').flatMap(([lines = '']) => quoted(lines));
     const calls = [
       /\b(?:log|logger)(?:\.(?:info|warn|error|debug)|\[level\])\([^;]*?'([^']+)',?\s*\)/g,
       /\b(?:throttledLog|faultLog)\(\s*logger,(?:\s*'\w+',)?\s*'([^']+)'/g,
@@ -64,45 +73,54 @@ describe("the operator's page", () => {
     expect(new Set(explained)).toEqual(new Set(written));
   });
 
-  it('names every metric of ours, and no other', async () => {
-    const told = await prometheusMetrics().text([]);
-    const exported = [...told.matchAll(/^# TYPE (tributary_\w+) /gm)].map(([, name]) => name);
-    const [first] = tableOf('Name')[0] ?? [];
-    const named = tableOf('Name')
+  it('SIGNALS names every metric of the service, and no other', async () => {
+    const text = await prometheusMetrics().text([]);
+    const exported = [...text.matchAll(/^# TYPE (tributary_\w+) /gm)].map(([, name]) => name);
+    const rows = tablesOf(signals, 'Name');
+    const named = rows
       .flatMap(([names = '']) => quoted(names))
       .filter((name) => name.startsWith('tributary_') || name.startsWith('_lag'))
       .map((name) => (name.startsWith('_') ? `tributary_projection${name}` : name));
-    expect(first).toContain('tributary_projection_lag_events');
+    expect(rows[0]?.[0]).toContain('tributary_projection_lag_events');
     expect(named.toSorted()).toEqual(exported.toSorted());
   });
 
-  it('names settings that the service reads', () => {
-    const known = new Set(
-      [...textOf('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name),
-    );
-    const named = quoted(page).flatMap((text) => text.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? []);
-    const settings = named.filter((name) => !FOREIGN.test(name));
-    expect(settings).toContain('ROOT_KEY');
-    for (const name of settings) expect(known, name).toContain(name);
+  it('SETTINGS explains every setting that the service reads, and no other', () => {
+    const explained = tablesOf(settingsPage, 'Variable').flatMap(([names = '']) => quoted(names));
+    expect(explained.toSorted()).toEqual(settingsRead().toSorted());
   });
 
-  it('names commands and roles that there are', () => {
-    const commands = [...page.matchAll(/`(?:\.\/)?tributary ([a-z]+(?: [a-z]+)?)/g)].map(
-      ([, words = '']) => words.split(' '),
-    );
-    expect(commands.length).toBeGreaterThan(5);
-    const find = (from: Command, name: string): Command | undefined =>
-      from.commands.find((command) => command.name() === name);
-    for (const words of commands) {
-      let at: Command | undefined = program();
-      for (const word of words) if (at && at.commands.length > 0) at = find(at, word);
-      expect(at, words.join(' ')).toBeDefined();
-    }
-    for (const role of PROCESS_ROLES) expect(page).toContain(`| \`${role}\` |`);
+  it('SETTINGS shows the default of each limit', () => {
+    const limits = new Map<string, number>(Object.entries(LIMITS));
+    const shown = tablesOf(settingsPage, 'Variable').flatMap(([names = '', values = '']) => {
+      const numbers = values.split(', ');
+      return quoted(names).map((name, i) => [name, Number(numbers[i])] as const);
+    });
+    const checked = shown.flatMap(([name, value]) => {
+      const limit = limits.get(name) ?? limits.get(`${name}_MAX`);
+      return limit === undefined ? [] : [{ name, value, limit }];
+    });
+    expect(checked.length).toBeGreaterThan(11);
+    for (const { name, value, limit } of checked) expect(value, name).toBe(limit);
   });
 
-  it('gives the user of Redis the rights that the service asks for', () => {
+  it.each(['OPERATING', 'CONCEPTS', 'SIGNALS', 'DESK'])(
+    '%s names no setting that the service does not read',
+    (name) => {
+      const named = quoted(textOf(`infra/${name}.md`))
+        .flatMap((text) => text.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? [])
+        .filter((setting) => !FOREIGN.test(setting) && !PLACEHOLDER.test(setting));
+      for (const setting of named) expect(settingsRead(), setting).toContain(setting);
+    },
+  );
+
+  it('The runbook explains every role of a process', () => {
+    expect(runbook).toContain('`ROOT_KEY`');
+    for (const role of PROCESS_ROLES) expect(runbook).toContain(`| \`${role}\` |`);
+  });
+
+  it('The runbook gives the user of Redis the rights that the service asks for', () => {
     const asked = /\(ACL SETUSER NAME (.*?),/.exec(RIGHTS)?.[1] ?? 'none';
-    expect(page).toContain(`ACL SETUSER tributary on >PASSWORD ${asked}\n`);
+    expect(runbook).toContain(`ACL SETUSER tributary on >PASSWORD ${asked}\n`);
   });
 });
