@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, operations } from '#contracts/registries/agents.ts';
+import { packagesFrom } from './support/source/reach.ts';
 import { exportedNames, functionsOf } from './support/source/shapes.ts';
 import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';
@@ -99,6 +100,18 @@ describe('the repository', () => {
       { path: 'src/anywhere/planted.ts', text: '' },
     ];
     expect(layerFaults(planted)).toHaveLength(planted.length);
+  });
+
+  it('reaches no I/O from a decider or a projection', () => {
+    const entries = product
+      .map(({ path }) => path)
+      .filter((path) => path.endsWith('.decider.ts') || /^projections\/[^/]+\.ts$/.test(path));
+    expect(entries.length).toBeGreaterThan(25);
+    expect(packagesFrom(entries)).toEqual(['node:crypto', 'zod']);
+  });
+
+  it('finds the I/O that a module reaches through others', () => {
+    expect(packagesFrom(['src/system/secrets.ts'])).toContain('node:fs');
   });
 
   it('has the table of import rules that AGENTS.md shows', () => {
@@ -203,7 +216,7 @@ describe('the registries', () => {
     for (const id of Object.keys(operations)) {
       const contract = new RegExp(`^contracts/[^/]+/${fileName(id)}\\.ts$`);
       expect(product.filter(({ path }) => contract.test(path)).length, id).toBe(1);
-      const handler = new RegExp(`^src/(?:app/)?[^/]+/${fileName(id)}\\.ts$`);
+      const handler = new RegExp(`^src/[^/]+/${fileName(id)}\\.ts$`);
       expect(product.filter(({ path }) => handler.test(path)).length, id).toBe(1);
     }
   });

@@ -128,7 +128,7 @@ export const NEEDS_APPROVAL = 'needs-approval';
 
 export const WITH_NEXT_STEP = 'next-step';
 
-/** A record that is not at its end: its owner, and its state as src/domain folds it. */
+/** A record that is not at its end: its owner, and its state as the decider folds it. */
 export type OpenRow<State = object> = PlannedRow & { owner: string; state: State };
 
 /** The only scope of the leads of all owners. */
@@ -155,7 +155,7 @@ export const ALL_RFQS = 'all';
 /** The list of the RFQs without an outcome. */
 export const OPEN_RFQS = 'open';
 
-/** An RFQ that a buyer sent, without its contact and lines; `rfq` is its state as src/domain folds it. */
+/** An RFQ that a buyer sent, without its contact and lines; `rfq` is its state as the decider folds it. */
 export type RfqRow<Rfq = object> = PlannedRow & {
   owner: string;
   handoff_id: string;

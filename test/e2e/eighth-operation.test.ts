@@ -141,7 +141,7 @@ describe('A new operation', () => {
       import { openApi } from './src/interfaces/rest/openapi.ts';
       import { toolNamed } from './src/interfaces/mcp/tools.ts';
       import { restMarkdown } from './src/interfaces/rest/docs.ts';
-      import { llmsText } from './src/interfaces/text/llms.ts';
+      import { llmsText } from './src/interfaces/documents/llms.ts';
       import { startService } from './src/main.ts';
       import { readConfig } from './src/config.ts';
       const config = readConfig({ EVENT_LOG_URL: 'memory:', DATA_DIR: './data', LOG_LEVEL: 'silent' });

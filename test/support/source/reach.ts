@@ -25,3 +25,11 @@ export const reachedFrom = (entries: readonly string[]): SourceFile[] => {
   }
   return [...reached.values()];
 };
+
+/** Returns the packages, Node's included, that `entries` load, directly or through other files; sorted. */
+export const packagesFrom = (entries: readonly string[]): string[] => {
+  const packages = reachedFrom(entries).flatMap((file) =>
+    importsOf(file).filter(({ typeOnly, from }) => !typeOnly && !isOurs(from)),
+  );
+  return [...new Set(packages.map(({ from }) => from))].toSorted();
+};

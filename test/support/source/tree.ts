@@ -213,23 +213,6 @@ export const LAYERS: Layer[] = [
   },
 ];
 
-/** Places that this repository is moving from. They may import everything, and be imported, until they are empty. */
-const LEFT = [
-  'src/app/',
-  'src/domain/',
-  'src/adapters/',
-  'src/interfaces/',
-  'src/wiring/',
-  'contracts/',
-];
-const PACKAGES = LAYERS.flatMap(({ may, types = [] }) => [...may, ...types]);
-const whileMoving = (): Layer[] => [
-  ...LAYERS.map((layer) => ({
-    ...layer,
-    may: [...layer.may, ...LEFT, ...(layer.place === 'src/interfaces/' ? ['uqr'] : [])],
-  })),
-  ...LEFT.map((place) => ({ place, may: [...ALL_CODE, ...PACKAGES] })),
-];
 /** Imports against the order that go with the types of handlers. */
 const EXCEPTIONS =
   /holder-handler\.ts$|^src\/calls\/(call|desk-handler)\.ts .*(facts|people|replays|projection-desk)\.ts$|^src\/sealing\/record-request\.ts .*claim-contact\.ts$|^src\/writing\/.*src\/calls\/call\.ts$/;
@@ -253,7 +236,7 @@ const allows = (name: string, path: string): boolean =>
 /** Describes each file outside all layers, and each import that its file's layer does not allow. */
 export const layerFaults = (files: readonly SourceFile[]): string[] =>
   files.flatMap((file) => {
-    const layer = whileMoving().find(({ place }) => covers(place, file.path));
+    const layer = LAYERS.find(({ place }) => covers(place, file.path));
     if (!layer) return [`${file.path} is in no place of the import rules`];
     return importsOf(file).flatMap(({ from, typeOnly }) => {
       const allowed = [...layer.may, ...(typeOnly ? (layer.types ?? []) : [])];
@@ -274,9 +257,9 @@ export const BANS: Ban[] = [
     instead: 'src/config.ts',
     except: /^src\/config\.ts$|^contracts\/examples\/sessions\//,
   },
-  { pattern: /\bDate\.now\(/, instead: 'the clock', except: /^src\/(?:adapters\/)?system\// },
-  { pattern: /\bnew Date\(\)/, instead: 'the clock', except: /^src\/(?:adapters\/)?system\// },
-  { pattern: /\brandomUUID\(/, instead: 'ids', except: /^src\/(?:adapters\/)?system\// },
+  { pattern: /\bDate\.now\(/, instead: 'the clock', except: /^src\/system\// },
+  { pattern: /\bnew Date\(\)/, instead: 'the clock', except: /^src\/system\// },
+  { pattern: /\brandomUUID\(/, instead: 'ids', except: /^src\/system\// },
   { pattern: /\bconsole\./, instead: 'the logger, or stdout in the CLI' },
   { pattern: /\bas any\b/, instead: 'a type' },
   { pattern: /\b(?:TODO|FIXME|XXX)\b/, instead: 'an issue' },
