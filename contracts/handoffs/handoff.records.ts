@@ -59,6 +59,16 @@ export const HANDOFF_STATUSES = [
   'expired',
 ] as const;
 
+/** The contact that a buyer sends with an RFQ. Only staff and the person see it. */
+export const rfqContact = z.object({
+  name: z.string(),
+  email: z.string(),
+  company: z.string().optional(),
+  phone: z.string().optional(),
+  country: z.string().optional().describe('Where the goods are to go'),
+  message: z.string().optional(),
+});
+
 export const handoffRecord = z
   .object({
     id: id('hnd'),

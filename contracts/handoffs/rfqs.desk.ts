@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { handoffExample } from '#contracts/examples/records.ts';
 import { id, line, money, ownerSpace, time } from '#contracts/fields.ts';
-import { lineItem, moneyList } from './handoff.records.ts';
+import { lineItem, moneyList, rfqContact } from './handoff.records.ts';
 import { closedContact } from '#contracts/leads/lead.records.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
 import {
@@ -129,17 +129,7 @@ export const readRfq = deskQuery({
     owner_id: z.string(),
     title: z.string(),
     submitted_at: time,
-    contact: z.union([
-      z.object({
-        name: z.string(),
-        email: z.string(),
-        company: z.string().optional(),
-        phone: z.string().optional(),
-        country: z.string().optional().describe('Where the goods are to go'),
-        message: z.string().optional(),
-      }),
-      closedContact,
-    ]),
+    contact: z.union([rfqContact, closedContact]),
     list_revision: z.int(),
     line_items: z.array(lineItem),
     indicative_totals: z.array(money),

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { applicationForm } from '#contracts/access/applicant.holders.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '#contracts/fields.ts';
-import { handoffRecord } from '#contracts/handoffs/handoff.records.ts';
-import { contact, leadRecord } from '#contracts/leads/lead.records.ts';
+import { handoffRecord, rfqContact } from '#contracts/handoffs/handoff.records.ts';
+import { leadRecord } from '#contracts/leads/lead.records.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 const ADDRESS = 'ada@shop.example';
@@ -103,11 +103,7 @@ export const findPersonalData = personCommand({
 const exported = match.extend({
   lead: leadRecord.optional(),
   handoff: handoffRecord.omit({ review_url: true }).optional(),
-  contact: contact
-    .partial()
-    .extend({ company: z.string().optional() })
-    .optional()
-    .describe('The contact of the RFQ'),
+  contact: rfqContact.optional().describe('The contact of the RFQ'),
   profile: z
     .object({ name: z.string(), postal_address: z.string(), mailbox: z.string() })
     .optional()

@@ -1,6 +1,7 @@
 /** Staff find, export and erase what is stored of a person, in all owners and kinds of records. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
+import type { BuyerContact } from '#contracts/registries/holders.ts';
 import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
 import { contactSubjectOf } from '#src/handoffs/contact-subject.ts';
 import { systemCall } from '#src/calls/system-call.ts';
@@ -108,6 +109,26 @@ describe('exportPersonalData', () => {
       ]),
     });
     expect(text).not.toContain('/h/');
+  });
+
+  it('shows every field of a contact that a buyer can send', async () => {
+    const contact: Required<BuyerContact> = {
+      name: 'Ada Lovelace',
+      email: 'whole@shop.example',
+      company: 'Engines Ltd',
+      phone: '+44 20 7946 0000',
+      country: 'GB',
+      message: 'Before the end of May, please.',
+    };
+    const { review_url } = await handoff(beta);
+    await buyerOver(app.service.deps, review_url).send({
+      list_revision: 1,
+      consent: true,
+      contact,
+    });
+    await caughtUp();
+    const { body } = await act('export', contact.email);
+    expect(body).toMatchObject({ data: [{ contact }] });
   });
 });
 
