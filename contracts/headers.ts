@@ -20,7 +20,7 @@ export const ANSWER_HEADERS = {
   logState: {
     name: 'Log-State',
     description:
-      '"replaced" while the service has found another log than its own: the answer shows what was recorded ' +
+      '"replaced" while the service has found a different log from its own: the answer shows what was recorded ' +
       'before, and writes are refused with log_replaced; omitted otherwise',
   },
   replayed: {

@@ -125,7 +125,7 @@ export const defineDeskOperation = definer<AtDesk, 'desk'>('desk', 'key');
 export const defineBuyerOperation = definer<object, 'buyer'>('buyer', 'state');
 /** Queries only; the only event that they append records the visit itself. */
 export const defineVisitorOperation = definer<{ kind: 'query' }, 'visitor'>('visitor', 'none');
-/** The ids of these are those of the protocol. A definition may set another idempotency than the key. */
+/** The ids of these are those of the protocol. A definition may set an idempotency other than the key. */
 export const defineTaskOperation = definer<
   { id: string; scope: NeededScope; idempotency?: Idempotency },
   'agent'

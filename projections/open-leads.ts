@@ -6,7 +6,7 @@ import { leadOfEvent } from './leads.ts';
 import { withPlan } from './staff/with-plan.ts';
 import { openRecords } from './open-records.ts';
 
-/** Readers name one of its lists: that of all rows would have the leads at their end, too. */
+/** Readers name one of its lists: that of all rows would also have the leads at their end. */
 const { sort: _all, ...listed } = openRecords({
   name: 'open-leads',
   version: 4,

@@ -180,7 +180,7 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
   return set;
 };
 
-/** The last of the metrics of clicks that counts a visit; those before count it, too. */
+/** The last of the metrics of clicks that counts a visit; those before also count it. */
 const clickOf = (event: FoldEvent, visit: Visit, others: ScopeRows): number => {
   if (visit.signals && visit.signals.length > 0) return METRIC.clicks_raw;
   return addVisitor(event, visit, others) ? METRIC.clicks_unique : METRIC.clicks_valid;

@@ -122,7 +122,7 @@ const settings = complete.transform((env) => ({
   deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */
   rootKey: env.ROOT_KEY,
-  /** Which key hashes the mailboxes of new contacts; earlier ones are derived from the root secret, too. */
+  /** Which key hashes the mailboxes of new contacts; earlier ones are also derived from the root secret. */
   mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */
   eventLogUrl: env.EVENT_LOG_URL,

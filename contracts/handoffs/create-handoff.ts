@@ -25,10 +25,10 @@ export const createHandoff = defineOperation({
   http: { method: 'POST', path: '/handoffs', status: 201 },
   summary: 'Prepare a list for a buyer to review; does not submit an RFQ',
   guidance:
-    'Give review_url to the buyer and to nobody else. Warnings do not prevent a handoff: the buyer sees them. ' +
+    'Give review_url only to the buyer. Warnings do not prevent a handoff: the buyer sees them. ' +
     'A product that is not published is refused with the number of its line, so that you can send the list without it.',
   brief:
-    'Give review_url to the buyer and to nobody else. A product that is not published is refused with its line.',
+    'Give review_url only to the buyer. A product that is not published is refused with its line.',
   next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,

@@ -20,7 +20,7 @@ const confirmed = moved.extend({
   submitted_at: z.number(),
 });
 
-/** Only the holder of the mailbox of the contact can cause it. */
+/** Only the holder of the contact's mailbox can cause it. */
 export const RfqConfirmedByBuyer = confirmed;
 
 /** Staff know the buyer otherwise; the reason says how. */

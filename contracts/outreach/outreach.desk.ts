@@ -156,7 +156,7 @@ export const haltOutreach = control({
   summary: 'Halt all outreach immediately',
   guidance:
     'Until outreach is resumed, nothing is proposed, approved or sent. What is being sent at this moment cannot be ' +
-    'recalled. Without owner_id, mail waits, too.',
+    'recalled. Without owner_id, mail also waits.',
   halted: 'Wrong campaign',
 });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { linkTarget, mailboxKeys, sealed } from '#contracts/event-fields.ts';
 
-/** Replaces the profile before. Its texts are sealed for the subject `sealed_for`, a new one each time. */
+/** Replaces the previous profile. Its texts are sealed for the subject `sealed_for`, a new one each time. */
 export const OwnerProfileSet = z.object({
   sealed_for: z.string(),
   /** Name, postal address and mailbox, as sealed JSON. */

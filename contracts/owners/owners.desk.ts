@@ -90,7 +90,7 @@ export const confirmOwnerMailbox = ownerCommand({
   verb: 'mailbox/confirm',
   summary: "Record that the mailbox of an owner's profile belongs to the owner",
   guidance:
-    'For a mailbox whose holder cannot open the mailed link. Name the mailbox that you have checked: another one than that of the profile is refused.',
+    'For a mailbox whose holder cannot open the mailed link. Name the mailbox that you have checked: a mailbox other than that of the profile is refused.',
   fields: {
     mailbox: mailbox.describe('The mailbox that was checked'),
     reason: line(500).describe('How you know that it is the mailbox of the owner'),

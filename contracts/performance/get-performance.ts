@@ -54,7 +54,7 @@ export const getPerformance = defineOperation({
     'HEAD; clicks_unique counts each visitor once per link and UTC day. clicks_surplus are those of clicks_raw beyond ' +
     `${LIMITS.ADDRESS_VISITS_PER_MINUTE} a minute of one network address to one link; they have no country and are ` +
     'counted within two minutes. rfqs_submitted counts RFQs that their buyers confirmed by mail, and those that staff ' +
-    'confirmed, which rfqs_confirmed_by_staff counts, too; rfqs_unconfirmed those sent and not confirmed.' +
+    'confirmed, which rfqs_confirmed_by_staff also counts; rfqs_unconfirmed those sent and not confirmed.' +
     OF_FILES +
     ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the requested period and with the ` +
     `requested filters, are counted together as ${OTHER_COUNTRIES} in every row; a filter on such a country finds ` +

@@ -4,6 +4,6 @@ import { z } from 'zod';
 export const SubjectErased = z.object({
   subject: z.string(),
   reason: z.string(),
-  /** The subject of the contact of its RFQ, whose key is destroyed, too. */
+  /** The subject of its RFQ's contact, whose key is also destroyed. */
   contact_subject: z.string().optional(),
 });

@@ -28,7 +28,7 @@ export const PushConfigCreated = z.object({
 /** `reason`: why the service removed it; absent if the client did. */
 export const PushConfigDeleted = z.object({ ...subject, reason: z.string().optional() });
 
-// `change` is the number of the change of the task that the notification shows, from 1.
+// `change` is the number of the task's change that the notification shows, from 1.
 
 const attempt = { ...subject, change: z.number(), attempt: z.number() };
 

@@ -28,7 +28,7 @@ const ownScopesOf = (owner: string): string[] => [
   ...(['agent', 'key', 'desk'] as const).map((kind) => accessScope(owner, kind)),
 ];
 
-/** Reads which scopes the owner's events change, by read model; others can have rows in them, too. */
+/** Reads which scopes the owner's events change, by read model; others can also have rows in them. */
 const changedScopes = async (
   pages: ReturnType<Events>,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
@@ -66,7 +66,7 @@ export const checkOwnerRows = async (
       .rowsOf(projection.name)
       .filter(({ scope }) => partitionOf(scope) === partition);
     const names = new Set(folded.map(nameOfRow));
-    // A scope that others share has their rows, too.
+    // A scope that others share also has their rows.
     const own = rows.filter((row) => ownScopes.has(row.scope) || names.has(nameOfRow(row)));
     check.rows += own.length;
     onProgress(check.position, check.rows);

@@ -17,7 +17,7 @@ import { profileStream } from '#src/owners/profile.ts';
 
 const PAGE_ROWS = 100;
 const FOLLOW_MS_MAX = 1_000;
-const LAGS = refuse('read_model_rebuilding', 'This process does not know all owners yet.', {
+const LAGS = refuse('read_model_rebuilding', 'The list of owners is still loading.', {
   retryAfterS: 1,
 });
 

@@ -100,7 +100,7 @@ const readState = async (
     : stateOf(deps, { stream: applicationStream(id), decider: application });
 };
 
-/** Shows the application, or its decision. It changes nothing, because mail scanners open links, too. */
+/** Shows the application, or its decision. It changes nothing, because mail scanners also open links. */
 export const readApplication: BuyerHandler<'readApplication'> = async (deps, _input, call) => {
   const shown = await show(deps, await readState(deps, call), call.at);
   return isRefusal(shown) ? shown : done(shown);

@@ -1,4 +1,4 @@
-/** Whether the person who approves is another one than the people who asked, or who approved before. */
+/** Whether the person who approves differs from those who asked or approved before. */
 import { isOnePerson, type Person } from '#src/shared/person.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { PersonName } from './people.ts';

@@ -57,7 +57,7 @@ export class AuditQueue<Subject> {
   /** Writes all waiting entries; resolves when they are durable or could not be written. */
   flush(): Promise<void> {
     const write = () => this.#write();
-    // The next write follows a failed one, too.
+    // The next write also follows a failed one.
     return (this.#writing = this.#writing.then(write, write));
   }
 

@@ -138,7 +138,7 @@ export type Admission<C extends Caller> = {
 
 /** What the application works with; src/core.ts wires it. */
 export type Deps = {
-  /** `hasOwnerIndex`: to read back one owner costs by its own events; to read back all costs a scan of the log. */
+  /** `hasOwnerIndex`: reading one owner back costs its own events; reading all back scans the log. */
   log: EventLog & { readonly hasOwnerIndex?: true };
   readModels: ReadModels;
   credentials: Credentials;

@@ -116,10 +116,14 @@ export const CLOCK_BEHIND = refuse(
 
 /** Refuses a call that needs the log while the server has another log. */
 const replacedLog = (isUnknown: boolean): Refusal =>
-  refuse('log_replaced', 'The server of the log has another log than this service.', {
-    retryAfterS: PARKED_RETRY_S,
-    extra: { outcome: isUnknown ? 'unknown' : 'none' },
-  });
+  refuse(
+    'log_replaced',
+    'The log server holds a different log from the one this service was started with.',
+    {
+      retryAfterS: PARKED_RETRY_S,
+      extra: { outcome: isUnknown ? 'unknown' : 'none' },
+    },
+  );
 
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {

@@ -37,7 +37,7 @@ export const parseInput = (
   const { errors = [] } = 'refusal' in read ? read.refusal : {};
   const others = errors.filter(({ pointer }) => pointer !== '/idempotency_key');
   const refusal = refuseKey(raw['idempotency_key'], others.length < errors.length);
-  // Names the faults of the other fields, too.
+  // Also names the faults of the other fields.
   if (refusal) return { refusal: { ...refusal, ...(others.length > 0 && { errors: others }) } };
   if ('refusal' in read) return read;
   return CREDENTIAL_PATTERN.test(JSON.stringify(read.input))
@@ -67,7 +67,8 @@ export const parseFields = (
 };
 
 const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
-  if (key === undefined) return refuse('idempotency_key_required', 'The write came without a key.');
+  if (key === undefined)
+    return refuse('idempotency_key_required', 'This write needs an idempotency key.');
   return isInvalid
     ? refuse(
         'idempotency_key_invalid',

@@ -52,7 +52,7 @@ const NO_CATEGORY = 'Uncategorised';
 const AVAILABILITIES: ReadonlyMap<string, 'in' | 'out'> = new Map([
   ['in_stock', 'in'],
   ['out_of_stock', 'out'],
-  // The catalog has ready stock only.
+  // The catalog contains only ready stock.
   ['preorder', 'out'],
   ['backorder', 'out'],
 ]);

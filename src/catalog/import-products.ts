@@ -49,7 +49,11 @@ const publish = async (
   await Promise.allSettled(publishing);
   const written = await Promise.all(publishing);
   if (written.some((one) => !one.ok && one !== CHANGED_SINCE))
-    throw new LogUnavailable('overloaded', 'no', 'a product is written by many at once');
+    throw new LogUnavailable(
+      'overloaded',
+      'no',
+      'too many writers changed one product at the same time',
+    );
   const appended = written.filter((one) => one.ok && one.position !== undefined);
   const republished = appended.filter((one) => one.ok && one.before?.status === 'withdrawn');
   return { appended: appended.length, republished: republished.length };

@@ -34,7 +34,7 @@ export const a2aChannel = ({ request, clock }: HttpChannelDeps): Channel => ({
   },
 });
 
-/** Removes `disable`: the channel reaches other agents, too. */
+/** Removes `disable`: the channel also reaches other agents. */
 const keepEnabled = (failure: Failed): Failed =>
   failure.outcome === 'refused' ? { outcome: 'refused', reason: failure.reason } : failure;
 

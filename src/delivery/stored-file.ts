@@ -22,7 +22,7 @@ export const storeFile = async (
   const file = join(directory, stored.name);
   try {
     makeDirectory(dirname(file));
-    // New directory entries must be durable, too, or the file would be lost with them.
+    // New directory entries must also be durable, or the file would be lost with them.
     await syncDirectory(dirname(directory));
     await syncDirectory(directory);
     if (!(await writeOnce(file, stored))) return { outcome: 'refused', reason: 'file_differs' };

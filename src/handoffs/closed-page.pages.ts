@@ -11,7 +11,7 @@ const ERASED = 'erased';
 
 type Ending = { heading: string; body: Html; showsList: boolean };
 
-/** The page of a closed list. It does not show the contact that was sent: the list's author knows the link, too. */
+/** The page of a closed list. It does not show the contact that was sent: the list's author also knows the link. */
 export const closedPage = (view: ReviewView): Page => {
   const { review } = view;
   const { state } = review;

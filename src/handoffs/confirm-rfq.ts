@@ -25,7 +25,7 @@ export type BuyerRequest = {
    * or the list was closed; `replaced` by a later sending with a link of its own; `sent` to staff; `ended` with an outcome.
    */
   phase: 'waiting' | 'over' | 'replaced' | 'sent' | 'ended';
-  /** Of the sending that the link is of; undefined if it is over or replaced, or its key is destroyed. */
+  /** The contact of the sending this link belongs to; undefined if that ended or was replaced, or its key is destroyed. */
   contact: BuyerContact | undefined;
 };
 
@@ -52,7 +52,7 @@ const makeRequest = async (
   };
 };
 
-/** Shows the request. It changes nothing, because mail scanners open links, too. */
+/** Shows the request. It changes nothing, because mail scanners also open links. */
 export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, call) => {
   const row = await findMailedLink(deps, call.caller.token);
   const state = row && (await handoffOf(deps, row.owner, row.handoff_id));

@@ -57,7 +57,7 @@ ${field({
   autocomplete: 'email',
   maxlength: 254,
   required: true,
-  hint: 'We send you a link to confirm the request. Staff send the quotation here, too.',
+  hint: 'We send you a link to confirm the request. Staff also send the quotation here.',
   faults,
 })}
 <div class="pair">${field({

@@ -144,7 +144,7 @@ export const makeReview = async (
   };
 };
 
-/** Shows the list of a review link. It changes nothing, because mail scanners and chat previews open links, too. */
+/** Shows the list of a review link. It changes nothing, because mail scanners and chat previews also open links. */
 export const reviewHandoff: BuyerHandler<'reviewHandoff'> = async (deps, input, { caller }) => {
   const row = await findHandoff(deps, caller.token);
   if (!row) return NO_LIST;

@@ -17,7 +17,7 @@ type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];
 const CLASHES: Record<ContactClaimRejection, Clash> = {
   held_by_other_owner: 'known',
   held_by_this_owner: 'own',
-  // Rejects a release only.
+  // Rejects only a release.
   not_held: 'none',
 };
 

@@ -107,7 +107,7 @@ const refuseLead = (rejection: RejectedBy<LeadRejection>): Refusal =>
     : refuseRejected(rejection, NO_LEAD);
 
 /**
- * Releases the contact that an amendment replaced; on a retry, too, because the first attempt may have failed before.
+ * Releases the contact that an amendment replaced; also on a retry, because the first attempt may have failed before.
  * A contact that a later amendment restored stays claimed.
  */
 const releaseReplaced = async (

@@ -228,7 +228,7 @@ const dispatch = (state: OutboundState, command: Of<'Dispatch'>): OutboundVerdic
     return reject('not_approved', `the request is ${state.status}`);
   if (at >= state.schedule.not_after) return rejectExpired();
   if (at < (state.retry_at ?? state.schedule.not_before ?? 0))
-    return reject('not_due', 'the time to send it has not come');
+    return reject('not_due', 'it is not due yet');
   const approvals = state.decisions.filter(
     (one) => one.decision === 'approve' && one.content_sha256 === content_sha256,
   );

@@ -46,7 +46,7 @@ const forOwner = (call: BuyerCall): BuyerCall | undefined => {
   return ownerId === undefined ? undefined : { ...call, ownerId };
 };
 
-/** Shows what the link confirms. It changes nothing, because mail scanners open links, too. */
+/** Shows what the link confirms. It changes nothing, because mail scanners also open links. */
 export const readOwnMailbox: BuyerHandler<'readOwnMailbox'> = async (deps, _input, buyerCall) => {
   const call = forOwner(buyerCall);
   if (!call) return NO_LINK;

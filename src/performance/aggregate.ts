@@ -219,7 +219,7 @@ const narrow = async (selection: FactSelection, { ofSet }: Groups): Promise<Fact
 };
 
 type Options = {
-  /** Assigns the days to the buckets of another period than the one that is counted. */
+  /** Assigns the days to the buckets of a different period from the one that is counted. */
   bucketOfDay?: (day: number) => number;
   /** How countries are named in a longer period. */
   countries?: Countries;

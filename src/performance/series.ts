@@ -20,7 +20,7 @@ export class Series {
     this.place = place;
   }
 
-  /** Adds events of a day. Costs by the number of later days, which a late event has only. */
+  /** Adds events of a day. O(later days), so only late events cost anything. */
   add(day: number, count: number): void {
     const { days, sums } = this;
     let at = days.length;

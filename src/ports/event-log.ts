@@ -69,7 +69,7 @@ export type AppendResult =
   | { outcome: 'appended'; revision: number; position: Position }
   /**
    * Another append came first. Read the streams to learn their states. `isPartial`: earlier appends of the same call
-   * are written, which happens on a server only.
+   * are written, which happens only on a server.
    */
   | { outcome: 'conflict'; isPartial?: true };
 
@@ -104,7 +104,7 @@ export type LogFault = 'fault' | 'full' | 'overloaded' | 'closed' | 'clock' | 'r
 
 /**
  * The log gave no answer, or refused it. `unknown`: the append may have happened; a retry with the same ids finds
- * out. The reason `replaced` means that the server has another log than this one.
+ * out. The reason `replaced` means that the server holds a different log from this one.
  */
 export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
@@ -117,7 +117,7 @@ export class LogUnavailable extends Error {
   }
 }
 
-/** The append exceeds what this log accepts. It had no effect, and a retry fails, too. */
+/** The append exceeds what this log accepts. It had no effect, and a retry would also fail. */
 export class AppendTooLarge extends RangeError {
   override readonly name = 'AppendTooLarge';
 }

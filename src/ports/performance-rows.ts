@@ -23,7 +23,7 @@ export const FACTS_PER_CHUNK = 100;
  *  - position in the log, less that of the fact before (0 for the first one),
  *  - quarter hour since the epoch, less that of the fact before (0 for the first one),
  *  - number of the set of dimensions,
- *  - index of the metric; one of the first three counts those before it, too,
+ *  - index of the metric; one of the first three also counts those before it,
  *  - the country of a visit, or empty; the number of surplus visits, or -1 for an RFQ that is no longer unconfirmed; amounts
  *    and currencies in turn; otherwise 0.
  */

@@ -29,7 +29,7 @@ export type OwnerRow = { owner: string; sort: number };
 /** The only scope of the list of all erased subjects. */
 export const ALL_ERASURES = 'all';
 
-/** `contact`: the subject of the contact of the RFQ that is erased with it. */
+/** `contact`: the subject of the RFQ's contact, which is erased with it. */
 export type ErasureRow = { subject: string; contact?: string | undefined; sort: number };
 
 /** A lead, handoff or profile with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
@@ -58,7 +58,7 @@ export const LEADS_BY_CREATION = 'created';
 export const LEADS_BY_CLAIM_END = 'claim_end';
 export const LATE_LEADS = 'late';
 export const LEAD_SKEW_MS = 60_000;
-/** Leads by their last change, without those in LEADS_BY_CREATION that have not changed since. */
+/** Leads changed since their creation, by last change. */
 export const LEADS_BY_CHANGE = 'updated';
 /** Requests that are not dispatched, by the time at which they expire. */
 export const OUTBOUND_BY_EXPIRY = 'expiry';

@@ -17,7 +17,7 @@ import { openOne } from '#src/sealing/sealed-texts.ts';
 
 /**
  * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The
- * contact of an RFQ, and the address that the agent entered, are left out if they have another mailbox than `email`: they
+ * contact of an RFQ, and the address that the agent entered, are left out if their mailbox differs from `email`: they
  * are another person's.
  */
 export const exportRecord = async (

@@ -14,7 +14,7 @@ export type Work = {
   /** The read model of the items that are open, and the scope that has all of them; each row names its owner. */
   readModel: string;
   scope: string;
-  /** The item whose own event it is: it is open from now on. */
+  /** The item that this event opens. */
   itemOf(event: FoldEvent): string | undefined;
   /** Names that open items can wait for, among what the event changes. */
   changedBy(event: FoldEvent): readonly (string | undefined)[];
@@ -22,7 +22,7 @@ export type Work = {
   ownerEvents: RegExp;
   /**
    * Does what is due. `next_at` is when to look again, in epoch milliseconds; absent if the item is at its end. `awaits`
-   * are the names whose change is a reason to look, too.
+   * are the names whose change is also a reason to look.
    */
   advance(
     owner: string,

@@ -15,7 +15,7 @@ export type MailFacts = {
     lines: number;
     totals: Totals;
   };
-  /** To the mailbox that the sender of an RFQ entered. Has no text of anybody else. `path` is that of the link. */
+  /** To the mailbox that the sender of an RFQ entered. Contains no text that others wrote. `path` is that of the link. */
   rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };
   /** To the buyer, once the mailbox is confirmed. */
   rfq_receipt: { path: string; handoff_id: string; lines: number; totals: Totals };
@@ -28,9 +28,9 @@ export type MailFacts = {
   contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
   /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */
   privacy_link: { path: string; until: number };
-  /** To the mailbox of a profile that is not confirmed. Has no text of anybody else. */
+  /** To the mailbox of a profile that is not confirmed. Contains no text that others wrote. */
   owner_mailbox: { path: string; until: number };
-  /** To the mailbox of a public application. Has no text of anybody else. */
+  /** To the mailbox of a public application. Contains no text that others wrote. */
   application: { path: string; until: number };
   /** To the owner of the agent. `key_link`: where the first key of a public application is issued. */
   access_decision: {
@@ -58,7 +58,7 @@ export const MAIL_KINDS: Readonly<
   // Longer than a mailbox can have to wait for its next message.
   rfq_confirmation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   rfq_receipt: { sendMs: 3 * DAY_MS, isRepeatable: true },
-  // The owner sees both with getPerformance, too.
+  // The owner also sees both with getPerformance.
   rfq_confirmed: { sendMs: 3 * DAY_MS, isRepeatable: false },
   rfq_won: { sendMs: 3 * DAY_MS, isRepeatable: false },
   rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
@@ -69,6 +69,6 @@ export const MAIL_KINDS: Readonly<
   privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
   owner_mailbox: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   application: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
-  // The agent sees the decision with getConnection, too.
+  // The agent also sees the decision with getConnection.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

@@ -101,7 +101,7 @@ export const scopeMissing = (
 
 /** Refuses an attempt at one of the five forbidden acts. */
 export const forbidden = (boundary: BoundaryId): Refusal =>
-  refuse('boundary_forbidden', 'No agent can do this here, with whatever key.', {
+  refuse('boundary_forbidden', 'No agent can do this, whatever its key.', {
     extra: { boundary },
   });
 

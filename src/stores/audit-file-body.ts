@@ -72,7 +72,7 @@ export class ChainReader {
 const LINE_FEED = 10;
 const UTF8_BYTES_MAX = 3;
 
-/** Hashes the line of a head without the hash that it has of itself. */
+/** Hashes a header line without its own hash field. */
 export const headHash = (line: string, own: string): string =>
   hash('sha256', line.replace(`"head_sha256":"${own}"`, '"head_sha256":""'), 'hex');
 

@@ -15,7 +15,7 @@ export type LogMark = { id: string; newest: Acknowledged | null };
 export type MarkPlace = {
   /** For messages. */
   readonly name: string;
-  /** Whether other processes use it, too. */
+  /** Whether other processes also use it. */
   readonly isShared: boolean;
   load(): Promise<LogMark | undefined>;
   /** Stores the mark durably, unless the place has a mark of another log, or a newer one. */

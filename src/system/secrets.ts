@@ -125,7 +125,7 @@ const createRoot = (directory: string): Buffer => {
 };
 
 /**
- * Returns the stored root; creates none. Throws StartupError if the data in the directory needs another root than the
+ * Returns the stored root; creates none. Throws StartupError if the data in the directory needs a different root from the
  * given or the stored one.
  */
 export const requireRoot = (directory: string, given?: Buffer): Buffer | undefined => {

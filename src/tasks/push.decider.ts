@@ -121,7 +121,7 @@ const dispatch = (state: PushState, { at, change, until }: Of<'Dispatch'>): Verd
   if (state.until !== undefined) return reject('not_due', 'an attempt is under way');
   const isRetry = change === state.change;
   if (change < state.change || (isRetry && at < (state.retry_at ?? Infinity)))
-    return reject('not_due', 'the time to send it has not come');
+    return reject('not_due', 'it is not due yet');
   const attempt = isRetry ? state.attempts + 1 : 1;
   return accept({
     type: 'PushDispatched',

@@ -35,7 +35,7 @@ export const UNAVAILABLE = {
 
 const BUSY = {
   title: 'Too busy just now',
-  detail: 'Many people use this service at the moment. Please try again in a few seconds.',
+  detail: 'The service is busy right now. Please try again in a few seconds.',
 };
 
 const UNREADABLE = {
@@ -45,7 +45,7 @@ const UNREADABLE = {
 
 const OUR_FAULT = {
   title: 'Something here is wrong',
-  detail: 'It was written down for the people who run this service. Please try again later.',
+  detail: 'The error has been reported to the operators. Please try again later.',
 };
 
 const FAULTS: Record<number, { title: string; detail: string }> = {

@@ -45,6 +45,6 @@ export const originRefusal = (request: FastifyRequest, own: string): Refusal | u
   if (origin !== undefined && !isOwnOrigin(origin, own))
     return refuse('origin_not_allowed', 'The Origin is another site.');
   if (!isAcceptedHost(request.host, own))
-    return refuse('origin_not_allowed', 'The Host is not this service; PUBLIC_URL names its host.');
+    return refuse('origin_not_allowed', 'This Host is not served here; set PUBLIC_URL.');
   return undefined;
 };

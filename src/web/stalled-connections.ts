@@ -30,7 +30,7 @@ export const endStalledConnections = (
     }
     const now = monotonic();
     const stall = stalls.get(socket);
-    // Progress gives no report, so it shows as a gap between two reports.
+    // Node reports only stalls, so progress shows as a gap.
     const isSame = stall !== undefined && now - stall.checkedAt < 1.5 * periodMs;
     const since = isSame ? stall.since : now - periodMs;
     stalls.set(socket, { since, checkedAt: now });

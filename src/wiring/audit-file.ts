@@ -67,7 +67,7 @@ export const openFileForAudits = async (
     personName: async (actor) => people.get(actor),
     following: { passed: async () => true, asOf: () => head },
     vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text)) },
-    // For the cursors of this process only.
+    // Only for the cursors of this process.
     secrets: systemSecrets({ root: randomBytes(32) }),
     clock: systemClock(),
     classifierVersion: CLASSIFIER_VERSION,

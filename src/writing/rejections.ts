@@ -5,7 +5,7 @@ import type { RejectedBy } from './decide-and-append.ts';
 /** The problems of rejections by their names. */
 export type ProblemByRejection<Reason extends string> = { readonly [R in Reason]?: ProblemCode };
 
-/** What deciders reject for another reason than the state of the record. */
+/** What deciders reject for reasons other than the record's state. */
 const PROBLEMS: ProblemByRejection<string> = {
   agent_unknown: 'resource_not_found',
   key_unknown: 'resource_not_found',

@@ -116,7 +116,7 @@ describe('The table of an outreach request', () => {
         withOver('dispatch', { at: NOT_AFTER }),
         'expired: the time in which it can be sent is over',
       ],
-      ['waiting', withOver('dispatch', { at: 59 }), 'not_due: the time to send it has not come'],
+      ['waiting', withOver('dispatch', { at: 59 }), 'not_due: it is not due yet'],
       [
         'approved',
         withOver('dispatch', { contentSha256: OTHER_SHA }),

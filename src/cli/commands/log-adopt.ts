@@ -64,7 +64,7 @@ export const adoptRemoteLog = async (
     printResult(
       options,
       report,
-      `Nothing to adopt: nothing here belongs to another log than ${url}.`,
+      `Nothing to adopt: nothing here belongs to a different log from ${url}.`,
     );
     return;
   }

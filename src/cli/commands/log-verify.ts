@@ -29,7 +29,7 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
     );
   if (!hasLog(config)) throw noDataError(config);
   const logger = commandLogger(config.logLevel);
-  // A copy without its secrets can be verified, too.
+  // A copy without its secrets can also be verified.
   const opened = await openEventLog(config, { logger, directory: 'inspect', checkedAtOpen: 0 });
   try {
     const { position } = await opened.log.head();

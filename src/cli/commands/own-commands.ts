@@ -198,7 +198,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     hasNoData: true,
     help:
       'A log is sqlite:DIRECTORY (a data directory; the source may be in use) or esdb://HOST. ' +
-      'The keys of personal data are copied, too; both logs need the same ROOT_KEY.',
+      'The keys of personal data are also copied; both logs need the same ROOT_KEY.',
     load: async () => (await import('./log-copy.ts')).copyLogs,
   },
 ];

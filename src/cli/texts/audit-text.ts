@@ -21,7 +21,7 @@ const asOfText = ({ position, at }: AsOf): string =>
 type Named = { actor_name?: string | undefined; agent_name?: string | undefined };
 type Agent = { agent_id?: string | undefined; agent_name?: string | undefined };
 
-/** The name of who did it: of an agent, or of a person at the desk. */
+/** Name of the acting agent or desk user. */
 const actorName = ({ actor_name, agent_name }: Named): string => {
   const name = actor_name ?? agent_name;
   return name === undefined ? '-' : formatSafely(name);

@@ -98,7 +98,7 @@ const DECISION = {
   text: requestText,
 };
 
-/** Audits that an exported file answers, too. */
+/** Audits that an exported file also answers. */
 const OF_FILE = { flags: { '--file <file>': 'Answer from this file of audit export' } };
 /** Audits that fold the whole history. */
 const OF_FOLD = { ...OF_FILE, awaitAnswer: showReading };

@@ -49,7 +49,7 @@ const answered = <Value>(
   make: (value: Value) => MethodResult,
 ): Outcome<MethodResult> => (outcome.ok ? { ...outcome, value: make(outcome.value) } : outcome);
 
-/** Outreach has a budget of its own, which messages with data to an existing task use, too. */
+/** Outreach has a budget of its own, which messages with data to an existing task also use. */
 const budgetOfMessage = ({ message }: SendParams): Budget => {
   const request = requestOf(message);
   if (request.kind === 'operation') return agentBudget(agentOperations[request.operation]);
@@ -90,7 +90,7 @@ const sending = (id: string, make: (view: TaskView) => MethodResult): A2aMethod 
     run: async (context, params: SendParams) => answered(await send(context, params), make),
   });
 
-/** A method that performs the operation of its name on one task. */
+/** A method that performs the operation it is named after on one task. */
 const onTask = (
   operation: 'getTask' | 'cancelTask' | 'subscribeToTask',
   budget: Budget,
@@ -123,7 +123,7 @@ const listTasks = define({
   },
 });
 
-/** A method that performs the operation of its name on push notification configurations. */
+/** A method that performs the operation it is named after on push notification configurations. */
 const onPush = <Params extends object>(
   operation: `${'create' | 'get' | 'delete'}PushConfig` | 'listPushConfigs',
   params: z.ZodType<Params>,

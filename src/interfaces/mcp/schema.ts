@@ -93,7 +93,7 @@ const eitherType = ({ type, ...rest }: Schema): Schema =>
     ? { ...rest, anyOf: type.map((one: string) => ({ type: one })) }
     : { ...(type !== undefined && { type }), ...rest };
 
-/** Named schemas in their places: a tool's schema stands alone, and some clients follow no $ref. */
+/** Named schemas in their places: a tool's schema is read alone, and some clients follow no $ref. */
 const inlined = (node: unknown, named: Record<string, unknown>): unknown => {
   if (Array.isArray(node)) return node.map((item) => inlined(item, named));
   if (typeof node !== 'object' || node === null) return node;

@@ -74,7 +74,7 @@ export const inputReader = (operation: Routed) => {
         errors: strangers.map((name) => ({
           pointer: pointerOf([name]),
           code: 'unknown_field',
-          detail: 'does not travel here; see the contract',
+          detail: 'does not belong in the body; see the contract',
         })),
       });
     const header = request.headers['idempotency-key'];

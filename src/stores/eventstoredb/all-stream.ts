@@ -40,7 +40,7 @@ export const readPage = async (
   return items.filter((item): item is Recorded => typeof item === 'object' && 'type' in item);
 };
 
-/** Subscribes to the records after `from`. With a filter, the server sends checkpoints, too. */
+/** Subscribes to the records after `from`. With a filter, the server also sends checkpoints. */
 export const subscribeToAll = (
   client: EventStoreDBClient,
   from: Position,

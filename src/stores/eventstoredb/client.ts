@@ -119,7 +119,7 @@ export const openClient = (
   return client;
 };
 
-/** A call that the server answers with messages; `cancel` ends it there, too. */
+/** A call that the server answers with messages; `cancel` also ends it there. */
 export type ServerStream = Readable & { cancel(): void };
 
 type Stub = { makeServerStreamRequest(...call: unknown[]): ServerStream };

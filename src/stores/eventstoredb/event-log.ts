@@ -37,7 +37,7 @@ export type EventStoreLogOptions = {
   onDropped?: (reason: string, position: Position) => void;
   /** Called when a subscription continues after a drop. */
   onHealed?: (position: Position) => void;
-  /** Called when the server has another log than this one. */
+  /** Called when the server holds a different log from this one. */
   onReplaced?: (text: string) => void;
   upcasts?: Upcasts;
   /** What this installation remembers of its log; by default nothing, so any log is accepted. */
@@ -63,7 +63,7 @@ type Parts = LiveFeedOptions & {
  * Opens the log in EventStoreDB or KurrentDB, from version 23.10 on. The database can contain records
  * of other applications. Open one log per process: an error of one client's appends makes the client
  * forget those of every other, which then have to be repeated. Throws StartupError within five seconds
- * when the server cannot be used, or has another log than the remembered one. Closes `memory`.
+ * when the server cannot be used, or holds a different log from the remembered one. Closes `memory`.
  */
 export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventStoreLog> => {
   const { url, upcasts = UPCASTS, onDropped, onHealed, onReplaced, subscriberEventsMax } = options;

@@ -49,7 +49,7 @@ const hasNewest = async ({ newest }: LogMark, readOne: ReadOne): Promise<boolean
     const [record] = await readOne(stream, revision);
     return record?.id === event && record.position === position;
   } catch (error) {
-    // An operator deleted the stream in the database; that happens in the same log only.
+    // An operator deleted the stream in the database; that happens only in the same log.
     if (failureOf(error) === 'deleted' || isDeleted(error)) return true;
     throw error;
   }
@@ -64,7 +64,7 @@ export const findLog = async (mark: LogMark, readOne: ReadOne): Promise<FoundLog
   return { id: id ?? null, isKnown: id === mark.id && isComplete };
 };
 
-/** Explains that the server has another log than the remembered one, and what the operator can do. */
+/** Explains that the server holds a different log from the remembered one, and what the operator can do. */
 export const describeReplacement = (
   { url, names }: { url: string; names: string },
   mark: LogMark,

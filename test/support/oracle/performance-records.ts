@@ -329,7 +329,7 @@ const eachCell = (
 
 /**
  * Folds stored rows into buckets of local days and groups of dimensions. `bucketOfDay` can assign the
- * days to the buckets of another period than the one that is counted.
+ * days to the buckets of a different period from the one that is counted.
  */
 export const aggregateRecords = async (
   rows: readonly PerformanceRecord[],
