@@ -9,7 +9,7 @@ import { type Authenticator, refuseEnded } from './authenticate.ts';
 import type { AgentCall, AgentCaller, Call, Deps } from './call.ts';
 import type { CredentialState } from './credential-check.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { type Limiter, tooMany } from './limiter.ts';
+import { type Limiter, spacingOf, tooMany } from './limiter.ts';
 import { isRecorded, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules, Incoming } from './rules.ts';
@@ -35,8 +35,8 @@ const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
 /** Takes calls from budgets, with the RateLimit and RateLimit-Policy headers. */
 export const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
   const policies = new Map<string, string>();
-  for (const [name, { perMinute }] of Object.entries<Limiter>(limiters))
-    policies.set(name, `"${name}";q=${perMinute};w=60`);
+  for (const [name, { rate }] of Object.entries<Limiter>(limiters))
+    policies.set(name, `"${name}";q=${rate.count};w=${spacingOf(rate).periodMs / 1_000}`);
   return (key: string, budget: Name) => {
     const limiter = limiters[budget];
     const verdict = limiter.take(key);

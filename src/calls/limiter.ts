@@ -1,34 +1,51 @@
 import { PROBLEMS } from '#contracts/problems.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
 
 /** The result of one check of a limit, with the values of the RateLimit headers. */
 export type Verdict = { allowed: boolean; remaining: number; windowS: number; retryAfterS: number };
+
+/** At most `count` calls of a key in each period. */
+export type Rate = { readonly count: number; readonly per: keyof typeof PERIODS_MS };
 
 export type Limiter = {
   take(key: string): Verdict;
   /** Checks the limit without counting the call. */
   peek(key: string): Verdict;
-  readonly perMinute: number;
+  readonly rate: Rate;
 };
 
-export const WINDOW_MS = 60_000;
+const PERIODS_MS = { second: 1_000, minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
 export const KEYS_MAX = 100_000;
-/** The greatest error of adding and subtracting fractions of a millisecond. */
-const ROUNDING_MS = 1e-6;
+/**
+ * Bounds the error of adding up the times of calls in a process that has run for months, as a share of the period.
+ * Limits of more than a million calls in a period would be exceeded by one call.
+ */
+const ROUNDING = 1e-6;
+
+/** A period in milliseconds, and the part of it that each call takes. */
+export type Spacing = { periodMs: number; intervalMs: number };
+
+export const spacingOf = ({ count, per }: Rate): Spacing => {
+  const periodMs = PERIODS_MS[per];
+  return { periodMs, intervalMs: periodMs / count };
+};
 
 /** True when a theoretical arrival time this far ahead of now is within the limit. */
-export const fits = (aheadMs: number): boolean => aheadMs <= WINDOW_MS + ROUNDING_MS;
+export const fits = (aheadMs: number, { periodMs }: Spacing): boolean =>
+  aheadMs <= periodMs * (1 + ROUNDING);
 
-/** `used` and `wanted`: how far ahead of now the arrival time is, and would be with this call. */
+/** `usedMs` and `wantedMs`: how far ahead of now the arrival time is, and would be with this call. */
 export const verdictOf = (
   allowed: boolean,
-  { used, wanted, interval }: { used: number; wanted: number; interval: number },
+  { usedMs, wantedMs }: { usedMs: number; wantedMs: number },
+  { periodMs, intervalMs }: Spacing,
 ): Verdict => ({
   allowed,
-  remaining: Math.max(0, Math.floor((WINDOW_MS - used + ROUNDING_MS) / interval)),
+  remaining: Math.max(0, Math.floor((periodMs * (1 + ROUNDING) - usedMs) / intervalMs)),
   // Draft -11: at most `remaining` requests within this window keep a client from a 429.
-  windowS: Math.max(1, Math.ceil(used / 1000)),
-  retryAfterS: allowed ? 0 : Math.max(1, Math.ceil((wanted - WINDOW_MS) / 1000)),
+  windowS: Math.max(1, Math.ceil(usedMs / 1000)),
+  retryAfterS: allowed ? 0 : Math.max(1, Math.ceil((wantedMs - periodMs) / 1000)),
 });
 
 /** Evicts expired entries, then the oldest, so that a flood of addresses cannot grow the table. */
@@ -43,44 +60,28 @@ export const evict = <Entry>(
   }
 };
 
-/** A limit of `count` calls in a period longer than a minute, in milliseconds, for one process. */
-export const longLimiter = (
-  { count, periodMs }: { count: number; periodMs: number },
-  monotonic: () => number,
-): Pick<Limiter, 'take'> => {
-  const minutes = periodMs / WINDOW_MS;
-  // A clock that is slower by that factor makes a minute of the period.
-  const slow = limiter(count, () => monotonic() / minutes);
-  return {
-    take(key) {
-      const verdict = slow.take(key);
-      return { ...verdict, retryAfterS: Math.ceil(verdict.retryAfterS * minutes) };
-    },
-  };
-};
-
 /**
  * A limit for one process by GCRA: one number per key, the theoretical arrival time, and no window
  * that resets. Uses monotonic milliseconds, so a clock step neither frees nor blocks a client.
  */
-export const limiter = (perMinute: number, monotonic: () => number): Limiter => {
-  const interval = WINDOW_MS / perMinute;
+export const limiter = (rate: Rate, monotonic: () => number): Limiter => {
+  const spacing = spacingOf(rate);
   const arrivals = new Map<string, number>();
 
   const check = (key: string, cost: 0 | 1): Verdict => {
     const now = monotonic();
     const arrival = Math.max(arrivals.get(key) ?? 0, now);
-    const next = arrival + interval * cost;
-    const allowed = fits(next - now);
+    const next = arrival + spacing.intervalMs * cost;
+    const allowed = fits(next - now, spacing);
     if (allowed && cost > 0) {
       if (arrivals.size >= KEYS_MAX && !arrivals.has(key)) evict(arrivals, (at) => at <= now);
       arrivals.set(key, next);
     }
-    const used = (allowed ? next : arrival) - now;
-    return verdictOf(allowed, { used, wanted: next - now, interval });
+    const usedMs = (allowed ? next : arrival) - now;
+    return verdictOf(allowed, { usedMs, wantedMs: next - now }, spacing);
   };
 
-  return { take: (key) => check(key, 1), peek: (key) => check(key, 0), perMinute };
+  return { take: (key) => check(key, 1), peek: (key) => check(key, 0), rate };
 };
 
 const GROUPS = 8;
@@ -97,8 +98,10 @@ export const networkOf = (address: string): string => {
   return `${groups.slice(0, NETWORK_GROUPS).join(':')}::`;
 };
 
-export const tooMany = (verdict: Verdict, { perMinute }: Pick<Limiter, 'perMinute'>): Refusal =>
-  refuse('rate_limited', `At most ${perMinute} a minute.`, { retryAfterS: verdict.retryAfterS });
+export const tooMany = (verdict: Verdict, { rate }: Pick<Limiter, 'rate'>): Refusal =>
+  refuse('rate_limited', `At most ${rate.count} per ${rate.per}.`, {
+    retryAfterS: verdict.retryAfterS,
+  });
 
 /** Counts a link to a mailbox that anybody can have typed against its network; the refusal beyond the limit. */
 export const refuseLink = (limit: Pick<Limiter, 'take'>, address: string): Refusal | undefined => {

@@ -4,9 +4,11 @@ import {
   fits,
   KEYS_MAX,
   type Limiter,
+  type Rate,
+  type Spacing,
+  spacingOf,
   type Verdict,
   verdictOf,
-  WINDOW_MS,
 } from './limiter.ts';
 
 /** The part of a limit that may wait to be sent, over all processes. */
@@ -35,25 +37,25 @@ type Entry = {
  * are counted afterwards. While the count is unavailable, each process allows its share of the limit.
  */
 export class SharedLimiter implements Limiter {
-  readonly perMinute: number;
+  readonly rate: Rate;
   readonly #monotonic: () => number;
   readonly #count: SharedCount;
   readonly #name: string;
-  readonly #interval: number;
+  readonly #spacing: Spacing;
   readonly #entries = new Map<string, Entry>();
   #isAway = false;
   #retryAt = 0;
 
   constructor(
-    perMinute: number,
+    rate: Rate,
     monotonic: () => number,
     { count, name }: { count: SharedCount; name: string },
   ) {
-    this.perMinute = perMinute;
+    this.rate = rate;
     this.#monotonic = monotonic;
     this.#count = count;
     this.#name = name;
-    this.#interval = WINDOW_MS / perMinute;
+    this.#spacing = spacingOf(rate);
   }
 
   take(key: string): Verdict {
@@ -69,22 +71,22 @@ export class SharedLimiter implements Limiter {
     const entry = this.#entryOf(key, now);
     const processes = this.#count.processes();
     const view = Math.max(entry.view, now);
-    const next = view + this.#interval * cost;
-    const ownNext = Math.max(entry.own, now) + this.#interval * processes * cost;
+    const next = view + this.#spacing.intervalMs * cost;
+    const ownNext = Math.max(entry.own, now) + this.#spacing.intervalMs * processes * cost;
     const unconfirmed = entry.unsent + entry.sending + cost;
     // However slowly the count answers, beyond a few unconfirmed calls only the share is allowed.
     const isConfirmed =
-      unconfirmed <= Math.max(1, (this.perMinute * UNCONFIRMED_SHARE) / processes);
-    const isWithinShare = (!this.#isAway && isConfirmed) || fits(ownNext - now);
-    const allowed = fits(next - now) && isWithinShare;
+      unconfirmed <= Math.max(1, (this.rate.count * UNCONFIRMED_SHARE) / processes);
+    const isWithinShare = (!this.#isAway && isConfirmed) || fits(ownNext - now, this.#spacing);
+    const allowed = fits(next - now, this.#spacing) && isWithinShare;
     if (allowed && cost > 0) {
       entry.view = next;
-      entry.own = Math.min(ownNext, now + WINDOW_MS);
+      entry.own = Math.min(ownNext, now + this.#spacing.periodMs);
       entry.unsent += 1;
       if (this.#isDue(entry, now)) void this.#send(key, entry);
     }
-    const used = (allowed ? next : view) - now;
-    return verdictOf(allowed, { used, wanted: next - now, interval: this.#interval });
+    const usedMs = (allowed ? next : view) - now;
+    return verdictOf(allowed, { usedMs, wantedMs: next - now }, this.#spacing);
   }
 
   #entryOf(key: string, now: number): Entry {
@@ -99,8 +101,9 @@ export class SharedLimiter implements Limiter {
   #isDue({ view, unsent, sending, sentAt }: Entry, now: number): boolean {
     if (sending > 0 || unsent === 0) return false;
     if (this.#isAway) return now >= this.#retryAt;
-    const left = (WINDOW_MS - (view - now)) / this.#interval;
-    const unsentMax = Math.min(this.perMinute * UNSENT_SHARE, left / 2) / this.#count.processes();
+    const { periodMs, intervalMs } = this.#spacing;
+    const left = (periodMs - (view - now)) / intervalMs;
+    const unsentMax = Math.min(this.rate.count * UNSENT_SHARE, left / 2) / this.#count.processes();
     return unsent >= unsentMax || now - sentAt >= FRESH_MS;
   }
 
@@ -113,10 +116,13 @@ export class SharedLimiter implements Limiter {
     // One call asks whether the count is available again; the others wait for its answer.
     this.#retryAt = now + RETRY_MS;
     try {
-      const ahead = await this.#count.add(`${this.#name}:${key}`, entry.sending * this.#interval);
+      const ahead = await this.#count.add(
+        `${this.#name}:${key}`,
+        entry.sending * this.#spacing.intervalMs,
+      );
       if (this.#isAway) this.#recover();
       // A count that was emptied knows less than this process.
-      const view = this.#monotonic() + ahead + entry.unsent * this.#interval;
+      const view = this.#monotonic() + ahead + entry.unsent * this.#spacing.intervalMs;
       entry.view = Math.max(entry.view, view);
     } catch {
       this.#isAway = true;
@@ -134,7 +140,8 @@ export class SharedLimiter implements Limiter {
 
   /** Drops calls from before the count was unavailable that no longer weigh on the limit. */
   #discount(entry: Entry, now: number): void {
-    const weighing = Math.max(0, entry.own - now) / (this.#interval * this.#count.processes());
+    const weighing =
+      Math.max(0, entry.own - now) / (this.#spacing.intervalMs * this.#count.processes());
     entry.unsent = Math.min(entry.unsent, Math.ceil(weighing));
   }
 }

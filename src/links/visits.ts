@@ -72,7 +72,7 @@ type VisitDeps = {
 /** Records each visit of a network address to a link within the limit, and sums those beyond it. */
 export const visitRecorder = (deps: VisitDeps): Visits => {
   const { recorder, clock, ids, surplus, holdsSums } = deps;
-  const limit = limiter(deps.perMinute, clock.monotonic);
+  const limit = limiter({ count: deps.perMinute, per: 'minute' }, clock.monotonic);
   return {
     async record(code, visit, requestId) {
       const call: Call = {

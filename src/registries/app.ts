@@ -21,7 +21,7 @@ import { consistencyToken } from '#src/calls/consistency.ts';
 import { deskHandlers } from './desk.ts';
 import { deskRules } from '#src/calls/desk-rules.ts';
 import { concurrency } from '#src/calls/concurrency.ts';
-import { limiter, type Limiter, longLimiter } from '#src/calls/limiter.ts';
+import { limiter, type Limiter } from '#src/calls/limiter.ts';
 import { overload } from '#src/calls/overload.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
@@ -33,7 +33,6 @@ import { keySet, signDocument } from '#src/shared/jws.ts';
 import type { TaskPipeline } from '#src/tasks/task-handler.ts';
 import { taskHandlers, taskRules } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
-import { DAY_MS } from '#src/shared/time.ts';
 import { taskWatch, type TaskWatch } from '#src/tasks/task-watch.ts';
 
 export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
@@ -77,11 +76,13 @@ export type App = AgentApp & DeskApp & { buyers: BuyerPipeline; visitors: Visito
 
 /** Makes a limit of calls a minute, shared with other processes where they serve the same clients. */
 const limiterMaker =
-  ({ clock, counts: count }: AppDeps) =>
-  (name: string, perMinute: number): Limiter =>
-    count
-      ? new SharedLimiter(perMinute, clock.monotonic, { count, name })
-      : limiter(perMinute, clock.monotonic);
+  ({ clock, counts: shared }: AppDeps) =>
+  (name: string, perMinute: number): Limiter => {
+    const rate = { count: perMinute, per: 'minute' as const };
+    return shared
+      ? new SharedLimiter(rate, clock.monotonic, { count: shared, name })
+      : limiter(rate, clock.monotonic);
+  };
 
 /** The rules of the actors with a credential or a review link, with their limits. */
 const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) => {
@@ -149,11 +150,8 @@ const pipelinesOver = (deps: AppDeps) => {
       registry: buyerOperations,
       handlers: buyerHandlers({
         lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
-        rfqs: longLimiter({ count: limits.rfqsPerDay, periodMs: DAY_MS }, clock.monotonic),
-        links: longLimiter(
-          { count: LIMITS.PRIVACY_LINKS_PER_DAY, periodMs: DAY_MS },
-          clock.monotonic,
-        ),
+        rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
+        links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
       }),
       rules: rules.buyer,
     }),

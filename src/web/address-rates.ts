@@ -16,8 +16,6 @@ const classOf = (url: string): RequestClass | undefined => {
   return HEALTH.test(url) ? undefined : 'pages';
 };
 
-const SECONDS_PER_MINUTE = 60;
-
 /**
  * Limits what one network address requests from this process in a second, with or without a credential. Returns the
  * refusal of a request beyond the limit of its class.
@@ -26,19 +24,18 @@ export const addressRates = (
   rates: Pick<Rates, 'pagesPerSecond' | 'redirectsPerSecond' | 'callsPerSecond'>,
   monotonic: () => number,
 ): ((request: Pick<FastifyRequest, 'url' | 'ip'>) => Refusal | undefined) => {
-  // A limit of a minute by a clock that runs 60 times as fast is a limit of a second.
-  const fast = (): number => monotonic() * SECONDS_PER_MINUTE;
+  const perSecond = (count: number) => limiter({ count, per: 'second' }, monotonic);
   const limiters = {
-    pages: limiter(rates.pagesPerSecond, fast),
-    redirects: limiter(rates.redirectsPerSecond, fast),
-    calls: limiter(rates.callsPerSecond, fast),
+    pages: perSecond(rates.pagesPerSecond),
+    redirects: perSecond(rates.redirectsPerSecond),
+    calls: perSecond(rates.callsPerSecond),
   };
   return ({ url, ip }) => {
     const kind = classOf(url);
     if (kind === undefined) return undefined;
-    const { perMinute: perSecond, take } = limiters[kind];
+    const { rate, take } = limiters[kind];
     if (take(networkOf(ip)).allowed) return undefined;
-    return refuse('rate_limited', `At most ${perSecond} ${kind} a second from one address.`, {
+    return refuse('rate_limited', `At most ${rate.count} ${kind} a second from one address.`, {
       retryAfterS: 1,
     });
   };

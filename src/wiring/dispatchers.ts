@@ -10,8 +10,7 @@ import type { MailFacts, MailKind } from '#src/sending/mail-kinds.ts';
 import { outreachWork } from '#src/outreach/outreach-dispatching.ts';
 import { mailWork } from '#src/sending/mail-dispatching.ts';
 import { pushWork } from '#src/tasks/push-dispatching.ts';
-import { longLimiter } from '#src/calls/limiter.ts';
-import { HOUR_MS } from '#src/shared/time.ts';
+import { limiter } from '#src/calls/limiter.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
@@ -55,10 +54,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     schedule,
     onFault: faultLog(logger, 'mail', 'mail is delayed'),
     mailers,
-    hourly: longLimiter(
-      { count: config.confirmationMailsPerHour, periodMs: HOUR_MS },
-      clock.monotonic,
-    ),
+    hourly: limiter({ count: config.confirmationMailsPerHour, per: 'hour' }, clock.monotonic),
     render: <Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]) =>
       renderLetter(kind, facts, { origin: deps.origin() }),
   };

@@ -38,9 +38,12 @@ describe('Names and fingerprints', () => {
 });
 
 describe('The rate limiter', () => {
+  /** No whole number, so that the sums of times lose digits. */
+  const MONTH_MS = 30 * 86_400_000 + 1 / 3;
+
   it('allows exactly the limit in a burst, and refills evenly', () => {
     let now = 0;
-    const limit = limiter(60, () => now);
+    const limit = limiter({ count: 60, per: 'minute' }, () => now);
     const burst = Array.from({ length: 70 }, () => limit.take('a').allowed);
     expect(burst.filter(Boolean)).toHaveLength(60);
     expect(limit.take('b').allowed).toBe(true);
@@ -49,11 +52,42 @@ describe('The rate limiter', () => {
     expect(limit.take('a')).toMatchObject({ allowed: false, retryAfterS: 1 });
   });
 
+  it.each([
+    { per: 'second', periodMs: 1_000 },
+    { per: 'minute', periodMs: 60_000 },
+    { per: 'hour', periodMs: 3_600_000 },
+    { per: 'day', periodMs: 86_400_000 },
+  ] as const)(
+    'allows 4 calls per $per, one more after each quarter, and names the time until then',
+    ({ per, periodMs }) => {
+      let now = MONTH_MS;
+      const limit = limiter({ count: 4, per }, () => now);
+      const taken = (): boolean[] => Array.from({ length: 5 }, () => limit.take('a').allowed);
+      expect(taken()).toEqual([true, true, true, true, false]);
+      const quarter = periodMs / 4;
+      expect(limit.take('a').retryAfterS).toBe(Math.ceil(quarter / 1_000));
+      now += quarter * 0.99;
+      expect(limit.take('a').allowed).toBe(false);
+      now += quarter * 0.01;
+      expect(taken()).toEqual([true, false, false, false, false]);
+      now += periodMs;
+      expect(taken()).toEqual([true, true, true, true, false]);
+    },
+  );
+
+  it('allows exactly the limit when the process has run for a month', () => {
+    for (let count = 1; count <= 500; count += 1) {
+      const limit = limiter({ count, per: 'second' }, () => MONTH_MS);
+      const burst = Array.from({ length: count + 1 }, () => limit.take('a').allowed);
+      expect(burst.filter(Boolean)).toHaveLength(count);
+    }
+  });
+
   it('allows a call exactly if its remaining count was at least one', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 80 }), (steps) => {
         let now = 0;
-        const limit = limiter(10, () => now);
+        const limit = limiter({ count: 10, per: 'minute' }, () => now);
         for (const step of steps) {
           now += step;
           const { remaining } = limit.peek('k');

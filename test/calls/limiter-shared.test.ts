@@ -39,7 +39,10 @@ const world = (processes: number) => {
       for (let turns = 0; turns < 5; turns += 1) await Promise.resolve();
     },
     limit: (perMinute: number) =>
-      new SharedLimiter(perMinute, at.monotonic, { count: at.count, name: 'read' }),
+      new SharedLimiter({ count: perMinute, per: 'minute' }, at.monotonic, {
+        count: at.count,
+        name: 'read',
+      }),
   };
   return at;
 };
@@ -147,7 +150,8 @@ describe('A limit shared by several processes', () => {
         fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 60 }),
         async (steps) => {
           const at = world(1);
-          const [alone, shared] = [limiter(10, at.monotonic), at.limit(10)];
+          const alone = limiter({ count: 10, per: 'minute' }, at.monotonic);
+          const shared = at.limit(10);
           for (const step of steps) {
             at.now += step;
             expect(shared.take('k')).toEqual(alone.take('k'));

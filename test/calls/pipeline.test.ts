@@ -106,7 +106,7 @@ const world = (
 ) => {
   const deps = { ...app.service.deps };
   const clock = () => 0;
-  const few = () => limiter(PER_MINUTE, clock);
+  const few = () => limiter({ count: PER_MINUTE, per: 'minute' }, clock);
   const accounts = authenticator(deps);
   const atOnce = {
     query: concurrency(AT_ONCE, clock),

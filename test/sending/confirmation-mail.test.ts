@@ -1,7 +1,7 @@
 /** How often a mailbox that has confirmed nothing is mailed: the messages, and what the form answers meanwhile. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { longLimiter } from '#src/calls/limiter.ts';
+import { limiter } from '#src/calls/limiter.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { BUYER } from '../support/dispatch/rfqs.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';
@@ -69,7 +69,7 @@ describe('The message that confirms an RFQ', () => {
   it('does not wait for those to other mailboxes, until the limit of an hour', async () => {
     const w = await world();
     w.start({
-      hourly: longLimiter({ count: 2, periodMs: HOUR_MS }, () => w.app.clock.now()),
+      hourly: limiter({ count: 2, per: 'hour' }, () => w.app.clock.now()),
     });
     for (let n = 0; n < 3; n += 1) await w.sendRfq();
     await w.settle();

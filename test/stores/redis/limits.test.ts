@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     return made;
   };
   const limitOn = (count: RedisLimits): Limiter =>
-    new SharedLimiter(PER_MINUTE, monotonic, { count, name: 'read' });
+    new SharedLimiter({ count: PER_MINUTE, per: 'minute' }, monotonic, { count, name: 'read' });
   const know = (all: readonly RedisLimits[], many: number): Promise<boolean> =>
     until(() => all.every((count) => count.processes() === many));
 

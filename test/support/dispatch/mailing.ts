@@ -1,6 +1,5 @@
 /** A service whose mail goes to channels of the test, with time that the test advances. */
-import { longLimiter } from '#src/calls/limiter.ts';
-import { HOUR_MS } from '#src/shared/time.ts';
+import { limiter } from '#src/calls/limiter.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { MailSendingDeps } from '#src/sending/dispatch-mail.ts';
 import { mailWork } from '#src/sending/mail-dispatching.ts';
@@ -25,7 +24,7 @@ export const mailing = async () => {
     ...served,
     schedule: time.schedule,
     onFault: (error) => faults.push(error),
-    hourly: longLimiter({ count: 500, periodMs: HOUR_MS }, app.clock.monotonic),
+    hourly: limiter({ count: 500, per: 'hour' }, app.clock.monotonic),
     mailers: { live: live.channel, test: test.channel },
     render: (kind, facts) => renderLetter(kind, facts, { origin: served.origin() }),
   };
