@@ -3,7 +3,14 @@ import type { HandoffCommand, HandoffRejection } from './handoff.decider.ts';
 import type { RfqRejection } from './rfq.decider.ts';
 import { review, type ReviewState } from './review.decider.ts';
 import { isOpen } from './handoff.decider.ts';
-import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
+import {
+  changeStream,
+  decideAndAppend,
+  type RejectedBy,
+  traceOf,
+  type WithAppends,
+  type Written,
+} from '#src/writing/decide-and-append.ts';
 import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOf } from '#src/writing/streams.ts';
@@ -16,33 +23,63 @@ type CommandFor = (
   call: Call,
 ) => Awaitable<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
 
+/** A list as the holder of its review link acts on it. */
+type List = { stream: string; owned: Call };
+
+const findList = async (deps: Deps, call: BuyerCall): Promise<List | undefined> => {
+  const row = await findHandoff(deps, call.caller.token);
+  if (!row) return undefined;
+  const { owner: ownerId, handoff_id } = row;
+  return { stream: streamOf(ownerId, 'handoff', handoff_id), owned: { ...call, ownerId } };
+};
+
+/** Records that the buyer looks at the list. An open list stays as it is, and a closed one is refused. */
+export const openList = async (deps: Deps, call: BuyerCall): Promise<Outcome<Review>> => {
+  const list = await findList(deps, call);
+  if (!list) return NO_LIST;
+  const { stream, owned } = list;
+  const written = await decideAndAppend(deps, owned, {
+    stream,
+    decider: review,
+    command: (state) => (state ? { type: 'OpenHandoff' as const, at: owned.at } : NO_LIST),
+  });
+  return answer(deps, list, written);
+};
+
 /**
- * Runs one command of the buyer. Opens an unopened list first, by an append of its own; without a command it only
- * opens the list. A repeated command leaves the list as it is.
+ * Runs one command of the buyer. Opens a list that nobody has opened first, by an append of its own. A repeated command
+ * leaves the list as it is.
  */
 export const actOnList = async (
   deps: Deps,
   call: BuyerCall,
-  command?: CommandFor,
+  commandFor: CommandFor,
 ): Promise<Outcome<Review>> => {
-  const row = await findHandoff(deps, call.caller.token);
-  if (!row) return NO_LIST;
-  const { owner: ownerId, handoff_id } = row;
-  const { at } = call;
-  const owned: Call = { ...call, ownerId };
-  const next = () =>
-    decideAndAppend(deps, owned, {
-      stream: streamOf(ownerId, 'handoff', handoff_id),
-      decider: review,
-      command(current) {
-        if (!current) return NO_LIST;
-        if (!command || isUnopened(current, at)) return { type: 'OpenHandoff', at };
-        return command(current, owned);
-      },
-    });
-  let written = await next();
-  if (command && written.ok && written.before && isUnopened(written.before, at))
-    written = await next();
+  const list = await findList(deps, call);
+  if (!list) return NO_LIST;
+  const { stream, owned } = list;
+  const written = await changeStream(deps, owned, {
+    stream,
+    decider: review,
+    async work(change) {
+      let { state } = change;
+      if (!state) return NO_LIST;
+      if (isUnopened(state, owned.at)) {
+        const opened = await change.execute({ type: 'OpenHandoff', at: owned.at });
+        if (opened === 'conflict' || !opened.ok) return opened;
+        state = opened.state;
+      }
+      return change.execute(await commandFor(state, owned));
+    },
+  });
+  return answer(deps, list, written);
+};
+
+const answer = async (
+  deps: Deps,
+  { owned: { ownerId } }: List,
+  written: Written<ReviewState> | RejectedBy<HandoffRejection> | Refusal,
+): Promise<Outcome<Review>> => {
   if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
   await forgetDropped(deps, written);
   return done(await makeReview(deps, { ownerId, state: written.state }), traceOf(written));

@@ -7,7 +7,7 @@ import { applicationReceiver } from '#src/access/apply.ts';
 import * as ownApplication from '#src/access/confirm-application.ts';
 import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '#src/privacy/own-data.ts';
-import { actOnList, ERASED_LIST } from '#src/handoffs/buyer-act.ts';
+import { actOnList, ERASED_LIST, openList } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
 import type { BuyerHandler, BuyerHandlers } from './holder-handler.ts';
 import {
@@ -26,7 +26,7 @@ const REVISION_LIMITS = {
   lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
 };
 
-const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => actOnList(deps, call);
+const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => openList(deps, call);
 
 const reviseList: BuyerHandler<'reviseList'> = (deps, input, call) =>
   actOnList(deps, call, (state, { at }) => {

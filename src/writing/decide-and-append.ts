@@ -136,12 +136,97 @@ export type Execution<State, Command, E extends DomainEvent, Reason extends stri
   Command,
   E,
   Reason
-> & {
-  /** Makes the command from the state that the stream has now; called again after each conflict. */
-  command: (
-    state: State | undefined,
-    stored: readonly StoredEvent[],
-  ) => Made<Command> | Promise<Made<Command>>;
+> &
+  Options & {
+    /** Makes the command from the state that the stream has now; called again after each conflict. */
+    command: (
+      state: State | undefined,
+      stored: readonly StoredEvent[],
+    ) => Made<Command> | Promise<Made<Command>>;
+  };
+
+type Changed<State, Reason extends string> = Written<State> | Refusal | RejectedBy<Reason>;
+
+/** What a change resolves to; `conflict` if another append came first, so that it begins again. */
+export type Attempted<State, Reason extends string> = Changed<State, Reason> | 'conflict';
+
+/**
+ * One attempt to change a stream: the state that was read, and the appends that require that it is still the last one.
+ * After an append, `state` is the state that it left, so that a second one can follow.
+ */
+export class StreamChange<State, Command, E extends DomainEvent, Reason extends string> {
+  readonly #writer: EventWriter;
+  readonly #call: Call;
+  readonly #target: Target<State, Command, E, Reason>;
+  /** All events of the stream, as they were read. */
+  readonly stored: readonly StoredEvent[];
+  /** Undefined if the key of the call is none of this change's, or was claimed by its first append. */
+  #keyClaims: readonly StoredEvent[] | undefined;
+  #state: State | undefined;
+  #revision: number;
+
+  constructor(
+    { writer, call }: { writer: EventWriter; call: Call },
+    target: Target<State, Command, E, Reason>,
+    read: { stored: readonly StoredEvent[]; keyClaims: readonly StoredEvent[] | undefined },
+  ) {
+    this.#writer = writer;
+    this.#call = call;
+    this.#target = target;
+    this.stored = read.stored;
+    this.#keyClaims = read.keyClaims;
+    this.#state = foldOf(target.decider, read.stored);
+    this.#revision = read.stored.length - 1;
+  }
+
+  /** Undefined if the stream does not exist. */
+  get state(): State | undefined {
+    return this.#state;
+  }
+
+  /** Decides on a command and appends its events. */
+  async execute(made: Made<Command>): Promise<Attempted<State, Reason>> {
+    if (isRefusal(made)) return made;
+    const { command, ...more }: WithAppends<Command> = hasAppends(made) ? made : { command: made };
+    const decision = this.#target.decider.decide(this.#state, command);
+    return decision.accepted
+      ? this.#append(decision.events, more)
+      : { ok: false, rejected: decision.reason, detail: decision.detail };
+  }
+
+  async #append(
+    decided: readonly E[],
+    { claims = [], effects }: Omit<WithAppends<Command>, 'command'>,
+  ): Promise<Attempted<State, Reason>> {
+    const { stream, decider } = this.#target;
+    const call = this.#call;
+    const before = this.#state;
+    const state = foldAt(decider, decided, { at: call.at, state: before });
+    if (state === undefined) throw new Error(`${call.operation} leaves nothing on ${stream}`);
+    const events = attribute(call, decided, this.#writer.ids);
+    const isUnchanged = events.length === 0;
+    const keyClaim = this.#claimKey({ stream, ...(isUnchanged && { revision: this.#revision }) });
+    if (isRefusal(keyClaim)) return keyClaim;
+    const record = isUnchanged
+      ? []
+      : [{ stream, expected: this.#revision, events }, ...((await effects?.(decided)) ?? [])];
+    const appends = [...claims, ...keyClaim, ...record];
+    const result = appends.length > 0 ? await this.#writer.log.appendAll(appends) : undefined;
+    if (result?.outcome === 'conflict') return 'conflict';
+    this.#state = state;
+    this.#revision += events.length;
+    if (keyClaim.length > 0) this.#keyClaims = undefined;
+    const effect = { ok: true, state, before } as const;
+    return result && !isUnchanged ? { ...effect, position: result.position } : effect;
+  }
+
+  #claimKey(claim: Parameters<typeof decideKeyClaim>[2]['claim']): readonly Append[] | Refusal {
+    const claims = this.#keyClaims;
+    return claims ? decideKeyClaim(this.#writer, this.#call, { claim, claims }) : [];
+  }
+}
+
+type Options = {
   /**
    * The events that the caller expects in the stream; a wrong expectation costs one conflict. A call with this
    * option does not look up or claim its idempotency key: the caller has claimed it, or the call has none.
@@ -150,64 +235,49 @@ export type Execution<State, Command, E extends DomainEvent, Reason extends stri
 };
 
 /**
- * Executes a command on a stream that may exist, after the earlier commands of this process on it. Repeats the command
- * when another process appended first. Claims the idempotency key for this stream and request together with the first
- * append, so that another request with the same key is refused on every stream.
+ * Runs `work` on a stream that may exist, after the earlier changes of this process on it. Begins again with what is stored
+ * then when another process appended first. Resolves to the first answer, without any work, if the key of the call was used
+ * on this stream before, and refuses a key of another request: the first append claims the key for this stream and request,
+ * so that another request with the same key is refused on every stream.
  */
-export const decideAndAppend = <State, Command, E extends DomainEvent, Reason extends string>(
+export const changeStream = <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
   call: Call,
-  target: Execution<State, Command, E, Reason>,
-): Promise<Written<State> | Refusal | RejectedBy<Reason>> =>
+  {
+    work,
+    ...target
+  }: Target<State, Command, E, Reason> &
+    Options & {
+      work(
+        change: StreamChange<State, Command, E, Reason>,
+      ): Attempted<State, Reason> | Promise<Attempted<State, Reason>>;
+    },
+): Promise<Changed<State, Reason>> =>
   writer.streamQueue.run(target.stream, async (mayAttempt) => {
     let { expected } = target;
     while (await mayAttempt()) {
       const stored = expected ?? (await writer.log.readStream(target.stream));
+      const keyClaims = target.expected ? undefined : await readKeyClaims(writer, call);
       expected = undefined;
-      const result = await attempt(writer, call, { ...target, stored });
-      if (result !== 'conflict') return result;
+      const first =
+        replay(target.decider, stored, call) ??
+        (keyClaims &&
+          (refuseOtherRequest(keyClaims, call) ?? replayUnchanged(target, stored, keyClaims)));
+      if (first) return first;
+      const change = new StreamChange({ writer, call }, target, { stored, keyClaims });
+      const attempted = await work(change);
+      if (attempted !== 'conflict') return attempted;
     }
     return CONTENDED;
   });
 
-/** Decides on the stored events and appends; resolves to `conflict` if another append came first. */
-const attempt = async <State, Command, E extends DomainEvent, Reason extends string>(
+/** Executes one command on a stream that may exist, as `changeStream` does. */
+export const decideAndAppend = <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
   call: Call,
-  target: Execution<State, Command, E, Reason> & { stored: readonly StoredEvent[] },
-): Promise<Written<State> | Refusal | RejectedBy<Reason> | 'conflict'> => {
-  const { stream, decider, expected, stored } = target;
-  const keyClaims = expected ? undefined : await readKeyClaims(writer, call);
-  const first =
-    replay(decider, stored, call) ??
-    (keyClaims &&
-      (refuseOtherRequest(keyClaims, call) ?? replayUnchanged(target, stored, keyClaims)));
-  if (first) return first;
-  const before = foldOf(decider, stored);
-  const made = await target.command(before, stored);
-  if (isRefusal(made)) return made;
-  const {
-    command,
-    claims = [],
-    effects,
-  }: WithAppends<Command> = hasAppends(made) ? made : { command: made };
-  const decision = decider.decide(before, command);
-  if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
-  const state = foldAt(decider, decision.events, { at: call.at, state: before });
-  if (state === undefined) throw new Error(`${call.operation} leaves nothing on ${stream}`);
-
-  const revision = stored.length - 1;
-  const events = attribute(call, decision.events, writer.ids);
-  const isUnchanged = events.length === 0;
-  const claim = { stream, ...(isUnchanged && { revision }) };
-  const keyClaim = keyClaims ? decideKeyClaim(writer, call, { claim, claims: keyClaims }) : [];
-  if (isRefusal(keyClaim)) return keyClaim;
-  const record = isUnchanged
-    ? []
-    : [{ stream, expected: revision, events }, ...((await effects?.(decision.events)) ?? [])];
-  const appends = [...claims, ...keyClaim, ...record];
-  const result = appends.length > 0 ? await writer.log.appendAll(appends) : undefined;
-  if (result?.outcome === 'conflict') return 'conflict';
-  const effect = { ok: true, state, before } as const;
-  return result && !isUnchanged ? { ...effect, position: result.position } : effect;
-};
+  { command, ...target }: Execution<State, Command, E, Reason>,
+): Promise<Changed<State, Reason>> =>
+  changeStream(writer, call, {
+    ...target,
+    work: async (change) => change.execute(await command(change.state, change.stored)),
+  });
