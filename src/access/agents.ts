@@ -3,7 +3,7 @@ import type { AgentCommand, AgentRejection, AgentState } from './access.decider.
 import { agent } from './access.decider.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
-import type { RejectedBy } from '#src/writing/decide-and-append.ts';
+import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { MailFacts } from '#src/sending/mail-kinds.ts';
@@ -74,7 +74,7 @@ export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, c
     return NO_AGENT;
   const agentId = agent_id ?? `agt_${nameOf('agent', ownerId, call.idem ?? '')}`;
   const request = { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] };
-  const command = () => ({ type: 'RequestAccess' as const, request });
+  const command = () => issue({ type: 'RequestAccess' as const, request });
   return changeAgent(deps, call, { ownerId, agentId, command });
 };
 
@@ -145,30 +145,31 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
       const scopes = given ?? requested;
       const isPartial = requested.some((scope) => !scopes.includes(scope));
       const outcome = isPartial ? 'partial' : 'granted';
-      return {
-        command: { type: 'ApproveAccess', scopes, reason },
-        effects: () => noticeFor(deps, call, { state, outcome, scopes, reason }),
-      };
+      return issue(
+        { type: 'ApproveAccess', scopes, reason },
+        { effects: () => noticeFor(deps, call, { state, outcome, scopes, reason }) },
+      );
     },
 );
 export const denyAccess: DeskHandler<'denyAccess'> = decide(
   ({ reason }, { call }, deps) =>
     (state) => {
       const { granted: scopes = [] } = state ?? {};
-      return {
-        command: { type: 'DenyAccess', reason },
-        effects: () => noticeFor(deps, call, { state, outcome: 'denied', scopes, reason }),
-      };
+      return issue(
+        { type: 'DenyAccess', reason },
+        { effects: () => noticeFor(deps, call, { state, outcome: 'denied', scopes, reason }) },
+      );
     },
 );
-export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, { role }) => () => ({
-  type: 'SuspendAgent',
-  role,
-  reason,
-}));
+export const suspendAgent: DeskHandler<'suspendAgent'> = decide(
+  ({ reason }, { role }) =>
+    () =>
+      issue({ type: 'SuspendAgent', role, reason }),
+);
 export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(
   ({ reason }, { role }) =>
-    () => ({ type: 'ReinstateAgent', role, reason }),
+    () =>
+      issue({ type: 'ReinstateAgent', role, reason }),
 );
 
 export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>

@@ -1,6 +1,6 @@
 import { application } from './application.decider.ts';
 import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
@@ -72,10 +72,11 @@ export const applicationReceiver =
       stream: applicationStream(id),
       decider: application,
       expected: [],
-      command: () => ({
-        command: { type: 'Receive' as const, application: received },
-        effects: () => queueMail(deps, call, letter),
-      }),
+      command: () =>
+        issue(
+          { type: 'Receive' as const, application: received },
+          { effects: () => queueMail(deps, call, letter) },
+        ),
     });
     if ('rejected' in written) throw new Error(`a new application was rejected: ${written.detail}`);
     return written.ok ? done({ sent: true as const }, traceOf(written)) : written;

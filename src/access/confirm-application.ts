@@ -11,7 +11,7 @@ import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { keyIdOf } from './key-id.ts';
 import { issueOnce, refuseIfFull } from './keys.ts';
 import { attribute } from '#src/writing/attribution.ts';
-import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
 import type { BuyerHandler } from '#src/registries/holder-handler.ts';
@@ -109,7 +109,7 @@ export const readApplication: BuyerHandler<'readApplication'> = async (deps, _in
 type CommandFor = (
   shown: ApplicationView,
   about: { state: ApplicationState; call: BuyerCall },
-) => Promise<ApplicationCommand | WithAppends<ApplicationCommand> | Refusal>;
+) => Promise<Issued<ApplicationCommand> | Refusal>;
 
 const actOnApplication = async (deps: Deps, buyerCall: BuyerCall, command: CommandFor) => {
   const call = { ...buyerCall, ownerId: DESK, actor: 'applicant' };
@@ -186,14 +186,14 @@ export const confirmApplication: BuyerHandler<'confirmApplication'> = async (
     const { application_id } = state;
     const agentId = `agt_${nameOf('agent', ownerId, application_id)}`;
     const command = { type: 'ConfirmApplication' as const, at: call.at, ownerId, agentId };
-    if (shown.phase !== 'waiting') return command;
+    if (shown.phase !== 'waiting') return issue(command);
     const entered = shown.application;
     const claims = await beginOwner(
       deps,
       { ...call, ownerId },
       { application_id, agentId, entered },
     );
-    return isRefusal(claims) ? claims : { command, claims };
+    return isRefusal(claims) ? claims : issue(command, { claims });
   });
   if (!written.ok) return written;
   const shown = await show(deps, written.state, buyerCall.at);
@@ -210,7 +210,7 @@ export const disownApplication: BuyerHandler<'disownApplication'> = async (
     if (shown.phase !== 'waiting') return IS_CONFIRMED;
     const refusal = await blockMailbox(deps, call, shown.application.mailbox);
     const reason = 'The holder of its mailbox did not ask for it.';
-    return refusal ?? { type: 'EndApplication', reason };
+    return refusal ?? issue({ type: 'EndApplication', reason });
   });
   return written.ok ? done({ ended: true as const }, traceOf(written)) : written;
 };

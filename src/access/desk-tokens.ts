@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
 import { deskToken, type DeskTokenState } from './desk-token.decider.ts';
 import { personIdOfName } from '#src/shared/person.ts';
-import { createOnce, traceOf } from '#src/writing/decide-and-append.ts';
+import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
@@ -87,7 +87,7 @@ export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = (deps, { token_id
     ownerId: call.ownerId,
     stream: streamOfToken(token_id),
     decider: deskToken,
-    command: () => ({ type: 'RevokeToken' as const, reason }),
+    command: () => issue({ type: 'RevokeToken' as const, reason }),
     refusal: (rejection) => refuseRejected(rejection, NO_TOKEN),
     render,
   });

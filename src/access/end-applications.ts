@@ -2,7 +2,7 @@
 import type { Application } from '#contracts/access/applicant.holders.ts';
 import { application, type ApplicationState } from './application.decider.ts';
 import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import type { Call, Deps, SystemCall } from '#src/calls/call.ts';
@@ -37,7 +37,7 @@ export const eraseApplication = async (
   const written = await decideAndAppend(deps, call, {
     stream: applicationStream(subject),
     decider: application,
-    command: () => ({ type: 'EndApplication' as const, reason }),
+    command: () => issue({ type: 'EndApplication' as const, reason }),
   });
   if ('rejected' in written) return refuse('resource_not_found', 'There is no such application.');
   if (!written.ok) return written;

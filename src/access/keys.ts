@@ -2,7 +2,7 @@ import type { KeyRecord } from '#contracts/access/access.records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { apiKey, type KeyCommand, type KeyState } from './access.decider.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
-import { createOnce, traceOf } from '#src/writing/decide-and-append.ts';
+import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
@@ -120,7 +120,7 @@ const changeKey = (
     ownerId: owner,
     stream: streamOfKey(owner, key_id),
     decider: apiKey,
-    command: () => command,
+    command: () => issue(command),
     refusal: (rejection) => refuseRejected(rejection, NO_KEY),
     render: (state) => renderKey(owner, state, call.at),
   });

@@ -2,7 +2,7 @@ import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
@@ -38,11 +38,11 @@ const publish = async (
       command: (_state, stored) =>
         (stored.at(-1)?.position ?? 0) > since
           ? CHANGED_SINCE
-          : {
+          : issue({
               type: 'PublishProduct' as const,
               product: { product_id: productIdOfSku(product.sku), ...product },
               stock,
-            },
+            }),
     }),
   );
   // Waits for all of them before it throws for one.
@@ -101,7 +101,7 @@ export const withdrawProduct: DeskHandler<'withdrawProduct'> = (deps, { sku, rea
     ownerId: call.ownerId,
     stream: streamOfSku(sku),
     decider: productDecider,
-    command: () => ({ type: 'WithdrawProduct' as const, reason }),
+    command: () => issue({ type: 'WithdrawProduct' as const, reason }),
     refusal: (rejection) => refuseRejected(rejection, NO_PRODUCT),
     render: () => ({ sku, status: 'withdrawn' as const }),
   });

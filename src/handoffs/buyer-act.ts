@@ -6,9 +6,10 @@ import { isOpen } from './handoff.decider.ts';
 import {
   changeStream,
   decideAndAppend,
+  type Issued,
+  issue,
   type RejectedBy,
   traceOf,
-  type WithAppends,
   type Written,
 } from '#src/writing/decide-and-append.ts';
 import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
@@ -18,10 +19,7 @@ import { forgetDropped } from './contact-subject.ts';
 import { findHandoff, makeReview, NO_LIST, type Review } from './review.ts';
 
 type Awaitable<T> = T | Promise<T>;
-type CommandFor = (
-  state: ReviewState,
-  call: Call,
-) => Awaitable<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
+type CommandFor = (state: ReviewState, call: Call) => Awaitable<Issued<HandoffCommand> | Refusal>;
 
 /** A list as the holder of its review link acts on it. */
 type List = { stream: string; owned: Call };
@@ -41,7 +39,7 @@ export const openList = async (deps: Deps, call: BuyerCall): Promise<Outcome<Rev
   const written = await decideAndAppend(deps, owned, {
     stream,
     decider: review,
-    command: (state) => (state ? { type: 'OpenHandoff' as const, at: owned.at } : NO_LIST),
+    command: (state) => (state ? issue({ type: 'OpenHandoff' as const, at: owned.at }) : NO_LIST),
   });
   return answer(deps, list, written);
 };
@@ -65,7 +63,7 @@ export const actOnList = async (
       let { state } = change;
       if (!state) return NO_LIST;
       if (isUnopened(state, owned.at)) {
-        const opened = await change.execute({ type: 'OpenHandoff', at: owned.at });
+        const opened = await change.execute(issue({ type: 'OpenHandoff', at: owned.at }));
         if (opened === 'conflict' || !opened.ok) return opened;
         state = opened.state;
       }

@@ -5,6 +5,7 @@ import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');
@@ -23,9 +24,9 @@ const closeHandoff =
       async command(state) {
         before = state;
         const { at } = call;
-        if (!state || !isOpen(state, at)) return { type, at, sealedReason: '' };
+        if (!state || !isOpen(state, at)) return issue({ type, at, sealedReason: '' });
         const sealedReason = await deps.vault.seal(handoff_id, reason);
-        return sealedReason === null ? ERASED_HANDOFF : { type, at, sealedReason };
+        return sealedReason === null ? ERASED_HANDOFF : issue({ type, at, sealedReason });
       },
       refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
       render: (state) => state,

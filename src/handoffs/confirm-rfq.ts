@@ -4,7 +4,7 @@ import type { HandoffState } from './handoff-state.decider.ts';
 import { handoff, type HandoffCommand } from './handoff.decider.ts';
 import { isRfqOutcome, isUnconfirmed, rfqStateAt } from './rfq-state.decider.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf, type WithAppends } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { informLeads } from '#src/leads/observe-rfq.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { liftRefusal } from '#src/sealing/record-request.ts';
@@ -59,7 +59,7 @@ export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, cal
   return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_LIST;
 };
 
-type Made = HandoffCommand | WithAppends<HandoffCommand> | Refusal;
+type Made = Issued<HandoffCommand> | Refusal;
 type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | Promise<Made>;
 
 /** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
@@ -91,15 +91,14 @@ const actOnRequest = async (
  * who refused contact by the owner allows it with that.
  */
 export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input, buyerCall) => {
-  const confirmed = await actOnRequest(deps, buyerCall, (state, { row, call }) => ({
-    command: {
-      type: 'ConfirmRfq',
-      at: call.at,
-      number: row.confirms,
-      listRevision: input.list_revision,
-    },
-    effects: () => noticesOfConfirmed(deps, call, state),
-  }));
+  const confirmed = await actOnRequest(deps, buyerCall, (state, { row, call }) => {
+    const { at } = call;
+    const { confirms: number } = row;
+    return issue(
+      { type: 'ConfirmRfq', at, number, listRevision: input.list_revision },
+      { effects: () => noticesOfConfirmed(deps, call, state) },
+    );
+  });
   if (!confirmed.ok) return confirmed;
   const { contact, review } = confirmed.value;
   if (contact) await liftRefusal(deps, { ...buyerCall, ownerId: review.ownerId }, contact.email);
@@ -108,11 +107,9 @@ export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input
 
 /** Withdraws a request that staff have; the leads of the handoff are lost. */
 export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>
-  actOnRequest(deps, buyerCall, (_state, { row, call }) => ({
-    type: 'WithdrawRfq',
-    at: call.at,
-    number: row.confirms,
-  }));
+  actOnRequest(deps, buyerCall, (_state, { row, call }) =>
+    issue({ type: 'WithdrawRfq', at: call.at, number: row.confirms }),
+  );
 
 /**
  * Ends a request that somebody else sent with this mailbox, and blocks such messages to it. The block comes first: only the
@@ -123,5 +120,5 @@ export const disownRequest: BuyerHandler<'disownRequest'> = (deps, _input, buyer
     const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
     const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
     const refusal = contact && (await blockMailbox(deps, call, contact.email));
-    return refusal ?? { type: 'DisownRfq', at: call.at, number: row.confirms };
+    return refusal ?? issue({ type: 'DisownRfq', at: call.at, number: row.confirms });
   });

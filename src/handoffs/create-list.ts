@@ -3,7 +3,7 @@ import type { AttributionClaims } from '#contracts/links/attribution-token.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from './handoff.decider.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
 import { type Limiter, networkOf, tooMany } from '#src/calls/limiter.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
@@ -109,7 +109,7 @@ const writeList = async (
     decider: handoff,
     // Most places are free, so that the stream is read only after a conflict.
     expected: [],
-    command: (current) => (current ? TAKEN : { type: 'CreateBuyerList' as const, list }),
+    command: (current) => (current ? TAKEN : issue({ type: 'CreateBuyerList' as const, list })),
   });
   if (written.ok) return done({ token }, traceOf(written));
   if ('rejected' in written) throw new Error(`a list was rejected: ${written.rejected}`);

@@ -1,7 +1,7 @@
 import { handoff } from './handoff.decider.ts';
 import type { RfqProgress } from './rfq-state.decider.ts';
 import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { listing } from '#src/reading/listing.ts';
 import { streamOf } from '#src/writing/streams.ts';
@@ -30,7 +30,7 @@ export const expireConfirmations = async (deps: ExpiryDeps, call: SystemCall): P
         {
           stream: streamOf(ownerId, 'handoff', handoff_id),
           decider: handoff,
-          command: () => ({ type: 'ExpireConfirmation' as const, at: call.at }),
+          command: () => issue({ type: 'ExpireConfirmation' as const, at: call.at }),
         },
       );
       if (!written.ok || written.position === undefined) continue;

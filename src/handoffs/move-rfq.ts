@@ -12,12 +12,13 @@ import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '#src/lead
 import { mailToOwner } from '#src/owners/owner-notices.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
-import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
+import { type Issued, issue } from '#src/writing/decide-and-append.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
@@ -56,7 +57,7 @@ type Change = {
   command(
     made: { counted: string | undefined; sealedReason: string | undefined },
     stored: readonly StoredEvent[],
-  ): Command | Refusal | Promise<Command | Refusal>;
+  ): Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
 };
 
 /** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
@@ -81,12 +82,11 @@ const changeRfq = async (
       if (sealedReason === null) return ERASED;
       const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
       const made = await command({ counted, sealedReason }, stored);
-      if (isRefusal(made) || !state) return made;
-      return {
-        command: made,
+      if (!made.ok || !state) return made;
+      return issue<HandoffCommand>(made.command, {
         effects: ([event]: readonly Event[]) =>
           noticesOfMove(deps, { ...call, ownerId }, { state, event }),
-      };
+      });
     },
     refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
     render: (state) => renderState(ownerId, state),
@@ -133,13 +133,14 @@ const move = (
   changeRfq(deps, call, {
     ref,
     reason,
-    command: ({ counted, sealedReason }) => ({
-      type: 'MoveRfq',
-      at: call.at,
-      move: { ...asked, ...present({ sealed_reason: sealedReason }) },
-      approvalAbove: deps.approvalAbove,
-      countedLead: counted,
-    }),
+    command: ({ counted, sealedReason }) =>
+      issue({
+        type: 'MoveRfq',
+        at: call.at,
+        move: { ...asked, ...present({ sealed_reason: sealedReason }) },
+        approvalAbove: deps.approvalAbove,
+        countedLead: counted,
+      }),
   });
 
 export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
@@ -150,7 +151,7 @@ export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
       : changeRfq(deps, call, {
           ref,
           reason,
-          command: ({ sealedReason = '' }) => ({ type: 'ConfirmByStaff', sealedReason }),
+          command: ({ sealedReason = '' }) => issue({ type: 'ConfirmByStaff', sealedReason }),
         });
   const until = valid_until === undefined ? undefined : epoch(valid_until);
   return move(deps, call, { ref, reason, to, ...present({ values, valid_until: until }) });
@@ -169,12 +170,8 @@ export const approveRfqMove: DeskHandler<'approveRfqMove'> = (deps, input, call)
     ref,
     reason: undefined,
     command: async ({ counted }, stored) =>
-      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ?? {
-        type: 'ApproveRfqMove',
-        at: call.at,
-        proposal,
-        countedLead: counted,
-      },
+      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ??
+      issue({ type: 'ApproveRfqMove', at: call.at, proposal, countedLead: counted }),
   });
 };
 
@@ -183,11 +180,12 @@ export const refuseRfqMove: DeskHandler<'refuseRfqMove'> = (deps, input, call) =
   return changeRfq(deps, call, {
     ref,
     reason,
-    command: ({ sealedReason = '' }) => ({
-      type: 'RefuseRfqMove',
-      at: call.at,
-      proposal,
-      sealedReason,
-    }),
+    command: ({ sealedReason = '' }) =>
+      issue({
+        type: 'RefuseRfqMove',
+        at: call.at,
+        proposal,
+        sealedReason,
+      }),
   });
 };

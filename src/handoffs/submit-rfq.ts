@@ -19,6 +19,7 @@ import { isOtherRequest, type List, withQuantities } from './entered-quantities.
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
 import { differencesFromCatalog } from './review.ts';
 import type { Deps } from '#src/calls/call.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
@@ -63,7 +64,7 @@ export const rfqSubmitter =
       // A list that is closed, or not the one that was seen, is refused before its form is checked.
       if (repeated || !isOpen(state, at) || listRevision !== state.list_revision) {
         const { lines, totals } = state;
-        return { ...command, contact: repeated ?? '', lines, totals, news: [] };
+        return issue({ ...command, contact: repeated ?? '', lines, totals, news: [] });
       }
       if ('errors' in form)
         return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', form);
@@ -77,23 +78,23 @@ export const rfqSubmitter =
       const sealed = await deps.vault.seal(contactSubject, JSON.stringify(contact));
       if (sealed === null) return ERASED_LIST;
       const { lines, totals } = list;
-      return {
-        command: {
+      const letter = {
+        kind: 'rfq_confirmation' as const,
+        sealedFor: contactSubject,
+        record: handoff_id,
+        to: contact.email,
+        facts: { path: requestPath(token), lines: lines.length, totals, until },
+      };
+      return issue(
+        {
           ...command,
           contact: sealed,
           mailboxKeys: deriveMailboxKeys(deps.secrets, contact.email),
           ...list,
           news: newsOf(deps, list),
         },
-        effects: () =>
-          queueMail(deps, owned, {
-            kind: 'rfq_confirmation',
-            sealedFor: contactSubject,
-            record: handoff_id,
-            to: contact.email,
-            facts: { path: requestPath(token), lines: lines.length, totals, until },
-          }),
-      };
+        { effects: () => queueMail(deps, owned, letter) },
+      );
     });
 
 /** The sealed contact, if the same list was sent a moment ago with the same contact; otherwise undefined. */

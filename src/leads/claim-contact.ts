@@ -3,7 +3,7 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from './contact-claim.decider.ts';
 import type { LeadCommand } from './lead.decider.ts';
 import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/decide-claim.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
@@ -79,10 +79,11 @@ export const releaseClaim = async (
     await decideAndAppend(deps, unkeyed(call), {
       stream,
       decider: contactClaim,
-      command: () => ({
-        type: 'ReleaseContact' as const,
-        holder: { owner_id: call.ownerId, lead_id },
-      }),
+      command: () =>
+        issue({
+          type: 'ReleaseContact' as const,
+          holder: { owner_id: call.ownerId, lead_id },
+        }),
     });
 };
 

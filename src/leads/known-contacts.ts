@@ -1,7 +1,7 @@
 /** Bounds how many contacts an agent can submit that are known already, so that no agent can ask about many people. */
 import { LIMITS } from '#contracts/limits.ts';
 import { knownContacts } from './known-contacts.decider.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
@@ -45,17 +45,16 @@ export const countKnown = async (
     command(state) {
       const isLast = state?.size === MAX - 1;
       const facts = { owner_id: call.ownerId, agent_id, contacts: MAX };
-      return {
-        command: {
-          type: 'CountKnown' as const,
-          known: { agent_id, lead_id: leadId, address },
-          max: MAX,
-        },
-        ...(isLast && {
-          effects: () =>
-            mailToStaff(deps, call, { kind: 'contacts_stopped', record: agent_id, facts }),
-        }),
-      };
+      const known = { agent_id, lead_id: leadId, address };
+      return issue(
+        { type: 'CountKnown' as const, known, max: MAX },
+        isLast
+          ? {
+              effects: () =>
+                mailToStaff(deps, call, { kind: 'contacts_stopped', record: agent_id, facts }),
+            }
+          : {},
+      );
     },
   });
   if (counted.ok) return undefined;

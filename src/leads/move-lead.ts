@@ -5,7 +5,7 @@ import { lead } from './lead.decider.ts';
 import type { LeadMoveCommand } from './lead-move.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import type { Call, DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
@@ -64,7 +64,7 @@ type Change = {
   command(
     sealedReason: string | undefined,
     stored: readonly StoredEvent[],
-  ): LeadMoveCommand | Refusal | Promise<LeadMoveCommand | Refusal>;
+  ): Issued<LeadMoveCommand> | Refusal | Promise<Issued<LeadMoveCommand> | Refusal>;
 };
 
 /** Runs a command of staff on a lead, which learns of the RFQ of its handoff before. */
@@ -79,7 +79,7 @@ const changeLead = async (
   const written = await decideAndAppend(deps, owned, {
     stream: streamOf(owner_id, 'lead', lead_id),
     decider: lead,
-    async command(state, stored): Promise<LeadMoveCommand | Refusal> {
+    async command(state, stored) {
       if (isWin?.(state) && (await hasOpenList(deps, owned, state))) return OPEN_LIST;
       const sealedReason = await sealedReasonOf(deps, state, reason);
       return isRefusal(sealedReason) ? sealedReason : command(sealedReason, stored);
@@ -110,7 +110,7 @@ export const moveLead: DeskHandler<'moveLead'> = (deps, { to, value, ...ref }, c
     isWin: () => to === 'won',
     command: (sealedReason) => {
       const { approvalAbove } = deps;
-      return { type: 'MoveLead', at: call.at, to, value, sealedReason, approvalAbove };
+      return issue({ type: 'MoveLead', at: call.at, to, value, sealedReason, approvalAbove });
     },
   });
 
@@ -119,7 +119,7 @@ export const correctLead: DeskHandler<'correctLead'> = (deps, { to, value, ...re
     ...ref,
     command: (sealedReason) => {
       const { approvalAbove } = deps;
-      return { type: 'CorrectLead', at: call.at, to, value, sealedReason, approvalAbove };
+      return issue({ type: 'CorrectLead', at: call.at, to, value, sealedReason, approvalAbove });
     },
   });
 
@@ -130,20 +130,18 @@ export const approveLeadMove: DeskHandler<'approveLeadMove'> = (deps, { proposal
     ...ref,
     isWin: (state) => state?.proposed?.to === 'won' && !state.proposed.is_correction,
     command: async (_sealedReason, stored) =>
-      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ?? {
-        type: 'ApproveLeadMove',
-        at: call.at,
-        proposal,
-      },
+      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ??
+      issue({ type: 'ApproveLeadMove', at: call.at, proposal }),
   });
 
 export const refuseLeadMove: DeskHandler<'refuseLeadMove'> = (deps, { proposal, ...ref }, call) =>
   changeLead(deps, call, {
     ...ref,
-    command: (sealedReason = '') => ({
-      type: 'RefuseLeadMove',
-      at: call.at,
-      proposal,
-      sealedReason,
-    }),
+    command: (sealedReason = '') =>
+      issue({
+        type: 'RefuseLeadMove',
+        at: call.at,
+        proposal,
+        sealedReason,
+      }),
   });

@@ -5,7 +5,7 @@ import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq-state.decider.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
-import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, type Written } from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
@@ -42,7 +42,7 @@ export const observeRfq = async (
       if (!list?.rfq || list.rfq.confirmation) return NO_RFQ;
       // The claim must have been valid when the buyer sent the RFQ, not when it is recorded.
       const at = list.rfq.submitted_at;
-      return { type: 'ObserveRfq' as const, at, outcome: outcomeFor(leadId, list.rfq) };
+      return issue({ type: 'ObserveRfq' as const, at, outcome: outcomeFor(leadId, list.rfq) });
     },
   });
   if (!written.ok || written.position === undefined) return undefined;

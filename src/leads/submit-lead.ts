@@ -1,13 +1,16 @@
 import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
+import type { EventOf, LeadEventType } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { LeadContent, LeadSource } from './lead-amendment.decider.ts';
 import type { LeadState } from './lead-state.decider.ts';
 import { lead, type LeadCommand, type LeadRejection } from './lead.decider.ts';
 import {
-  decideAndAppend,
+  type Attempted,
+  changeStream,
+  issue,
   type RejectedBy,
+  type StreamChange,
   traceOf,
-  type WithAppends,
   type Written,
 } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
@@ -37,10 +40,13 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   if (isRefusal(source)) return source;
 
   const stream = `${call.ownerId}-lead_${name}`;
-  const written = await decideAndAppend(deps, call, {
+  const written = await changeStream(deps, call, {
     stream,
     decider: lead,
-    command: (state) => makeCommand(deps, call, { input, state, leadId, source }),
+    work: (change) =>
+      input.withdraw
+        ? withdraw(deps, call, { input, leadId, change })
+        : submitOrAmend(deps, call, { input, leadId, source, change }),
   });
   if (!written.ok) return 'rejected' in written ? refuseLead(written) : written;
   if (written.replayOf !== undefined && (await isErased(deps, leadId))) return ERASED_LEAD;
@@ -62,7 +68,10 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
 /** How far ahead of ours the clock of a caller can be, in milliseconds. */
 const CLOCK_SKEW_MS = 300_000;
 
-const UNCLAIMED = { clash: 'none', claims: [] } as const;
+const CONTACT_TAKEN = refuse(
+  'state_conflict',
+  'Another lead has this contact; this one stays as it is.',
+);
 
 const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
 const isErased = async ({ vault }: Deps, leadId: string) =>
@@ -142,56 +151,40 @@ const findSource = async (
   return { source, dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
 };
 
-type Facts = {
-  input: Input;
-  state: LeadState | undefined;
-  leadId: string;
-  source: LeadSource;
-};
+type LeadChange = StreamChange<LeadState, LeadCommand, EventOf<LeadEventType>, LeadRejection>;
+type Facts = { input: Input; leadId: string; change: LeadChange };
 
-const makeCommand = async (
+/**
+ * Submits a new lead or amends the one that is stored, in this order: judges what was read, seals the personal texts, decides
+ * on an amendment, claims the contact, and appends. An amendment that the lead rejects claims nothing.
+ */
+const submitOrAmend = async (
   deps: Deps,
   call: AgentCall,
-  facts: Facts,
-): Promise<LeadCommand | WithAppends<LeadCommand> | Refusal> => {
-  const { input, state, leadId, source } = facts;
-  if (state && (await isErased(deps, leadId))) return ERASED_LEAD;
-  if (input.withdraw) return state ? makeWithdrawal(deps, call, facts) : NO_LEAD;
-  // Checked for a new lead only: older leads can have an address in their external_id.
-  if (!state && holdsAddress(input.external_id))
-    return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
-  if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
-    return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
-  const stopped = input.contact && (await refuseManyKnown(deps, call));
-  if (stopped) return stopped;
+  { source, ...facts }: Facts & { source: LeadSource },
+): Promise<Attempted<LeadState, LeadRejection>> => {
+  const { input, leadId, change } = facts;
+  const { state } = change;
+  const refusal = await judge(deps, call, facts);
+  if (refusal) return refusal;
+
   const content = await sealContent(deps, facts);
   if (isRefusal(content)) return content;
-  const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
   const keys = present({
     mailbox_keys: input.contact && deriveMailboxKeys(deps.secrets, input.contact.email),
     hint_keys: deriveHintKeys(deps.secrets, call.ownerId, input),
   });
-  const amendment: LeadCommand = {
-    type: 'AmendLead',
-    at: call.at,
-    content,
-    from: source,
-    ...keys,
-  };
-  const isAccepted = !state || lead.decide(state, amendment).accepted;
-  const { contact } = input;
-  const { clash, claims } =
-    contact && isAccepted
-      ? await decideContactClaim(deps, call, { leadId, email: contact.email, expiresAt })
-      : UNCLAIMED;
-  if (contact && clash === 'known') {
-    const tooMany = await countKnown(deps, call, { leadId, email: contact.email });
-    if (tooMany) return tooMany;
-  }
-  if (state)
-    return clash === 'none'
-      ? { command: amendment, claims }
-      : refuse('state_conflict', 'Another lead has this contact; this one stays as it is.');
+
+  const amendment =
+    state && change.decide({ type: 'AmendLead', at: call.at, content, from: source, ...keys });
+  if (amendment && !amendment.ok) return amendment;
+
+  const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
+  const claimed = await claimContact(deps, call, { leadId, contact: input.contact, expiresAt });
+  if (isRefusal(claimed)) return claimed;
+  const { clash, claims } = claimed;
+
+  if (amendment) return clash === 'none' ? change.append(amendment, { claims }) : CONTACT_TAKEN;
   const submitted = {
     lead_id: leadId,
     agent_id: call.caller.agentId,
@@ -201,17 +194,48 @@ const makeCommand = async (
     ...content,
     ...keys,
   };
-  return { command: { type: 'SubmitLead', clash, lead: submitted }, claims };
+  return change.execute(issue({ type: 'SubmitLead', clash, lead: submitted }, { claims }));
 };
 
-const makeWithdrawal = async (
-  { vault }: Deps,
-  { at }: AgentCall,
-  { input: { withdraw_reason: reason }, leadId }: Facts,
-): Promise<LeadCommand | Refusal> => {
-  const sealed = await sealAll(vault, leadId, { reason });
+/** Refuses what the state of the lead, the time and the other contacts of the agent do not allow. */
+const judge = async (
+  deps: Deps,
+  call: AgentCall,
+  { input, leadId, change: { state } }: Facts,
+): Promise<Refusal | undefined> => {
+  if (state && (await isErased(deps, leadId))) return ERASED_LEAD;
+  // Checked for a new lead only: older leads can have an address in their external_id.
+  if (!state && holdsAddress(input.external_id))
+    return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
+  if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
+    return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
+  return input.contact && refuseManyKnown(deps, call);
+};
+
+/** Decides on the claim of the contact, if there is one. Counts a contact that is known already, within a limit a day. */
+const claimContact = async (
+  deps: Deps,
+  call: AgentCall,
+  { leadId, contact, expiresAt }: { leadId: string; expiresAt: number } & Pick<Input, 'contact'>,
+): Promise<Awaited<ReturnType<typeof decideContactClaim>> | Refusal> => {
+  if (!contact) return { clash: 'none', claims: [] };
+  const { email } = contact;
+  const claimed = await decideContactClaim(deps, call, { leadId, email, expiresAt });
+  const tooMany = claimed.clash === 'known' && (await countKnown(deps, call, { leadId, email }));
+  return tooMany || claimed;
+};
+
+const withdraw = async (
+  deps: Deps,
+  call: AgentCall,
+  { input: { withdraw_reason: reason }, leadId, change }: Facts,
+): Promise<Attempted<LeadState, LeadRejection>> => {
+  if (!change.state) return NO_LEAD;
+  if (await isErased(deps, leadId)) return ERASED_LEAD;
+  const sealed = await sealAll(deps.vault, leadId, { reason });
   if (sealed === null) return ERASED_LEAD;
-  return { type: 'WithdrawLead', at, ...present({ sealedReason: sealed.reason }) };
+  const sealedReason = present({ sealedReason: sealed.reason });
+  return change.execute(issue({ type: 'WithdrawLead', at: call.at, ...sealedReason }));
 };
 
 /**
@@ -220,7 +244,7 @@ const makeWithdrawal = async (
  */
 const sealContent = async (
   { vault }: Deps,
-  { input, state, leadId }: Facts,
+  { input, leadId, change: { state } }: Facts,
 ): Promise<LeadContent | Refusal> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');

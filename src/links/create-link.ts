@@ -6,6 +6,7 @@ import { type AgentCall, type Deps, type Handler, type InputOf, unkeyed } from '
 import {
   createOnce,
   decideAndAppend,
+  issue,
   readReplay,
   traceOf,
   type Written,
@@ -115,7 +116,9 @@ const createWithSlug = async (
         stored,
         command: { type: 'ClaimCode' as const, claim },
       });
-      return decision.ok ? { command, claims: decision.appends } : CODE_PROBLEMS[decision.rejected];
+      return decision.ok
+        ? issue(command, { claims: decision.appends })
+        : CODE_PROBLEMS[decision.rejected];
     },
   });
   if ('rejected' in written) throw new Error(`a link was rejected: ${written.rejected}`);

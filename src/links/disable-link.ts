@@ -3,6 +3,7 @@ import { refuseRejected } from '#src/writing/rejections.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
 
@@ -13,7 +14,7 @@ export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call)
     ownerId,
     stream: streamOf(ownerId, 'link', link_id),
     decider: link,
-    command: () => ({ type: 'DisableLink' as const, reason }),
+    command: () => issue({ type: 'DisableLink' as const, reason }),
     refusal: (rejection) => refuseRejected(rejection, NO_LINK),
     render: ({ status }) => ({ id: link_id, owner_id: ownerId, state: status }),
   });

@@ -16,6 +16,7 @@ import { envelopeHash, envelopeOf } from './envelope.ts';
 import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
 import { visible } from '#src/shared/visible.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
@@ -112,11 +113,11 @@ const act = async (
     async command(state, stored) {
       if (!state) return NO_REQUEST;
       const decided = command(state);
-      if (decided.type !== 'Approve') return decided;
+      if (decided.type !== 'Approve') return issue(decided);
       const dependent = await refuseApprover(deps, call, { state, stored });
       if (dependent) return dependent;
       const halt = await readHalt(deps, await readSettings(deps, ownerId));
-      return halt === undefined ? decided : HALTED;
+      return halt === undefined ? issue(decided) : HALTED;
     },
   });
 };

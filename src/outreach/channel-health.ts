@@ -2,7 +2,7 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutboundState } from './outbound-state.decider.ts';
 import { outreach } from '#src/sending/settings.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { listing } from '#src/reading/listing.ts';
@@ -80,7 +80,7 @@ const disable = async (
     decider: outreach,
     command: (own: Parameters<typeof outreach.decide>[0]) =>
       own?.settings?.channels[kind]?.url === via.url
-        ? { type: 'DisableChannel' as const, kind, reason }
+        ? issue({ type: 'DisableChannel' as const, kind, reason })
         : OTHER_RECEIVER,
   };
   const written = await decideAndAppend(deps, { ...call, ownerId }, target);

@@ -3,7 +3,7 @@ import type { deskOperations } from '#contracts/registries/desk.ts';
 import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/sending/settings.decider.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { done } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
@@ -96,10 +96,11 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
   const written = await decideAndAppend(deps, owned, {
     stream: settingsStream(ownerId),
     decider: outreach,
-    command: (state) => ({
-      type: 'Configure' as const,
-      settings: { mode, approvals_required, channels: configured(state?.settings) },
-    }),
+    command: (state) =>
+      issue({
+        type: 'Configure' as const,
+        settings: { mode, approvals_required, channels: configured(state?.settings) },
+      }),
   });
   if (!written.ok) return 'rejected' in written ? refuseRejected(written, NO_OWNER) : written;
   const shown = render({
@@ -131,7 +132,7 @@ const haltHandler =
       ownerId,
       stream: settingsStream(ownerId),
       decider: outreach,
-      command: () => ({ type, reason }),
+      command: () => issue({ type, reason }),
       refusal: (rejection) => refuseRejected(rejection, NO_OWNER),
       render: ({ halted }) => ({ owner_id: owner_id ?? null, halted: halted ?? null }),
     });

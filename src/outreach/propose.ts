@@ -6,7 +6,13 @@ import type { OutboundState } from './outbound-state.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
-import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
+import {
+  createOnce,
+  issue,
+  readReplay,
+  traceOf,
+  type Written,
+} from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
 import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
@@ -156,7 +162,7 @@ const revise = (
       const other = await readReplay(deps, call, { stream: keyStream(call), decider: outbound });
       if (other && !other.ok) return other;
       const proposal = await prepare(deps, call, { ...draft, revision: state.revision + 1 });
-      return isRefusal(proposal) ? proposal : { type: 'Revise', at: call.at, proposal };
+      return isRefusal(proposal) ? proposal : issue({ type: 'Revise', at: call.at, proposal });
     },
   });
 

@@ -10,6 +10,7 @@ import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/sha
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 const isoIfSet = (at: number | undefined): string | undefined =>
   at === undefined ? undefined : iso(at);
@@ -115,6 +116,6 @@ export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = (deps, in
       // Every agent of the owner may read the request; only the one that proposed it may cancel it.
       const by = call.caller.agentId;
       if (state.agent_id !== by) return NO_REQUEST;
-      return { type: 'Cancel', at: call.at, by, ...present({ reason: input.reason }) };
+      return issue({ type: 'Cancel', at: call.at, by, ...present({ reason: input.reason }) });
     },
   });

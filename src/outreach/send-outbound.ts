@@ -13,7 +13,7 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from '#src/sending/attempts.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { streamOf } from '#src/writing/streams.ts';
@@ -131,7 +131,8 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
       command: (state) => {
         // Built from the state that is dispatched, so exactly the bytes of this hash are sent.
         envelope = state ? envelopeOf(ownerId, state) : '';
-        return { type: 'Dispatch' as const, at, contentSha256: envelopeHash(envelope), until };
+        const contentSha256 = envelopeHash(envelope);
+        return issue({ type: 'Dispatch' as const, at, contentSha256, until });
       },
     },
   );
@@ -176,7 +177,7 @@ const record = ({ deps, call, stream }: Work, command: OutboundCommand): Promise
   recordOutcome(deps, call, {
     stream,
     decider: outbound,
-    command: (state) => lateConfirmation(state, command) ?? command,
+    command: (state) => issue(lateConfirmation(state, command) ?? command),
   });
 
 /** The confirmation of an attempt that another process has already given up as unknown. */

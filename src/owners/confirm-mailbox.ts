@@ -1,6 +1,6 @@
 /** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
 import { ownerProfile, type ProfileCommand, type ProfileState } from './profile.decider.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
 import type { BuyerHandler } from '#src/registries/holder-handler.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
@@ -57,7 +57,7 @@ export const readOwnMailbox: BuyerHandler<'readOwnMailbox'> = async (deps, _inpu
 type CommandFor = (
   link: MailboxToConfirm,
   call: BuyerCall,
-) => ProfileCommand | Promise<ProfileCommand | Refusal>;
+) => Issued<ProfileCommand> | Promise<Issued<ProfileCommand> | Refusal>;
 
 const actOnMailbox = async (
   deps: Deps,
@@ -84,7 +84,7 @@ const actOnMailbox = async (
 
 /** Confirms exactly the mailbox that the link was mailed to. */
 export const confirmOwnMailbox: BuyerHandler<'confirmOwnMailbox'> = (deps, _input, call) =>
-  actOnMailbox(deps, call, () => ({ type: 'ConfirmMailbox' }));
+  actOnMailbox(deps, call, () => issue({ type: 'ConfirmMailbox' }));
 
 /**
  * Removes a profile that has the mailbox of somebody else, and blocks such messages to it. The block comes first: only
@@ -94,5 +94,5 @@ export const disownMailbox: BuyerHandler<'disownMailbox'> = (deps, _input, buyer
   actOnMailbox(deps, buyerCall, async ({ isConfirmed, mailbox }, call) => {
     if (isConfirmed) return IS_CONFIRMED;
     const reason = 'The holder of its mailbox did not ask for it.';
-    return (await blockMailbox(deps, call, mailbox)) ?? { type: 'RemoveProfile', reason };
+    return (await blockMailbox(deps, call, mailbox)) ?? issue({ type: 'RemoveProfile', reason });
   });

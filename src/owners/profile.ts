@@ -7,7 +7,7 @@ import {
 import { LIMITS } from '#contracts/limits.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { RejectedBy } from '#src/writing/decide-and-append.ts';
+import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { resolveTarget } from '#src/catalog/link-target.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
@@ -109,20 +109,20 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
       const isKept = (await openProfile(deps, state))?.mailbox === mailbox;
       const isConfirmed = isKept && state?.confirmed_at !== undefined;
       const letter = { sealedFor: subject, to: mailbox };
-      return {
-        command: {
-          type: 'SetProfile' as const,
-          profile: {
-            sealed_for: subject,
-            sealed_profile: sealed,
-            ...(isKept && { keeps_mailbox: true }),
-            mailbox_keys: deriveMailboxKeys(deps.secrets, mailbox),
-            ...present({ attribution_days, fallback: fallback?.target }),
-          },
-        },
-        effects: async () =>
-          isConfirmed ? [] : mailMailboxLink(deps, { ...call, ownerId }, letter),
+      const profile = {
+        sealed_for: subject,
+        sealed_profile: sealed,
+        ...(isKept && { keeps_mailbox: true as const }),
+        mailbox_keys: deriveMailboxKeys(deps.secrets, mailbox),
+        ...present({ attribution_days, fallback: fallback?.target }),
       };
+      return issue(
+        { type: 'SetProfile' as const, profile },
+        {
+          effects: async () =>
+            isConfirmed ? [] : mailMailboxLink(deps, { ...call, ownerId }, letter),
+        },
+      );
     },
   });
   if (outcome.ok) await forget(deps, before);
@@ -159,7 +159,9 @@ export const confirmOwnerMailbox: DeskHandler<'confirmOwnerMailbox'> = async (
       if (!state || !profile) return NO_PROFILE;
       if (profile.mailbox !== mailbox) return OTHER_MAILBOX;
       const sealedReason = await deps.vault.seal(state.sealed_for, reason);
-      return sealedReason === null ? NO_PROFILE : { type: 'ConfirmMailbox' as const, sealedReason };
+      return sealedReason === null
+        ? NO_PROFILE
+        : issue({ type: 'ConfirmMailbox' as const, sealedReason });
     },
   });
 };
@@ -176,7 +178,7 @@ export const removeOwnerProfile: DeskHandler<'removeOwnerProfile'> = async (
     ownerId,
     command(state) {
       before = state;
-      return { type: 'RemoveProfile' as const, reason };
+      return issue({ type: 'RemoveProfile' as const, reason });
     },
   });
   if (outcome.ok) await forget(deps, before);
@@ -191,7 +193,7 @@ export const eraseProfile = async (
 ) => {
   const outcome = await changeProfile(deps, call, {
     ownerId: call.ownerId,
-    command: () => ({ type: 'RemoveProfile' as const, reason, sealedFor: subject }),
+    command: () => issue({ type: 'RemoveProfile' as const, reason, sealedFor: subject }),
   });
   if (outcome.ok) await deps.vault.destroy(subject);
   return outcome;

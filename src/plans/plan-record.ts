@@ -18,6 +18,7 @@ import { changeRecord, handoffOf, leadOf } from '#src/writing/streams.ts';
 import { withPeople } from '#src/access/people.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { maySeePlans } from '#src/reading/inbox.ts';
+import { type Issued, issue } from '#src/writing/decide-and-append.ts';
 
 type RecordRef = { record_id: string; owner_id?: string | undefined };
 
@@ -73,7 +74,7 @@ type Change = {
   command(
     record: string,
     sealed: string | undefined,
-  ): PlanCommand | Refusal | Promise<PlanCommand | Refusal>;
+  ): Issued<PlanCommand> | Refusal | Promise<Issued<PlanCommand> | Refusal>;
 };
 
 const changePlan = async (
@@ -135,7 +136,7 @@ export const assignRecord: DeskHandler<'assignRecord'> = (deps, { person, ...ref
     ref,
     command: async (record) => {
       const found = person === undefined ? undefined : await findPerson(deps, person, call.at);
-      return isRefusal(found) ? found : { type: 'Assign', record, assignedTo: found };
+      return isRefusal(found) ? found : issue({ type: 'Assign', record, assignedTo: found });
     },
   });
 
@@ -143,23 +144,24 @@ export const addNote: DeskHandler<'addNote'> = (deps, { note, ...ref }, call) =>
   changePlan(deps, call, {
     ref,
     text: note,
-    command: (record, sealedNote = '') => ({ type: 'AddNote', record, sealedNote }),
+    command: (record, sealedNote = '') => issue({ type: 'AddNote', record, sealedNote }),
   });
 
 export const planNextStep: DeskHandler<'planNextStep'> = (deps, { due_at, step, ...ref }, call) =>
   changePlan(deps, call, {
     ref,
     text: step,
-    command: (record, sealedStep) => ({
-      type: 'PlanNextStep',
-      record,
-      dueAt: epoch(due_at),
-      sealedStep,
-    }),
+    command: (record, sealedStep) =>
+      issue({
+        type: 'PlanNextStep',
+        record,
+        dueAt: epoch(due_at),
+        sealedStep,
+      }),
   });
 
 export const endNextStep: DeskHandler<'endNextStep'> = (deps, ref, call) =>
-  changePlan(deps, call, { ref, command: (record) => ({ type: 'EndNextStep', record }) });
+  changePlan(deps, call, { ref, command: (record) => issue({ type: 'EndNextStep', record }) });
 
 const openNotes = async (
   { vault }: Pick<Deps, 'vault'>,

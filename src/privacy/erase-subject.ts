@@ -2,7 +2,7 @@ import type { Decider } from '#src/shared/decider.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { lead } from '#src/leads/lead.decider.ts';
 import { releaseClaim } from '#src/leads/claim-contact.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
 import { hasPlainTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
@@ -60,7 +60,12 @@ export const eraseRecord = async (
       decider,
       async command(state) {
         if (state !== undefined) await first?.(state);
-        return { type: 'EraseSubject', subject, reason, ...present({ onlyContact }) };
+        return issue<Erase>({
+          type: 'EraseSubject',
+          subject,
+          reason,
+          ...present({ onlyContact }),
+        });
       },
     });
   const written =

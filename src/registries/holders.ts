@@ -20,6 +20,7 @@ import { listCreator } from '#src/handoffs/create-list.ts';
 import { withQuantities } from '#src/handoffs/entered-quantities.ts';
 import { reviewHandoff } from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
 
 const REVISION_LIMITS = {
   revisions: LIMITS.HANDOFF_REVISIONS_MAX,
@@ -40,7 +41,7 @@ const reviseList: BuyerHandler<'reviseList'> = (deps, input, call) =>
       ? refuse('validation_failed', 'The list cannot be changed like this.', {
           errors: list.faults,
         })
-      : { type: 'ReviseList', at, listRevision, limits: REVISION_LIMITS, ...list };
+      : issue({ type: 'ReviseList', at, listRevision, limits: REVISION_LIMITS, ...list });
   });
 
 const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
@@ -51,9 +52,11 @@ const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered 
   actOnList(deps, call, async (state, { at }) => {
     const reason = entered.trim();
     if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
-    if (reason === '' || !isOpen(state, at)) return { type: 'DeclineHandoff', at };
+    if (reason === '' || !isOpen(state, at)) return issue({ type: 'DeclineHandoff', at });
     const sealedReason = await deps.vault.seal(state.handoff_id, reason);
-    return sealedReason === null ? ERASED_LIST : { type: 'DeclineHandoff', at, sealedReason };
+    return sealedReason === null
+      ? ERASED_LIST
+      : issue({ type: 'DeclineHandoff', at, sealedReason });
   });
 
 type BuyerLimits = {

@@ -5,7 +5,7 @@ import {
   type MailboxState,
   type Suppression,
 } from './mailbox-requests.decider.ts';
-import { decideAndAppend, type Written } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, type Written } from '#src/writing/decide-and-append.ts';
 import { releaseAfterWrite } from '#src/leads/claim-contact.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
@@ -28,10 +28,11 @@ export const recordRequest = async (
     {
       stream,
       decider: mailboxRequests,
-      command: () => ({
-        type: 'RecordRequest' as const,
-        request: { mailbox_keys: keys, ...request },
-      }),
+      command: () =>
+        issue({
+          type: 'RecordRequest' as const,
+          request: { mailbox_keys: keys, ...request },
+        }),
     },
   );
   if ('rejected' in written) throw new Error(`${request.action} was rejected`);

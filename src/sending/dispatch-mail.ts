@@ -13,7 +13,7 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from './attempts.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { readHaltForEverybody } from './settings.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
@@ -101,7 +101,7 @@ const attempt = async (work: Work, kind: MailKind): Promise<boolean> => {
   const written = await decideAndAppend(
     deps,
     { ...call, at },
-    { stream, decider: mail, command: () => ({ type: 'Dispatch' as const, at, until }) },
+    { stream, decider: mail, command: () => issue({ type: 'Dispatch' as const, at, until }) },
   );
   if (!written.ok) return false;
   const sent = { ...work, state: written.state };
@@ -145,4 +145,4 @@ const prepare = async (
 
 /** Writes what is known; false when nothing was written. */
 const record = ({ deps, call, stream }: Work, command: MailCommand): Promise<boolean> =>
-  recordOutcome(deps, call, { stream, decider: mail, command: () => command });
+  recordOutcome(deps, call, { stream, decider: mail, command: () => issue(command) });

@@ -4,7 +4,7 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import { addressKey } from '#src/shared/mailbox.ts';
 import { mailedMailbox, waitMs } from './mailbox.decider.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
@@ -40,7 +40,7 @@ export const countUnconfirmed = async (
   const written = await decideAndAppend(deps, unkeyed(call), {
     stream,
     decider: mailedMailbox,
-    command: () => ({ type: 'MailMailbox' as const, at, mailId, limits: MAILBOX_LIMITS }),
+    command: () => issue({ type: 'MailMailbox' as const, at, mailId, limits: MAILBOX_LIMITS }),
   });
   if (written.ok) {
     const verdict = deps.hourly.take('');
@@ -66,7 +66,7 @@ export const blockMailbox = async (
   const written = await decideAndAppend(deps, unkeyed(call), {
     stream: mailboxStream(deps, call, address),
     decider: mailedMailbox,
-    command: () => ({ type: 'BlockMailbox' as const, at, until }),
+    command: () => issue({ type: 'BlockMailbox' as const, at, until }),
   });
   return 'code' in written ? written : undefined;
 };

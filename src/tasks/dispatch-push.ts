@@ -14,7 +14,7 @@ import {
   type Scheduling,
   SENDER_GONE,
 } from '#src/sending/attempts.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Deps, SystemCall } from '#src/calls/call.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
@@ -148,7 +148,7 @@ const attempt = async (work: Work, row: TaskRow, change: Change): Promise<boolea
     {
       stream,
       decider: push,
-      command: () => ({ type: 'Dispatch' as const, at, change: change.number, until }),
+      command: () => issue({ type: 'Dispatch' as const, at, change: change.number, until }),
     },
   );
   if (!written.ok) return false;
@@ -205,7 +205,7 @@ const prepare = async (
 
 /** Writes what is known, and destroys the key of the secrets with a deletion; false when nothing was written. */
 const record = async ({ deps, call, stream }: Work, command: PushCommand): Promise<boolean> => {
-  const decision = { stream, decider: push, command: () => command };
+  const decision = { stream, decider: push, command: () => issue(command) };
   const isRecorded = await recordOutcome(deps, call, decision);
   if (isRecorded && command.type === 'Delete')
     await forgetSecrets(deps, await stateOf(deps, { stream, decider: push }));

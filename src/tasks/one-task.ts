@@ -1,6 +1,6 @@
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { isTerminal, task, type TaskRejection, type TaskRow } from './task.decider.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import type { Deps, TaskCall } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { rowOf, viewOfRow } from './read-task.ts';
@@ -45,7 +45,7 @@ const cancelOwn = async (deps: Deps, call: TaskCall, row: TaskRow): Promise<Outc
   const written = await decideAndAppend(deps, call, {
     stream: taskStream(call.ownerId, row.task_id),
     decider: task,
-    command: () => ({ type: 'Cancel' as const }),
+    command: () => issue({ type: 'Cancel' as const }),
   });
   if (!written.ok) return 'rejected' in written ? REFUSALS[written.rejected]() : written;
   return done(viewOfTask(written.state), traceOf(written));

@@ -1,7 +1,7 @@
 /** The push notification configurations of tasks. Each belongs to the agent that registered it. */
 import { push } from './push.decider.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { present } from '#src/shared/present.ts';
@@ -70,7 +70,7 @@ export const deletePushConfig: TaskHandler<'deletePushConfig'> = async (deps, in
   const written = await decideAndAppend(deps, call, {
     stream: pushStream(ownerId, pushIdOf(caller, input.taskId, input.id)),
     decider: push,
-    command: () => ({ type: 'Delete' as const }),
+    command: () => issue({ type: 'Delete' as const }),
   });
   if (!written.ok) {
     if ('rejected' in written) throw new Error(`a deletion was rejected: ${written.detail}`);

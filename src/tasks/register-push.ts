@@ -2,7 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { push, type PushState } from './push.decider.ts';
 import { listBy, OPEN_PUSH } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { type AgentCall, type AgentCaller, type Deps, unkeyed } from '#src/calls/call.ts';
@@ -116,7 +116,7 @@ export const registerPush = async (
     decider: push,
     async command(state) {
       const active = state?.status === 'active' ? state : undefined;
-      return {
+      return issue({
         type: 'Register' as const,
         config: {
           push_id,
@@ -129,7 +129,7 @@ export const registerPush = async (
           ...present({ scheme: target.authentication?.scheme }),
           ...(await sealSecrets(deps, active, target)),
         },
-      };
+      });
     },
   });
   if (!written.ok) {

@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { task, type TaskCommand, type TaskRejection } from './task.decider.ts';
-import { createOnce, decideAndAppend, traceOf } from '#src/writing/decide-and-append.ts';
+import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import type { Deps, TaskCall, TaskRef } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
@@ -28,7 +28,7 @@ export const storeTask = async (
   const written =
     message.taskId === undefined
       ? await createOnce(deps, call, { ...target, command })
-      : await decideAndAppend(deps, call, { ...target, command: () => command });
+      : await decideAndAppend(deps, call, { ...target, command: () => issue(command) });
   if (written.ok) return done(permitted(call.caller, viewOfTask(written.state)), traceOf(written));
   if ('rejected' in written) return REFUSALS[written.rejected]();
   return written.code === 'idempotency_key_reused' ? messageIdTaken() : written;

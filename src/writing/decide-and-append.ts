@@ -115,21 +115,25 @@ export const readReplay = async <State, Command, E extends DomainEvent, Reason e
 ): Promise<Written<State> | Refusal | undefined> =>
   replay(decider, await writer.log.readStream(stream), call);
 
-type Made<Command> = Command | WithAppends<Command> | Refusal;
-
-/**
- * A command whose events are appended together with those of other streams: claims before them, which they need, and
- * effects after them, which are made from its events, only if it has any. Effects begin new streams, so that they cannot
- * conflict. A log on a server can lack effects after a crash in between; an embedded log stores all or none.
- */
-export type WithAppends<Command> = {
-  command: Command;
+/** Appends of other streams that are stored together with the events of a command. */
+type Appended = {
+  /** Appended before the events, which need them. */
   claims?: readonly Append[];
+  /**
+   * Made from the events and appended after them, only if there are any. They begin new streams, so that they cannot
+   * conflict. A log on a server can lack effects after a crash in between; an embedded log stores all or none.
+   */
   effects?(events: readonly DomainEvent[]): Promise<readonly Append[]>;
 };
 
-const hasAppends = <Command>(made: Command | WithAppends<Command>): made is WithAppends<Command> =>
-  typeof made === 'object' && made !== null && 'command' in made;
+/** What a command function returns when it does not refuse. */
+export type Issued<Command> = { ok: true; command: Command } & Appended;
+
+export const issue = <Command>(command: Command, appended: Appended = {}): Issued<Command> => ({
+  ok: true,
+  command,
+  ...appended,
+});
 
 export type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
   State,
@@ -142,10 +146,13 @@ export type Execution<State, Command, E extends DomainEvent, Reason extends stri
     command: (
       state: State | undefined,
       stored: readonly StoredEvent[],
-    ) => Made<Command> | Promise<Made<Command>>;
+    ) => Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
   };
 
 type Changed<State, Reason extends string> = Written<State> | Refusal | RejectedBy<Reason>;
+
+/** Events that a decider accepted; none if their effect is there already. */
+type Accepted<E> = { ok: true; events: readonly E[] };
 
 /** What a change resolves to; `conflict` if another append came first, so that it begins again. */
 export type Attempted<State, Reason extends string> = Changed<State, Reason> | 'conflict';
@@ -184,19 +191,18 @@ export class StreamChange<State, Command, E extends DomainEvent, Reason extends 
     return this.#state;
   }
 
-  /** Decides on a command and appends its events. */
-  async execute(made: Made<Command>): Promise<Attempted<State, Reason>> {
-    if (isRefusal(made)) return made;
-    const { command, ...more }: WithAppends<Command> = hasAppends(made) ? made : { command: made };
+  /** Decides on a command; nothing is stored. */
+  decide(command: Command): Accepted<E> | RejectedBy<Reason> {
     const decision = this.#target.decider.decide(this.#state, command);
     return decision.accepted
-      ? this.#append(decision.events, more)
+      ? { ok: true, events: decision.events }
       : { ok: false, rejected: decision.reason, detail: decision.detail };
   }
 
-  async #append(
-    decided: readonly E[],
-    { claims = [], effects }: Omit<WithAppends<Command>, 'command'>,
+  /** Appends what was decided on the present state. */
+  async append(
+    { events: decided }: Accepted<E>,
+    { claims = [], effects }: Appended = {},
   ): Promise<Attempted<State, Reason>> {
     const { stream, decider } = this.#target;
     const call = this.#call;
@@ -218,6 +224,13 @@ export class StreamChange<State, Command, E extends DomainEvent, Reason extends 
     if (keyClaim.length > 0) this.#keyClaims = undefined;
     const effect = { ok: true, state, before } as const;
     return result && !isUnchanged ? { ...effect, position: result.position } : effect;
+  }
+
+  /** Decides on the command and appends its events, unless it was refused or is rejected. */
+  async execute(made: Issued<Command> | Refusal): Promise<Attempted<State, Reason>> {
+    if (!made.ok) return made;
+    const decision = this.decide(made.command);
+    return decision.ok ? this.append(decision, made) : decision;
   }
 
   #claimKey(claim: Parameters<typeof decideKeyClaim>[2]['claim']): readonly Append[] | Refusal {
@@ -271,7 +284,19 @@ export const changeStream = <State, Command, E extends DomainEvent, Reason exten
     return CONTENDED;
   });
 
-/** Executes one command on a stream that may exist, as `changeStream` does. */
+/**
+ * Executes one command on a stream that may exist: reads the stream, asks `command` for a command, decides on it and appends
+ * the events, all over again after a conflict. See `changeStream` for the order and the keys.
+ *
+ * @example
+ * const written = await decideAndAppend(deps, call, {
+ *   stream: streamOf(call.ownerId, 'link', id),
+ *   decider: link,
+ *   command: (state) => (state ? issue({ type: 'DisableLink', reason }) : NO_LINK),
+ * });
+ * if (!written.ok) return 'rejected' in written ? refuseRejected(written, NO_LINK) : written;
+ * return done(render(written.state), traceOf(written));
+ */
 export const decideAndAppend = <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
   call: Call,

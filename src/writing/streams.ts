@@ -8,12 +8,7 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from './fold.ts';
 import { nameOf } from './hash.ts';
 import type { Call, Deps } from '#src/calls/call.ts';
-import {
-  decideAndAppend,
-  type RejectedBy,
-  traceOf,
-  type WithAppends,
-} from './decide-and-append.ts';
+import { decideAndAppend, type Issued, type RejectedBy, traceOf } from './decide-and-append.ts';
 import type { EventWriter } from './idempotency.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 
@@ -68,9 +63,7 @@ type Event = { type: string; data: object };
 export type CommandFrom<State, Command> = (
   state: State | undefined,
   stored: readonly StoredEvent[],
-) => Made<Command> | Promise<Made<Command>>;
-
-type Made<Command> = Command | WithAppends<Command> | Refusal;
+) => Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
 
 /** A command on a record of `ownerId`, and how its outcome becomes an answer. */
 type Change<State, Command, E extends Event, Reason extends string, Value> = {

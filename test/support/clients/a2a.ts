@@ -1,6 +1,6 @@
 /** A2A for tests: messages, calls without a socket, and commands on outreach requests. */
 import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
@@ -136,7 +136,7 @@ export const act = async (
   const written = await decideAndAppend(deps, call, {
     stream,
     decider: outbound,
-    command: () => command,
+    command: () => issue(command),
   });
   if (!written.ok) throw new Error(JSON.stringify(written));
   await deps.following.passed(written.position ?? 0, HANG_MS);

@@ -2,7 +2,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Call } from '#src/calls/call.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
-import { decideAndAppend } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/outreach/envelope.ts';
 import { settingsStream } from '#src/sending/settings.ts';
@@ -44,7 +44,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     const written = await decideAndAppend(writer, call(owner, requestId), {
       stream: streamOf(owner, id),
       decider: outbound,
-      command: () => given,
+      command: () => issue(given),
     });
     if (!written.ok) throw new Error(written.detail);
   };
@@ -53,7 +53,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     await decideAndAppend(writer, call(owner), {
       stream,
       decider: outreach,
-      command: () => asked,
+      command: () => issue(asked),
     });
   };
   const state = async (owner: string, id: string): Promise<OutboundState> => {
@@ -71,7 +71,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
         await decideAndAppend(writer, call(owner), {
           stream: `${owner}-agent_1`,
           decider: agent,
-          command: () => asked,
+          command: () => issue(asked),
         });
     },
     /** Returns the types of the request's events. */
