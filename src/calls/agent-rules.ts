@@ -21,6 +21,13 @@ export type AtOnce = Record<Declared['kind'], Concurrency>;
 
 type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
 
+export type AgentActor = {
+  caller: AgentCaller;
+  operation: AgentOperation;
+  call: AgentCall;
+  deps: Deps;
+};
+
 /** Budget of an operation; outreach has one of its own. */
 export const agentBudget = ({
   kind,
@@ -94,7 +101,7 @@ export const agentRules = (
   deps: Deps,
   authenticator: Authenticator,
   { atOnce, ...limiters }: AgentLimiters & { atOnce: AtOnce },
-): ActorRules<AgentCaller, AgentOperation, Deps> => {
+): ActorRules<AgentActor> => {
   const take = rateLimits(limiters);
 
   /** Deprecation (RFC 9745) and Sunset (RFC 8594) headers of a key that is rotated or expires soon. */

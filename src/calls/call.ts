@@ -132,8 +132,6 @@ export type Admission<C extends Caller> = {
   headers: Readonly<Record<string, string>>;
   /** Whether an audit record of the request has been made; each request has at most one. */
   isAudited: boolean;
-  /** Whether the credential was looked up again after the body; the next perform does not repeat it. */
-  isConfirmed: boolean;
 };
 
 /** What the application works with; src/core.ts wires it. */

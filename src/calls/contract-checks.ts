@@ -1,8 +1,18 @@
 import type { Declared } from '#contracts/operation.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from '#src/shared/outcome.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 
 const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
+
+/** Returns the outcome; throws on one outside the contract of the operation, unless its handler has checked it. */
+export const requireContract = <Value>(
+  operation: Declared,
+  outcome: Outcome<Value>,
+): Outcome<Value> => {
+  if (!outcome.ok) return requireDeclared(operation, outcome);
+  if (!outcome.isChecked) requireOutput(operation, outcome.value);
+  return outcome;
+};
 
 /** Returns a refusal whose code the operation declares; throws on any other, which is a bug of the service. */
 export const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): Refusal => {

@@ -37,12 +37,19 @@ const askedIn = (
     ? JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]').slice(0, ASKED_CHARS_MAX)
     : undefined;
 
+export type DeskActor = {
+  caller: DeskCaller;
+  operation: DeskOperation;
+  call: DeskCall;
+  deps: DeskDeps;
+};
+
 /** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
 export const deskRules = (
   deps: DeskDeps,
   authenticator: Authenticator,
   { atOnce, ...limiters }: Pick<AgentLimiters, 'read' | 'write'> & { atOnce: AtOnce },
-): ActorRules<DeskCaller, DeskOperation, DeskDeps> => {
+): ActorRules<DeskActor> => {
   const take = rateLimits(limiters);
   return {
     identify({ credential }) {

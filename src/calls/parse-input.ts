@@ -22,16 +22,18 @@ const secretsIn = (value: unknown, path: readonly PropertyKey[] = []): InputFaul
   return Object.entries(value).flatMap(([name, member]) => secretsIn(member, [...path, name]));
 };
 
-type Parsable = Pick<Declared, 'kind' | 'input'>;
+export type Parsable<Input extends object> = Pick<Declared, 'kind'> & { input: z.ZodType<Input> };
+
+export type Parsed<Input> = { input: Input } | { refusal: Refusal };
 
 /**
  * Validates an input against the operation's schema: every fault with its pointer. A command of an agent
  * or at the desk needs its idempotency key, and no field of it may hold a credential.
  */
-export const parseInput = (
-  operation: Parsable,
+export const parseInput = <Input extends object>(
+  operation: Parsable<Input>,
   raw: Record<string, unknown>,
-): { input: object } | { refusal: Refusal } => {
+): Parsed<Input> => {
   const read = parseFields(operation, raw);
   if (operation.kind === 'query') return read;
   const { errors = [] } = 'refusal' in read ? read.refusal : {};
@@ -50,11 +52,11 @@ export const parseInput = (
 };
 
 /** Validates the fields alone, for operations that no key makes idempotent. */
-export const parseFields = (
-  operation: Parsable,
+export const parseFields = <Input extends object>(
+  operation: Parsable<Input>,
   raw: Record<string, unknown>,
-): { input: object } | { refusal: Refusal } => {
-  const read = readInput(operation.input as z.ZodType<object>, raw);
+): Parsed<Input> => {
+  const read = readInput(operation.input, raw);
   if (!('faults' in read)) return { input: read.value };
   const errors = read.faults;
   const isQuery = operation.kind === 'query';

@@ -1,8 +1,8 @@
-import type { Admission, Arrival, Budget, Caller, CallInput, Deps, Surface } from './call.ts';
+import type { Admission, Arrival, Budget, CallInput, Surface } from './call.ts';
 import type { AuditedCall } from './audit.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import { whileAllowed } from './credential-check.ts';
-import { requireDeclared, requireOutput } from './contract-checks.ts';
+import { requireContract } from './contract-checks.ts';
 import { guarded, mappingFailures } from './failure.ts';
 import {
   countedAs,
@@ -14,13 +14,11 @@ import {
   refuse,
 } from '#src/shared/outcome.ts';
 import type {
-  AnyHandler,
-  AnyHandlers,
+  ActorTypes,
   Incoming,
-  PipelineDeps,
   PipelineParts,
-  Performed,
-  DeclaredOperations,
+  RegistryOf,
+  Signatures,
   Trail,
 } from './rules.ts';
 import { limitByAddress } from './limiter.ts';
@@ -37,15 +35,10 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  * The one way from every interface to every use case, made once for each kind of actor with its registry:
  * `admit` before the body of a request is read, `perform` after it.
  */
-export class Pipeline<
-  R extends DeclaredOperations,
-  H extends AnyHandlers<R>,
-  C extends Caller,
-  D extends PipelineDeps = Deps,
-> {
-  readonly #parts: PipelineParts<R, H, C, D>;
+export class Pipeline<S extends Signatures, A extends ActorTypes> {
+  readonly #parts: PipelineParts<S, A>;
 
-  constructor(parts: PipelineParts<R, H, C, D>) {
+  constructor(parts: PipelineParts<S, A>) {
     this.#parts = parts;
   }
 
@@ -53,10 +46,10 @@ export class Pipeline<
    * Identifies the caller, refuses the call if the service is overloaded, takes it from the caller's budget and checks
    * scope or role. Where the body names the operation, `charge` takes it from a budget later. A refusal is audited here.
    */
-  admit(arrival: Arrival, about: keyof R | Unnamed): Outcome<Admission<C>> {
+  admit(arrival: Arrival, about: keyof S | Unnamed): Outcome<Admission<A['caller']>> {
     const { rules } = this.#parts;
     const operation = typeof about === 'object' ? undefined : this.operationOf(about);
-    const name = operation?.id ?? (about as Unnamed).exchange;
+    const name = typeof about === 'object' ? about.exchange : this.operationOf(about).id;
     const identified = rules.identify(arrival);
     if (!identified.ok) {
       const { of, ...refusal } = identified;
@@ -65,12 +58,11 @@ export class Pipeline<
       return answered;
     }
     const caller = identified.value;
-    const admission: Admission<C> = {
+    const admission: Admission<A['caller']> = {
       arrival,
       caller,
       headers: {},
       isAudited: false,
-      isConfirmed: false,
     };
     const refusal = operation
       ? (this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller))
@@ -84,7 +76,7 @@ export class Pipeline<
    * Takes one call from a budget of the caller, unless the service is overloaded: such a refusal costs the caller
    * nothing. The refusal is not audited yet.
    */
-  charge(admission: Admission<C>, budget: Budget): Refusal | undefined {
+  charge(admission: Admission<A['caller']>, budget: Budget): Refusal | undefined {
     const overloaded = this.#parts.overload(budget);
     if (overloaded) return overloaded;
     const { headers, refusal } = this.#parts.rules.charge(admission.caller, budget);
@@ -97,60 +89,59 @@ export class Pipeline<
    * again, because it may have been revoked since the admission. Throws on a bug of the service, which is audited as an
    * internal error.
    */
-  async perform<Id extends keyof R & keyof H>(
-    admission: Admission<C>,
+  async perform<Id extends keyof S>(
+    admission: Admission<A['caller']>,
     id: Id,
     call: CallInput,
-  ): Promise<Awaited<Performed<H, Id>>> {
+  ): Promise<Outcome<S[Id]['answer']>> {
     const operation = this.operationOf(id);
-    const refusal = admission.isConfirmed ? undefined : this.confirm(admission);
-    admission.isConfirmed = false;
+    const refusal = this.confirm(admission);
     const place = refusal ?? this.#parts.rules.occupy?.(operation, admission.caller);
     if (isRefusal(place)) {
       this.conclude(admission, operation.id, place);
-      return place as never;
+      return place;
     }
     admission.isAudited = true;
     const { surface, requestId } = admission.arrival;
     const incoming = { ...call, caller: admission.caller, surface, requestId };
     try {
-      return (await this.#performAudited(id, incoming)) as never;
+      return await this.#performAudited(id, incoming);
     } finally {
       place?.();
     }
   }
 
   /** Performs an operation for a caller without a request: a command of the command line, the demo, the service. */
-  async performAs<Id extends keyof R & keyof H>(
+  performAs<Id extends keyof S>(
     id: Id,
-    incoming: Incoming<C>,
-  ): Promise<Awaited<Performed<H, Id>>> {
-    return (await this.#performAudited(id, incoming)) as never;
+    incoming: Incoming<A['caller']>,
+  ): Promise<Outcome<S[Id]['answer']>> {
+    return this.#performAudited(id, incoming);
   }
 
   /** Performs a call inside another one, which is neither limited nor audited again. */
-  async performInside<Id extends keyof R & keyof H>(
+  performInside<Id extends keyof S>(
     id: Id,
-    incoming: Incoming<C>,
-  ): Promise<Awaited<Performed<H, Id>>> {
-    return (await this.#run(id, incoming, {})) as never;
+    incoming: Incoming<A['caller']>,
+  ): Promise<Outcome<S[Id]['answer']>> {
+    return this.#run(id, incoming, {});
   }
 
   /**
    * Audits a request that ends without perform: a malformed body, an unknown method, a read of the protocol
    * itself. Does nothing when the request was audited before.
    */
-  conclude(admission: Admission<C>, operation: string, outcome: Outcome<unknown>): void {
+  conclude(admission: Admission<A['caller']>, operation: string, outcome: Outcome<unknown>): void {
     if (admission.isAudited) return;
     admission.isAudited = true;
     this.#record(admission.caller, { ...admission.arrival, operation }, outcome);
   }
 
   /**
-   * Looks the credential up again and returns the refusal if it was revoked. The caller gets its present scopes. Call it
-   * in the same turn as `perform`, which then does not repeat it.
+   * Looks the credential up again and returns the refusal if it was revoked. The caller gets its present scopes. `perform`
+   * does it itself; a request that performs no operation needs it after its body was read.
    */
-  confirm(admission: Admission<C>): Refusal | undefined {
+  confirm(admission: Admission<A['caller']>): Refusal | undefined {
     const { rules } = this.#parts;
     const { arrival, caller } = admission;
     const identified = rules.confirm ? rules.confirm(caller) : rules.identify(arrival);
@@ -159,24 +150,26 @@ export class Pipeline<
       return refusal;
     }
     admission.caller = identified.value;
-    admission.isConfirmed = true;
     return undefined;
   }
 
-  budgetFor(id: keyof R): Budget {
+  budgetFor(id: keyof S): Budget {
     return this.#parts.rules.budgetFor(this.operationOf(id));
   }
 
-  operationOf<Id extends keyof R>(id: Id): R[Id] {
+  operationOf<Id extends keyof S>(id: Id): RegistryOf<S, A['operation']>[Id] {
     return this.#parts.registry[id];
   }
 
-  async #performAudited(id: keyof R & keyof H, incoming: Incoming<C>): Promise<Outcome<unknown>> {
+  async #performAudited<Id extends keyof S>(
+    id: Id,
+    incoming: Incoming<A['caller']>,
+  ): Promise<Outcome<S[Id]['answer']>> {
     const { rules, deps } = this.#parts;
     const operation = this.operationOf(id);
     const { caller, surface } = incoming;
     const trail: Trail = {};
-    let outcome: Outcome<unknown> = INTERNAL_ERROR;
+    let outcome: Outcome<S[Id]['answer']> = INTERNAL_ERROR;
     try {
       outcome = await this.#run(id, incoming, trail);
       return outcome;
@@ -193,39 +186,36 @@ export class Pipeline<
   }
 
   /** Everything from a known caller to the outcome, except limits and audit. */
-  async #run(
-    id: keyof R & keyof H,
-    incoming: Incoming<C>,
+  async #run<Id extends keyof S>(
+    id: Id,
+    incoming: Incoming<A['caller']>,
     trail: Trail,
-  ): Promise<Outcome<unknown>> {
+  ): Promise<Outcome<S[Id]['answer']>> {
     const { rules, deps } = this.#parts;
     const operation = this.operationOf(id);
     const { caller } = incoming;
     const refusal = rules.authorize(operation, caller);
     if (refusal) return refusal;
-    const parsed = rules.parse(operation, incoming.input);
+    const parsed = rules.parse<S[Id]['input']>(operation, incoming.input);
     if ('refusal' in parsed) return parsed.refusal;
     const { input } = parsed;
     const call = rules.callFor(incoming, { operation, input, trail });
-    const work = async (guardedDeps: D): Promise<Outcome<unknown>> => {
+    const work = async (guardedDeps: A['deps']): Promise<Outcome<S[Id]['answer']>> => {
       const scope = rules.readModelScope(operation, caller);
       const lagging =
         scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
       if (lagging) return lagging;
       const claimed = (await rules.withClaimedKey?.(guardedDeps, call)) ?? guardedDeps;
       if (isRefusal(claimed)) return claimed;
-      // TypeScript cannot follow a key from the registry to the handlers.
-      const handler = this.#parts.handlers[id] as unknown as AnyHandler<D>;
-      const outcome = await handler(claimed, input, call);
-      if (!outcome.ok) return requireDeclared(operation, outcome);
-      if (!outcome.isChecked) requireOutput(operation, outcome.value);
-      await awaitOwnWrite(deps, outcome.position);
+      const handled = await this.#parts.handlers[id](claimed, input, call);
+      const outcome = requireContract(operation, handled);
+      if (outcome.ok) await awaitOwnWrite(deps, outcome.position);
       return outcome;
     };
     // A query writes nothing, so it needs no record of its writes.
     if (operation.kind === 'query') return mappingFailures(() => work(deps));
     const current = rules.currentCredential?.bind(rules, operation, caller);
-    const command = (guardedDeps: D) => work(whileAllowed(guardedDeps, current));
+    const command = (guardedDeps: A['deps']) => work(whileAllowed(guardedDeps, current));
     return guarded(
       deps,
       command,
@@ -233,7 +223,7 @@ export class Pipeline<
     );
   }
 
-  #record(caller: C, call: AuditedCall, outcome: Outcome<unknown>): void {
+  #record(caller: A['caller'], call: AuditedCall, outcome: Outcome<unknown>): void {
     const subject = this.#parts.rules.auditedCallerOf(caller);
     if (subject) this.#parts.audit.record(subject, call, outcome);
   }

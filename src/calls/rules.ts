@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Declared } from '#contracts/operation.ts';
 import type { Concurrency } from './concurrency.ts';
 import type { Limiter } from './limiter.ts';
@@ -6,6 +7,7 @@ import type { Audit, AuditedCaller } from './audit.ts';
 import type { Admission, Arrival, Budget, Call, Caller, CallInput, Deps, Surface } from './call.ts';
 import type { CredentialState } from './credential-check.ts';
 import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
+import type { Parsable, Parsed } from './parse-input.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
 export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditedCaller });
@@ -25,8 +27,20 @@ export type Trail = {
   operation?: string;
 };
 
+/** The types of one kind of actor: who calls, what its operations declare, and what its handlers get. */
+export type ActorTypes = {
+  caller: Caller;
+  operation: Declared;
+  call: Call;
+  deps: PipelineDeps;
+};
+
 /** The parts of the pipeline that depend on the kind of actor. */
-export type ActorRules<C extends Caller, Op extends Declared, D> = {
+export type ActorRules<
+  A extends ActorTypes,
+  C extends Caller = A['caller'],
+  Op extends Declared = A['operation'],
+> = {
   /** Finds out who presents the credential; called at admission. */
   identify(arrival: Arrival): Identified<C>;
   /** Looks an admitted caller up again, before each operation; without it, its credential is identified again. */
@@ -37,15 +51,18 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   charge(caller: C, budget: Budget): Pick<Admission<C>, 'headers'> & { refusal?: Refusal };
   /** Takes a place among the calls in progress of this caller; undefined where they are not limited. */
   occupy?(operation: Op, caller: C): ReturnType<Concurrency>;
-  parse(operation: Op, input: Record<string, unknown>): { input: object } | { refusal: Refusal };
+  parse<Input extends object>(
+    operation: Parsable<Input>,
+    input: Record<string, unknown>,
+  ): Parsed<Input>;
   /** Makes the call that the handler gets, with the idempotency key of the input. */
-  callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): Call;
+  callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): A['call'];
   /** The scope of the read models that a consistency token is awaited for; undefined to await none. */
   readModelScope(operation: Op, caller: C): string | undefined;
   /** Looks the credential of a caller up again, without its expiry; undefined where an actor has none. */
   currentCredential?(operation: Op, caller: C): CredentialState;
   /** Claims the key of a call whose handler does not: the dependencies of the handler, or a refusal. */
-  withClaimedKey?(deps: D, call: Call): Promise<D | Refusal>;
+  withClaimedKey?(deps: A['deps'], call: A['call']): Promise<A['deps'] | Refusal>;
   /** Who an audit record is about; undefined for callers that are not audited. */
   auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False if a business event records the call, or if it needs no record. */
@@ -54,30 +71,44 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   askedIn?(operation: Op, input: Record<string, unknown>): string | undefined;
 };
 
-export type DeclaredOperations = Readonly<Record<string, Declared>>;
-// A handler takes the input and the call of its own operation; the registry pairs the two.
-export type AnyHandlers<R> = { [Id in keyof R]?: (...args: never[]) => Promise<Outcome<unknown>> };
+/** What each operation of a registry takes, as its schema leaves it, and what it answers. */
+export type Signatures = { readonly [Id in string]: { input: object; answer: unknown } };
 
-export type AnyHandler<D> = (deps: D, input: object, call: Call) => Promise<Outcome<unknown>>;
+/** The signatures of handlers. */
+export type SignaturesOf<H> = {
+  [Id in keyof H]: H[Id] extends (
+    deps: never,
+    input: infer Input extends object,
+    call: never,
+  ) => Promise<Outcome<infer Answer>>
+    ? { input: Input; answer: Answer }
+    : never;
+};
 
-/** What the handler of an operation returns. */
-export type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) => infer Result
-  ? Result
-  : never;
+export type RegistryOf<S extends Signatures, Op extends Declared> = {
+  readonly [Id in keyof S]: Op & { input: z.ZodType<S[Id]['input']> };
+};
+
+/** One handler for each operation: a missing one does not compile. */
+export type HandlersOf<
+  S extends Signatures,
+  A extends Pick<ActorTypes, 'call'> & { deps: unknown },
+> = {
+  readonly [Id in keyof S]: (
+    deps: A['deps'],
+    input: S[Id]['input'],
+    call: A['call'],
+  ) => Promise<Outcome<S[Id]['answer']>>;
+};
 
 /** What the pipeline itself uses; handlers and rules may need more. */
 export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
 
-export type PipelineParts<
-  R extends DeclaredOperations,
-  H,
-  C extends Caller,
-  D extends PipelineDeps,
-> = {
-  deps: D;
-  registry: R;
-  handlers: H;
-  rules: ActorRules<C, R[keyof R], D>;
+export type PipelineParts<S extends Signatures, A extends ActorTypes> = {
+  deps: A['deps'];
+  registry: RegistryOf<S, A['operation']>;
+  handlers: HandlersOf<S, A>;
+  rules: ActorRules<A>;
   audit: Audit;
   /** By address: callers without a credential, and refused credentials. */
   limiters: Record<'unauthenticated' | 'failed', Limiter>;

@@ -147,9 +147,8 @@ export class Player {
   ): Promise<Outcome<unknown>> {
     const { app } = this.#service;
     if (id in visitorOperations)
-      return app.visitors.performAs(id as keyof VisitorOperations, {
+      return app.visitors.perform(id as keyof VisitorOperations, {
         ...incoming,
-        caller: { kind: 'visitor' },
         surface: 'portal',
       });
     const credential = this.#credentialOf(by);

@@ -50,11 +50,10 @@ const productRoute = ({ scope, app, sourceFor }: Pages): void => {
     '/p/:product_id',
     async (request, reply) => {
       const { params, query } = request;
-      const viewed = await app.visitors.perform(
-        admitVisitor(app, request, 'viewProduct'),
-        'viewProduct',
-        { input: { ...params, ...sourceIn(query) } },
-      );
+      const viewed = await app.visitors.perform('viewProduct', {
+        ...admitVisitor(app, request, 'viewProduct'),
+        input: { ...params, ...sourceIn(query) },
+      });
       if (!viewed.ok) return sendRefusal(reply, viewed);
       const { product, withdrawn, crumbs, promotion } = viewed.value;
       const source = sourceFor(promotion, query);
@@ -94,11 +93,10 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
 
   scope.get<ByPage & { Params: { category: string } }>('/c/:category', async (request, reply) => {
     const { category } = request.params;
-    const listed = await visitors.perform(
-      admitVisitor(app, request, 'viewCategory'),
-      'viewCategory',
-      { input: { category, ...sourceIn(request.query), page: pageIn(request.query['page']) } },
-    );
+    const listed = await visitors.perform('viewCategory', {
+      ...admitVisitor(app, request, 'viewCategory'),
+      input: { category, ...sourceIn(request.query), page: pageIn(request.query['page']) },
+    });
     return sendListing(request, reply, {
       listed,
       heading: category.split(' > ').at(-1) ?? category,
@@ -110,7 +108,8 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
   scope.get<ByPage>('/s', async (request, reply) => {
     const words = wordsIn(request.query['q']);
     reply.header('x-robots-tag', 'noindex');
-    const listed = await visitors.perform(admitVisitor(app, request, 'viewSearch'), 'viewSearch', {
+    const listed = await visitors.perform('viewSearch', {
+      ...admitVisitor(app, request, 'viewSearch'),
       input: { words, ...sourceIn(request.query), page: pageIn(request.query['page']) },
     });
     return sendListing(request, reply, {
@@ -126,7 +125,8 @@ const listRoute = ({ scope, app, sourceFor }: Pages): void => {
   scope.get<ByPage>('/list', async (request, reply) => {
     const { query } = request;
     const lines = linesIn(query[LIST_PARAMETER]);
-    const viewed = await app.visitors.perform(admitVisitor(app, request, 'viewList'), 'viewList', {
+    const viewed = await app.visitors.perform('viewList', {
+      ...admitVisitor(app, request, 'viewList'),
       input: { lines, ...sourceIn(query) },
     });
     if (!viewed.ok) return sendRefusal(reply, viewed);

@@ -33,11 +33,10 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
       handler: async (request, reply) => {
         reply.headers(LINK_HEADERS);
         const input = visitOf(request, options);
-        const followed = await visitors.perform(
-          admitVisitor(app, request, 'visitLink'),
-          'visitLink',
-          { input },
-        );
+        const followed = await visitors.perform('visitLink', {
+          ...admitVisitor(app, request, 'visitLink'),
+          input,
+        });
         if (!followed.ok) return sendRefusal(reply, followed);
         const { target } = followed.value;
         return target === undefined ? gone(reply) : reply.redirect(target, 302);
@@ -48,11 +47,10 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
   for (const [name, draw] of Object.entries(pictures))
     scope.get<ByCode>(`/:code/${name}`, async (request, reply) => {
       const { code } = request.params;
-      const located = await visitors.perform(
-        admitVisitor(app, request, 'locateLink'),
-        'locateLink',
-        { input: { code } },
-      );
+      const located = await visitors.perform('locateLink', {
+        ...admitVisitor(app, request, 'locateLink'),
+        input: { code },
+      });
       if (!located.ok) return sendRefusal(reply.headers(LINK_HEADERS), located);
       // Promoters embed the picture in their own pages.
       reply.header('cross-origin-resource-policy', 'cross-origin');

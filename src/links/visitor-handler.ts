@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { Listing, ShownList, ShownProduct } from './view-products.ts';
-import type { Deps, VisitorCall, VisitorCaller } from '#src/calls/call.ts';
+import type { Deps, VisitorCall } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import type { Visits } from './visits.ts';
 
 export type VisitorDeps = Deps & { visits: Visits };
@@ -27,9 +27,4 @@ export type VisitorHandler<Id extends keyof VisitorOperations> = (
 /** One handler per operation: a missing one does not compile. */
 export type VisitorHandlers = { [Id in keyof VisitorOperations]: VisitorHandler<Id> };
 
-export type VisitorPipeline = Pipeline<
-  VisitorOperations,
-  VisitorHandlers,
-  VisitorCaller,
-  VisitorDeps
->;
+export type VisitorSignatures = SignaturesOf<VisitorHandlers>;

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { App } from '#src/registries/app.ts';
-import type { Admission, VisitorCaller } from '#src/calls/call.ts';
 import { Refused } from '#src/shared/outcome.ts';
-import { arrivalOf } from '#src/web/arrival.ts';
+import type { VisitorRequest } from '#src/calls/visitor-pipeline.ts';
 
 /** A parameter or header; a list if the client sends several. */
 export type SentValue = string | string[] | undefined;
@@ -28,8 +27,8 @@ export const admitVisitor = (
   { visitors }: Pick<App, 'visitors'>,
   request: FastifyRequest,
   id: keyof VisitorOperations,
-): Admission<VisitorCaller> => {
-  const admitted = visitors.admit(arrivalOf(request, 'portal'), id);
-  if (!admitted.ok) throw new Refused(admitted);
-  return admitted.value;
+): VisitorRequest => {
+  const refusal = visitors.admit(id);
+  if (refusal) throw new Refused(refusal);
+  return { surface: 'portal', requestId: request.id };
 };

@@ -1,6 +1,7 @@
-import type { AgentOperations } from '#contracts/registries/agents.ts';
-import type { AgentCaller, Handlers } from '#src/calls/call.ts';
+import type { AgentActor } from '#src/calls/agent-rules.ts';
+import type { Handlers } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
@@ -31,4 +32,4 @@ export const agentHandlers: Handlers = {
   cancelOutboundRequest,
 };
 
-export type AgentPipeline = Pipeline<AgentOperations, Handlers, AgentCaller>;
+export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor>;

@@ -1,6 +1,6 @@
 /** The application as its interfaces see it: a pipeline for each kind of actor, and a few named queries. */
 import { buyerOperations } from '#contracts/registries/holders.ts';
-import { deskOperations, type DeskOperations } from '#contracts/registries/desk.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
@@ -9,33 +9,35 @@ import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
 import { viewCategory, viewList, viewProduct, viewSearch } from '#src/links/view-products.ts';
 import { buyerHandlers } from './holders.ts';
-import type { BuyerPipeline } from './holder-handler.ts';
-import type { VisitorDeps, VisitorPipeline } from '#src/links/visitor-handler.ts';
+import type { BuyerHandlers, BuyerPipeline } from './holder-handler.ts';
+import type { VisitorDeps, VisitorSignatures } from '#src/links/visitor-handler.ts';
 import { locateLink, visitLink } from '#src/links/visit-link.ts';
 import { agentHandlers, type AgentPipeline } from './agents.ts';
-import { agentRules } from '#src/calls/agent-rules.ts';
+import { type AgentActor, agentRules } from '#src/calls/agent-rules.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import type { DeskCaller } from '#src/calls/call.ts';
 import type { DeskDeps, DeskHandlers } from '#src/calls/desk-handler.ts';
 import { consistencyToken } from '#src/calls/consistency.ts';
 import { deskHandlers } from './desk.ts';
-import { deskRules } from '#src/calls/desk-rules.ts';
+import { type DeskActor, deskRules } from '#src/calls/desk-rules.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import { concurrency } from '#src/calls/concurrency.ts';
 import { limiter, type Limiter } from '#src/calls/limiter.ts';
 import { overload } from '#src/calls/overload.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
-import { buyerRules, visitorRules } from './public-rules.ts';
+import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
+import type { Handlers } from '#src/calls/call.ts';
+import { type BuyerActor, buyerRules } from './public-rules.ts';
 import { SharedLimiter } from '#src/calls/shared-limiter.ts';
-import { recordHandlers, type RecordPipeline } from './resources.ts';
+import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
 import { followTask, type TaskFollowing } from '#src/tasks/follow-task.ts';
 import { keySet, signDocument } from '#src/shared/jws.ts';
-import type { TaskPipeline } from '#src/tasks/task-handler.ts';
+import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
 import { taskHandlers, taskRules } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
 import { taskWatch, type TaskWatch } from '#src/tasks/task-watch.ts';
 
-export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
+export type DeskPipeline = Pipeline<SignaturesOf<DeskHandlers>, DeskActor>;
 
 export type AppDeps = DeskDeps &
   VisitorDeps & {
@@ -72,7 +74,8 @@ export type AgentApp = Common & {
 
 export type DeskApp = Common & { desk: DeskPipeline };
 
-export type App = AgentApp & DeskApp & { buyers: BuyerPipeline; visitors: VisitorPipeline };
+export type App = AgentApp &
+  DeskApp & { buyers: BuyerPipeline; visitors: VisitorPipeline<VisitorSignatures, VisitorDeps> };
 
 /** Makes a limit of calls a minute, shared with other processes where they serve the same clients. */
 const limiterMaker =
@@ -118,34 +121,34 @@ const pipelinesOver = (deps: AppDeps) => {
   };
   const shared = { deps, audit, limiters, overload: overload(deps.waits, limits.admissionWaitMs) };
   const rules = limitedRules(deps, limited);
-  const agents = new Pipeline({
+  const agents = new Pipeline<SignaturesOf<Handlers>, AgentActor>({
     ...shared,
     registry: agentOperations,
     handlers: agentHandlers,
     rules: rules.agent,
   });
-  const tasks: TaskPipeline = new Pipeline({
+  const tasks = new Pipeline<SignaturesOf<TaskHandlers>, TaskActor>({
     ...shared,
     registry: taskOperations,
     handlers: taskHandlers(),
-    rules: taskRules(deps, rules.agent, { agents, tasks: () => tasks }),
+    rules: taskRules(deps, rules.agent, { agents, tasks: (): TaskPipeline => tasks }),
   });
   return {
     agents,
     tasks,
-    records: new Pipeline({
+    records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor>({
       ...shared,
       registry: recordOperations,
       handlers: recordHandlers,
       rules: rules.agent,
     }),
-    desk: new Pipeline({
+    desk: new Pipeline<SignaturesOf<DeskHandlers>, DeskActor>({
       ...shared,
       registry: deskOperations,
       handlers: deskHandlers,
       rules: rules.desk,
     }),
-    buyers: new Pipeline({
+    buyers: new Pipeline<SignaturesOf<BuyerHandlers>, BuyerActor>({
       ...shared,
       registry: buyerOperations,
       handlers: buyerHandlers({
@@ -155,11 +158,11 @@ const pipelinesOver = (deps: AppDeps) => {
       }),
       rules: rules.buyer,
     }),
-    visitors: new Pipeline({
-      ...shared,
+    visitors: new VisitorPipeline<VisitorSignatures, VisitorDeps>({
+      deps,
+      overload: shared.overload,
       registry: visitorOperations,
       handlers: { visitLink, locateLink, viewProduct, viewCategory, viewSearch, viewList },
-      rules: visitorRules(deps),
     }),
   };
 };

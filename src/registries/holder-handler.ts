@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import type { BuyerOperationId, BuyerOperations } from '#contracts/registries/holders.ts';
-import type { BuyerCall, BuyerCaller, Deps } from '#src/calls/call.ts';
+import type { BuyerCall, Deps } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { BuyerActor } from './public-rules.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { ApplicationView } from '#src/access/confirm-application.ts';
 import type { MailboxToConfirm } from '#src/owners/confirm-mailbox.ts';
@@ -43,4 +45,4 @@ export type BuyerHandler<Id extends BuyerOperationId> = (
 /** One handler per operation: a missing one does not compile. */
 export type BuyerHandlers = { [Id in BuyerOperationId]: BuyerHandler<Id> };
 
-export type BuyerPipeline = Pipeline<BuyerOperations, BuyerHandlers, BuyerCaller>;
+export type BuyerPipeline = Pipeline<SignaturesOf<BuyerHandlers>, BuyerActor>;

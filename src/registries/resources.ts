@@ -3,9 +3,10 @@ import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
 import type { Lead } from '#contracts/leads/lead.records.ts';
 import type { Link } from '#contracts/links/link.records.ts';
 import type { Product } from '#contracts/catalog/product.records.ts';
-import type { recordOperations } from '#contracts/registries/agents.ts';
-import type { AgentCall, AgentCaller, Deps } from '#src/calls/call.ts';
+import type { AgentCall, Deps } from '#src/calls/call.ts';
+import type { AgentActor } from '#src/calls/agent-rules.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import { done, type Outcome, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
@@ -37,7 +38,7 @@ export type RecordHandlers = {
   ): Promise<Outcome<AnyRecord>>;
 };
 
-export type RecordPipeline = Pipeline<typeof recordOperations, RecordHandlers, AgentCaller>;
+export type RecordPipeline = Pipeline<SignaturesOf<RecordHandlers>, AgentActor>;
 
 type Reader = (deps: Deps, ownerId: string, id: string) => Promise<AnyRecord | undefined>;
 

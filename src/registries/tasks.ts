@@ -1,10 +1,9 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
-import type { TaskOperation } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import { tasksScope } from '#src/tasks/task.decider.ts';
 import { fingerprintOf } from '#src/writing/hash.ts';
 import type { AgentPipeline } from './agents.ts';
-import { agentCall } from '#src/calls/agent-rules.ts';
+import { type AgentActor, agentCall } from '#src/calls/agent-rules.ts';
 import type { AgentCaller, Deps, TaskCall } from '#src/calls/call.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
@@ -21,7 +20,7 @@ import {
   listPushConfigs,
 } from '#src/tasks/push-configs.ts';
 import { messageHandler } from '#src/tasks/send-message.ts';
-import type { TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
+import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
 
 const QUESTION = 'answerAttributionQuestion';
 
@@ -40,11 +39,11 @@ const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => 
 export const taskRules = (
   deps: Deps,
   agentRules: Pick<
-    ActorRules<AgentCaller, TaskOperation, Deps>,
+    ActorRules<AgentActor>,
     'identify' | 'authorize' | 'charge' | 'occupy' | 'currentCredential' | 'auditedCallerOf'
   >,
   { agents, tasks }: Pipelines,
-): ActorRules<AgentCaller, TaskOperation, Deps> => {
+): ActorRules<TaskActor> => {
   const within = (incoming: Incoming<AgentCaller>, trail: Trail): TaskCall['within'] => {
     const { caller, surface, requestId, consistencyToken } = incoming;
     const perform = (id: OperationId | typeof QUESTION, inner: Incoming<AgentCaller>) =>

@@ -1,9 +1,11 @@
 import type { z } from 'zod';
+import type { TaskOperation } from '#contracts/operation.ts';
 import type { TaskOperationId, TaskOperations } from '#contracts/tasks/tasks.operations.ts';
 import type { AttributionAnswer } from '#contracts/tasks/skills.ts';
 import type { AgentCaller, Deps, TaskCall } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import type { TaskPage } from './list-tasks.ts';
 import type { TaskView } from './task-view.ts';
 
@@ -40,4 +42,11 @@ export type TaskHandler<Id extends TaskOperationId> = (
 /** One handler per operation: a missing one does not compile. */
 export type TaskHandlers = { [Id in TaskOperationId]: TaskHandler<Id> };
 
-export type TaskPipeline = Pipeline<TaskOperations, TaskHandlers, AgentCaller>;
+export type TaskActor = {
+  caller: AgentCaller;
+  operation: TaskOperation;
+  call: TaskCall;
+  deps: Deps;
+};
+
+export type TaskPipeline = Pipeline<SignaturesOf<TaskHandlers>, TaskActor>;

@@ -20,8 +20,9 @@ import type { Admission, Arrival, Caller, Surface } from '#src/calls/call.ts';
 import { deskRules } from '#src/calls/desk-rules.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
-import { buyerRules, visitorRules } from '#src/registries/public-rules.ts';
-import type { ActorRules } from '#src/calls/rules.ts';
+import { buyerRules } from '#src/registries/public-rules.ts';
+import type { ActorRules, ActorTypes, RegistryOf, Signatures } from '#src/calls/rules.ts';
+import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
 import { taskRules } from '#src/registries/tasks.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -29,13 +30,16 @@ import type { Waits } from '#src/ports/system.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { INPUTS_BY_OPERATION } from '../support/world/operation-inputs.ts';
 
-type Registry = Readonly<Record<string, Declared>>;
+type AnyRegistry = Readonly<Record<string, Declared>>;
 /** A pipeline of any registry, for any caller. */
-type AnyPipeline = Pipeline<Registry, Record<string, () => Promise<Outcome<unknown>>>, Caller>;
+type AnyPipeline = Pick<
+  Pipeline<Signatures, ActorTypes>,
+  'admit' | 'perform' | 'performInside' | 'conclude'
+>;
 type AuditRecord = Parameters<Audit['record']>;
 
 /** The actor and the surfaces of each registry. */
-const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: Surface[] }> = {
+const REGISTRIES: Record<string, { registry: AnyRegistry; actor: Actor; surfaces: Surface[] }> = {
   agent: { registry: agentOperations, actor: 'agent', surfaces: ['rest', 'mcp', 'a2a'] },
   record: { registry: recordOperations, actor: 'agent', surfaces: ['mcp'] },
   task: { registry: taskOperations, actor: 'agent', surfaces: ['a2a'] },
@@ -127,22 +131,42 @@ const world = (
     task: taskRules(deps, agents, { agents: {} as never, tasks: none }),
     desk: deskRules(deps, accounts, { read: few(), write: few(), atOnce }),
     buyer: buyerRules(deps, few()),
-    visitor: visitorRules(deps),
   };
-  const registry = REGISTRIES[name]?.registry ?? {};
+  const registry = (REGISTRIES[name]?.registry ?? {}) as RegistryOf<Signatures, Declared>;
+  const handlers = Object.fromEntries(Object.keys(registry).map((id) => [id, work]));
+  const overloaded = overload(waits, WAIT_MS_MAX);
   const records: AuditRecord[] = [];
   const record: Audit['record'] = (...audited) => void records.push(audited);
-  const pipeline: AnyPipeline = new Pipeline({
+  if (name === 'visitor') {
+    const visitors = new VisitorPipeline({ deps, registry, handlers, overload: overloaded });
+    return { pipeline: ofVisitors(visitors), records };
+  }
+  const pipeline: AnyPipeline = new Pipeline<Signatures, ActorTypes>({
     deps,
     registry,
-    handlers: Object.fromEntries(Object.keys(registry).map((id) => [id, work])),
-    rules: rules[name] as ActorRules<Caller, Declared, typeof deps>,
+    handlers,
+    rules: rules[name] as ActorRules<ActorTypes>,
     audit: { record, flush: async () => {} },
     limiters: { unauthenticated: few(), failed: few() },
-    overload: overload(waits, WAIT_MS_MAX),
+    overload: overloaded,
   });
   return { pipeline, records };
 };
+
+/** The pipeline of visitors in the form of the others. */
+const ofVisitors = (
+  visitors: VisitorPipeline<Signatures, typeof app.service.deps>,
+): AnyPipeline => ({
+  admit(arrival, id) {
+    const headers = {};
+    const refusal = visitors.admit(id as string);
+    if (refusal) return { ...refusal, headers };
+    return done({ arrival, caller: { kind: 'visitor' }, headers, isAudited: false });
+  },
+  perform: (admission, id, { input }) => visitors.perform(id, { ...admission.arrival, input }),
+  performInside: (id, incoming) => visitors.perform(id, incoming),
+  conclude: () => undefined,
+});
 
 const arrivalAt = (surface: Surface, credential: string | undefined): Arrival => ({
   surface,

@@ -32,7 +32,7 @@ export const auditFileRoutes = (
                 'Send Authorization: Bearer <TOKEN>, as the command printed it.',
               );
             const caller = { kind: 'visitor' as const };
-            return done({ arrival, caller, headers: {}, isAudited: true, isConfirmed: true });
+            return done({ arrival, caller, headers: {}, isAudited: true });
           },
           perform: ({ arrival: { requestId } }, { input }) =>
             askFile(deps, id, { input, requestId }),
