@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventType } from '#contracts/registries/events.ts';
-import { defineBuyerOperation } from './operation.ts';
+import { defineHolderOperation } from './operation.ts';
 import { type ProblemCode, WRITE_PROBLEMS } from './problems.ts';
 
 const VIEW_PROBLEMS = ['resource_not_found'] as const satisfies readonly ProblemCode[];
@@ -9,11 +9,11 @@ const VIEW_PROBLEMS = ['resource_not_found'] as const satisfies readonly Problem
 export const LINK_PROBLEMS = [...WRITE_PROBLEMS, ...VIEW_PROBLEMS] as const;
 
 /** Defines what the page behind a link shows. It changes nothing. */
-export const buyerView = <Fields extends z.ZodRawShape, Output extends z.ZodType>(
+export const holderView = <Fields extends z.ZodRawShape, Output extends z.ZodType>(
   fields: Fields,
   output: Output,
 ) =>
-  defineBuyerOperation({
+  defineHolderOperation({
     kind: 'query',
     input: z.strictObject(fields),
     output,
@@ -21,14 +21,14 @@ export const buyerView = <Fields extends z.ZodRawShape, Output extends z.ZodType
   });
 
 /** Returns a function that defines acts: the fields of the input, what the page shows afterwards, and the events. */
-export const buyerActs =
+export const holderActs =
   (problems: readonly ProblemCode[]) =>
   <Fields extends z.ZodRawShape, Output extends z.ZodType>(
     fields: Fields,
     output: Output,
     writes: readonly EventType[],
   ) =>
-    defineBuyerOperation({
+    defineHolderOperation({
       kind: 'command',
       input: z.strictObject(fields),
       output,

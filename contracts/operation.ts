@@ -17,7 +17,7 @@ export type Example = {
  * Who may call an operation. `agent`: software with an API key. `desk`: a person with a desk token, in one
  * of the operation's roles. `buyer`: the holder of a review link. `visitor`: anybody.
  */
-export type Actor = 'agent' | 'desk' | 'buyer' | 'visitor';
+export type Actor = 'agent' | 'desk' | 'holder' | 'visitor';
 
 /**
  * What makes a repeated call harmless. `key`: an idempotency key, whose first answer is replayed. `state`: the
@@ -121,8 +121,8 @@ export const defineOperation = definer<AsTool & OverHttp & { scope: Scope | null
 );
 export const defineToolOperation = definer<AsTool, 'agent'>('agent', 'key');
 export const defineDeskOperation = definer<AtDesk, 'desk'>('desk', 'key');
-/** Idempotent by state: repeating an act of a buyer leaves the list in the same state. */
-export const defineBuyerOperation = definer<object, 'buyer'>('buyer', 'state');
+/** Idempotent by state: repeating an act of the holder of a link leaves its record in the same state. */
+export const defineHolderOperation = definer<object, 'holder'>('holder', 'state');
 /** Queries only; the only event that they append records the visit itself. */
 export const defineVisitorOperation = definer<{ kind: 'query' }, 'visitor'>('visitor', 'none');
 /** The ids of these are those of the protocol. A definition may set an idempotency other than the key. */

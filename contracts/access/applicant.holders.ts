@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { requestAccess } from './agents.desk.ts';
 import { setOwnerProfile } from '#contracts/owners/owners.desk.ts';
-import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
+import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const { owner_id, name, postal_address, mailbox } = setOwnerProfile.input.shape;
 const { name: agent_name, purpose, scopes } = requestAccess.input.shape;
@@ -24,7 +24,7 @@ export const applicationForm = z.strictObject({
 export type Application = z.output<typeof applicationForm>;
 
 const shown = z.looseObject({ phase: z.string(), until: z.number() });
-const act = buyerActs([...LINK_PROBLEMS, 'state_conflict']);
+const act = holderActs([...LINK_PROBLEMS, 'state_conflict']);
 
 export const applicantOperations = {
   /** Mails a link to an address that anybody can have typed. Does the same for every address. */
@@ -38,7 +38,7 @@ export const applicantOperations = {
     ['ApplicationReceived', 'MailQueued'],
   ),
   /** Shows the application, and its decision. Changes nothing. */
-  readApplication: buyerView({}, shown),
+  readApplication: holderView({}, shown),
   /** Makes the new owner with its profile and its confirmed mailbox, and requests access for its agent. */
   confirmApplication: act({ owner_id }, shown, [
     'OwnerProfileSet',

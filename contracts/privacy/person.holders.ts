@@ -3,10 +3,10 @@
  * hour. No interface of agents or of the desk offers these operations.
  */
 import { z } from 'zod';
-import { buyerActs, buyerView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
+import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 
 const ownData = z.looseObject({ email: z.string() });
-const act = buyerActs(LINK_PROBLEMS);
+const act = holderActs(LINK_PROBLEMS);
 
 /** Without `owner_id` every owner. */
 const scope = { owner_id: z.string().optional() };
@@ -26,7 +26,7 @@ export const personOperations = {
     ['PrivacyLinkRequested', 'MailQueued'],
   ),
   /** Shows which records there are. Changes nothing. */
-  readOwnData: buyerView({}, ownData),
+  readOwnData: holderView({}, ownData),
   exportOwnData: act(
     { folded },
     z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) }),

@@ -5,11 +5,11 @@ import { registryOf } from '#contracts/operation.ts';
 import { applicantOperations } from '#contracts/access/applicant.holders.ts';
 import { ownerMailboxOperations } from '#contracts/owners/owner.holders.ts';
 import { personOperations } from '#contracts/privacy/person.holders.ts';
-import { buyerActs, buyerView } from '#contracts/holder-operation.ts';
+import { holderActs, holderView } from '#contracts/holder-operation.ts';
 
 /*
- * The operations of the holder of a review link. The link is the credential. No interface of agents or of the desk
- * offers these operations.
+ * The operations of holders of a link: of buyers here, and of applicants, owners and persons. The link is the credential. No
+ * interface of agents or of the desk offers these operations.
  */
 
 /** Texts by line id, as the buyer entered them; the operation refuses those that are not quantities. */
@@ -55,14 +55,14 @@ const ACT_PROBLEMS = [
   'log_replaced',
 ] as const;
 
-const act = buyerActs(ACT_PROBLEMS);
+const act = holderActs(ACT_PROBLEMS);
 
-export const buyerOperations = registryOf({
+export const holderOperations = registryOf({
   ...personOperations,
   ...ownerMailboxOperations,
   ...applicantOperations,
   /** Makes a list of the products that a visitor has put together in the address of landing pages. */
-  createList: buyerActs([...ACT_PROBLEMS, 'product_unavailable'])(
+  createList: holderActs([...ACT_PROBLEMS, 'product_unavailable'])(
     {
       lines: z
         .array(z.strictObject({ product_id: productId, quantity }))
@@ -79,7 +79,7 @@ export const buyerOperations = registryOf({
     ['BuyerListCreated'],
   ),
   /** Shows the list, priced with the quantities that the buyer entered, and products that match words. Changes nothing. */
-  reviewHandoff: buyerView({ quantities, words: enteredText.default('') }, review),
+  reviewHandoff: holderView({ quantities, words: enteredText.default('') }, review),
   openHandoff: act({}, review, ['HandoffOpenedByBuyer']),
   /**
    * Saves new quantities, and puts a line on the list; 0 removes a line. Changed and added lines get their current prices.
@@ -130,7 +130,7 @@ export const buyerOperations = registryOf({
     ],
   ),
   /** Shows a sent RFQ to the holder of its mailbox. Changes nothing. */
-  readRequest: buyerView({}, request),
+  readRequest: holderView({}, request),
   /** Confirms the RFQ. No other operation but a move by staff can; the review link cannot. */
   confirmRequest: act({ list_revision: listRevision }, request, [
     'RfqConfirmedByBuyer',
@@ -148,5 +148,5 @@ export const buyerOperations = registryOf({
   disownRequest: act({}, request, ['RfqDropped', 'MailboxBlocked']),
 });
 
-export type BuyerOperations = typeof buyerOperations;
-export type BuyerOperationId = keyof BuyerOperations;
+export type HolderOperations = typeof holderOperations;
+export type HolderOperationId = keyof HolderOperations;

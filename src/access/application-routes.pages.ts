@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import { applicationPath } from './application-link.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { type BuyerAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
+import { type HolderAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import { sendPage } from '#src/web/layout.ts';
 import {
@@ -40,21 +40,22 @@ const textIn = (fields: EnteredApplication, name: string): string =>
 
 /** The form for an application, and the page behind the link that an applicant gets by mail. */
 export const applicationRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { buyers } = app;
+  const { holders } = app;
   await servePage(scope, app, {
+    linkTo: 'application',
     buttons: BUTTONS,
     otherwise: 'readApplication',
     path: applicationPath,
-    read: (admission) => buyers.perform(admission, 'readApplication', { input: {} }),
+    read: (admission) => holders.perform(admission, 'readApplication', { input: {} }),
     page: (token, shown) => applicationPage(token, shown),
     async press({ button, admission, request }, reply) {
       if (button === 'confirm')
         return confirm(app, reply, { admission, owner: textIn(fieldsOf(request), 'owner_id') });
       if (button === 'not-me') {
-        const outcome = await buyers.perform(admission, 'disownApplication', { input: {} });
+        const outcome = await holders.perform(admission, 'disownApplication', { input: {} });
         return outcome.ok ? sendPage(reply, 200, disownedPage) : showOr(reply, admission, outcome);
       }
-      const outcome = await buyers.perform(admission, 'issueFirstKey', { input: {} });
+      const outcome = await holders.perform(admission, 'issueFirstKey', { input: {} });
       return outcome.ok
         ? sendPage(reply, 200, keyPage(outcome.value))
         : showOr(reply, admission, outcome);
@@ -66,8 +67,8 @@ export const applicationRoutes = async (scope: FastifyInstance, app: App): Promi
     const fields = fieldsOf(request);
     const texts = Object.fromEntries(TEXTS.map((name) => [name, textIn(fields, name)]));
     const scopes = [fields['scopes'] ?? []].flat();
-    const outcome = await buyers.performAs('applyForAccess', {
-      caller: { kind: 'buyer', token: '' },
+    const outcome = await holders.performAs('applyForAccess', {
+      caller: { kind: 'holder', token: '' },
       surface: 'portal',
       requestId: request.id,
       input: { ...texts, scopes, address: request.ip },
@@ -83,7 +84,7 @@ export const applicationRoutes = async (scope: FastifyInstance, app: App): Promi
 /** Shows the application as it is, if an act came too late; otherwise the refusal. */
 const showOr = (
   reply: FastifyReply,
-  { caller }: BuyerAdmission,
+  { caller }: HolderAdmission,
   refusal: Refusal,
 ): FastifyReply | Promise<FastifyReply> =>
   refusal.code === 'state_conflict'
@@ -92,18 +93,18 @@ const showOr = (
 
 /** Confirms the application; shows its page again with the fault if the short name cannot be used. */
 const confirm = async (
-  { buyers }: App,
+  { holders }: App,
   reply: FastifyReply,
-  { admission, owner }: { admission: BuyerAdmission; owner: string },
+  { admission, owner }: { admission: HolderAdmission; owner: string },
 ): Promise<FastifyReply> => {
   const { token } = admission.caller;
-  const outcome = await buyers.perform(admission, 'confirmApplication', {
+  const outcome = await holders.perform(admission, 'confirmApplication', {
     input: { owner_id: owner },
   });
   if (outcome.ok) return reply.redirect(applicationPath(token), 303);
   if (outcome.code !== 'validation_failed') return sendRefusal(reply, outcome);
   const inside = { ...insideOf(admission), input: {} };
-  const shown = await buyers.performInside('readApplication', inside);
+  const shown = await holders.performInside('readApplication', inside);
   if (!shown.ok) return sendRefusal(reply, shown);
   const faults = faultsIn(outcome.errors ?? []);
   return sendPage(reply, 422, applicationPage(token, shown.value, { owner, faults }));

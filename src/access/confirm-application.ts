@@ -14,11 +14,11 @@ import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/registries/holder-handler.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { BuyerCall, Deps } from '#src/calls/call.ts';
+import type { HolderCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { streamOf, streamOfKey } from '#src/writing/streams.ts';
@@ -49,7 +49,7 @@ const NO_LINK = refuse(
 const IS_CONFIRMED = refuse('state_conflict', 'The application is confirmed already.');
 
 /** The id in a token, if the service made the token. */
-const idIn = ({ secrets }: Pick<Deps, 'secrets'>, { caller }: BuyerCall): string | undefined => {
+const idIn = ({ secrets }: Pick<Deps, 'secrets'>, { caller }: HolderCall): string | undefined => {
   const subject = subjectOfLink(caller.token);
   return subject !== undefined && isLinkAbout(secrets, caller.token, { subject })
     ? subject
@@ -92,7 +92,7 @@ const show = async (
 
 const readState = async (
   deps: Pick<Deps, 'log' | 'secrets'>,
-  call: BuyerCall,
+  call: HolderCall,
 ): Promise<ApplicationState | undefined> => {
   const id = idIn(deps, call);
   return id === undefined
@@ -101,18 +101,18 @@ const readState = async (
 };
 
 /** Shows the application, or its decision. It changes nothing, because mail scanners also open links. */
-export const readApplication: BuyerHandler<'readApplication'> = async (deps, _input, call) => {
+export const readApplication: HolderHandler<'readApplication'> = async (deps, _input, call) => {
   const shown = await show(deps, await readState(deps, call), call.at);
   return isRefusal(shown) ? shown : done(shown);
 };
 
 type CommandFor = (
   shown: ApplicationView,
-  about: { state: ApplicationState; call: BuyerCall },
+  about: { state: ApplicationState; call: HolderCall },
 ) => Promise<Issued<ApplicationCommand> | Refusal>;
 
-const actOnApplication = async (deps: Deps, buyerCall: BuyerCall, command: CommandFor) => {
-  const call = { ...buyerCall, ownerId: DESK, actor: 'applicant' };
+const actOnApplication = async (deps: Deps, holderCall: HolderCall, command: CommandFor) => {
+  const call = { ...holderCall, ownerId: DESK, actor: 'applicant' };
   const id = idIn(deps, call);
   if (id === undefined) return NO_LINK;
   const written = await decideAndAppend(deps, call, {
@@ -135,7 +135,7 @@ const actOnApplication = async (deps: Deps, buyerCall: BuyerCall, command: Comma
  */
 const beginOwner = async (
   deps: Deps,
-  call: BuyerCall,
+  call: HolderCall,
   { application_id, agentId, entered }: Begun,
 ): Promise<Append[] | Refusal> => {
   const { ownerId } = call;
@@ -177,12 +177,12 @@ type Begun = { application_id: string; agentId: string; entered: Application };
 const SUBJECT_CHARS = 32;
 
 /** Makes the new owner `owner_id`, and requests access for its agent. A repetition leaves everything as it is. */
-export const confirmApplication: BuyerHandler<'confirmApplication'> = async (
+export const confirmApplication: HolderHandler<'confirmApplication'> = async (
   deps,
   { owner_id: ownerId },
-  buyerCall,
+  holderCall,
 ) => {
-  const written = await actOnApplication(deps, buyerCall, async (shown, { state, call }) => {
+  const written = await actOnApplication(deps, holderCall, async (shown, { state, call }) => {
     const { application_id } = state;
     const agentId = `agt_${nameOf('agent', ownerId, application_id)}`;
     const command = { type: 'ConfirmApplication' as const, at: call.at, ownerId, agentId };
@@ -196,17 +196,17 @@ export const confirmApplication: BuyerHandler<'confirmApplication'> = async (
     return isRefusal(claims) ? claims : issue(command, { claims });
   });
   if (!written.ok) return written;
-  const shown = await show(deps, written.state, buyerCall.at);
+  const shown = await show(deps, written.state, holderCall.at);
   return isRefusal(shown) ? shown : done(shown, traceOf(written));
 };
 
 /** Ends an application with the mailbox of somebody else, and blocks such messages to it. The block comes first. */
-export const disownApplication: BuyerHandler<'disownApplication'> = async (
+export const disownApplication: HolderHandler<'disownApplication'> = async (
   deps,
   _input,
-  buyerCall,
+  holderCall,
 ) => {
-  const written = await actOnApplication(deps, buyerCall, async (shown, { call }) => {
+  const written = await actOnApplication(deps, holderCall, async (shown, { call }) => {
     if (shown.phase !== 'waiting') return IS_CONFIRMED;
     const refusal = await blockMailbox(deps, call, shown.application.mailbox);
     const reason = 'The holder of its mailbox did not ask for it.';
@@ -216,15 +216,15 @@ export const disownApplication: BuyerHandler<'disownApplication'> = async (
 };
 
 /** Issues the first key of the approved agent. The id of the key follows from the application, so there is one at most. */
-export const issueFirstKey: BuyerHandler<'issueFirstKey'> = async (deps, input, buyerCall) => {
-  const state = await readState(deps, buyerCall);
-  const shown = state && (await showConfirmed(deps, state, buyerCall.at));
+export const issueFirstKey: HolderHandler<'issueFirstKey'> = async (deps, input, holderCall) => {
+  const state = await readState(deps, holderCall);
+  const shown = state && (await showConfirmed(deps, state, holderCall.at));
   if (!shown) return NO_LINK;
   const { ownerId, agent: holder } = shown;
   if (holder.status !== 'approved')
     return refuse('state_conflict', `The agent is ${holder.status}; a key needs an approved one.`);
   const call = {
-    ...buyerCall,
+    ...holderCall,
     ownerId,
     actor: 'applicant',
     idem: firstKeyIdem(state.application_id),

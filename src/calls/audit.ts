@@ -14,11 +14,11 @@ import {
 import type { AgentCaller, Surface } from './call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 
-/** Caller of an audit record. A buyer is identified by the hash of the review link's token. */
+/** Caller of an audit record. A holder of a link is identified by the hash of its token. */
 export type AuditedCaller =
   | ({ kind: 'agent' } & Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>)
   | { kind: 'desk'; tokenId: string }
-  | { kind: 'buyer'; tokenHash: string };
+  | { kind: 'holder'; tokenHash: string };
 
 export type AuditedCall = {
   operation: string;
@@ -30,7 +30,7 @@ export type AuditedCall = {
 
 /**
  * Audits calls that no business event records: reads, refusals, replays. Records of an agent or a desk token are
- * stored within a second, refusals at once. Those of a review link, and calls that a limit or an overload refused, are
+ * stored within a second, refusals at once. Those of a link, and calls that a limit or an overload refused, are
  * summed over a minute, so that neither a link nor a flood of calls can grow the log.
  */
 export type Audit = {
@@ -125,7 +125,8 @@ const deskQueue = (deps: AuditDeps & Gathering) =>
     },
   });
 
-const buyerQueue = (deps: AuditDeps) =>
+/** Records the calls of review links and of links of requests; those of other links belong to no handoff. */
+const holderQueue = (deps: AuditDeps) =>
   new AuditQueue<{ tokenHash: string }>({
     ...deps,
     gatherMs: BUYER_GATHER_MS,
@@ -152,7 +153,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
   });
   const prompt = queuesOf(PROMPT);
   const summed = queuesOf(SUMMED);
-  const buyers = buyerQueue(deps);
+  const holders = holderQueue(deps);
   return {
     record(subject, { operation, surface, requestId, asked }, outcome) {
       if (deps.holdsCalls && subject.kind !== 'agent') return;
@@ -179,12 +180,12 @@ export const auditLog = (deps: AuditDeps): Audit => {
         case 'desk':
           desk.add(subject.tokenId, subject, { like, entry });
           break;
-        case 'buyer':
-          buyers.add(subject.tokenHash, subject, { like, entry });
+        case 'holder':
+          holders.add(subject.tokenHash, subject, { like, entry });
       }
     },
     async flush() {
-      const queues = [prompt.agents, prompt.desk, summed.agents, summed.desk, buyers];
+      const queues = [prompt.agents, prompt.desk, summed.agents, summed.desk, holders];
       await Promise.all(queues.map((queue) => queue.flush()));
     },
   };

@@ -40,12 +40,15 @@ export type DeskCaller = {
   ownerId?: string;
 };
 
-/** The holder of a review link. The operation finds its list, or none. */
-export type BuyerCaller = { kind: 'buyer'; token: string };
+/**
+ * The holder of a link: a buyer with a review link or the link of a request, and an applicant, an owner or a person with a
+ * link that was mailed to them. The operation finds what the link is for, or nothing.
+ */
+export type HolderCaller = { kind: 'holder'; token: string };
 
 export type VisitorCaller = { kind: 'visitor' };
 
-export type Caller = AgentCaller | DeskCaller | BuyerCaller | VisitorCaller;
+export type Caller = AgentCaller | DeskCaller | HolderCaller | VisitorCaller;
 
 /** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
@@ -102,7 +105,7 @@ export type TaskCall = AgentCall & {
   auditAs(operation: string, outcome?: Outcome<unknown>): void;
 };
 export type DeskCall = Call & { caller: DeskCaller };
-export type BuyerCall = Call & { caller: BuyerCaller };
+export type HolderCall = Call & { caller: HolderCaller };
 export type VisitorCall = Call & { caller: VisitorCaller };
 /** A call of the service itself. `signal` is aborted when the process stops. */
 export type SystemCall = Call & { signal: AbortSignal };
@@ -112,13 +115,13 @@ export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint
   call;
 
 /** Budgets of calls, by their names in the RateLimit headers. A redirect has no limit; only overload refuses it. */
-export type Budget = 'read' | 'write' | 'outreach' | 'buyer' | 'redirect';
+export type Budget = 'read' | 'write' | 'outreach' | 'holder' | 'redirect';
 
 /** What an interface knows of a request before its body is read. */
 export type Arrival = {
   surface: Surface;
   requestId: string;
-  /** A bearer token, or the token of a review link; undefined when none was presented. */
+  /** A bearer token, or the token of a link; undefined when none was presented. */
   credential: string | undefined;
   /** The client's address. Counts refused credentials; never stored. */
   address: string;

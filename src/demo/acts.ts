@@ -1,6 +1,6 @@
 /** The form of the story: a list of acts, each of which is one call of one operation. */
 import type { z } from 'zod';
-import { buyerOperations } from '#contracts/registries/holders.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
@@ -8,7 +8,7 @@ import { visitorOperations } from '#contracts/registries/visitors.ts';
 export const storyOperations = {
   ...agentOperations,
   ...deskOperations,
-  ...buyerOperations,
+  ...holderOperations,
   ...visitorOperations,
 };
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { buyerOperations, type BuyerOperationId } from '#contracts/registries/holders.ts';
+import { holderOperations, type HolderOperationId } from '#contracts/registries/holders.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
@@ -152,10 +152,10 @@ export class Player {
         surface: 'portal',
       });
     const credential = this.#credentialOf(by);
-    if (id in buyerOperations)
-      return app.buyers.performAs(id as BuyerOperationId, {
+    if (id in holderOperations)
+      return app.holders.performAs(id as HolderOperationId, {
         ...incoming,
-        caller: { kind: 'buyer', token: credential },
+        caller: { kind: 'holder', token: credential },
         surface: 'portal',
       });
     if (id in deskOperations)

@@ -12,7 +12,7 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
+import type { HolderCall, Call, Deps } from '#src/calls/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
@@ -24,7 +24,7 @@ type CommandFor = (state: ReviewState, call: Call) => Awaitable<Issued<HandoffCo
 /** A list as the holder of its review link acts on it. */
 type List = { stream: string; owned: Call };
 
-const findList = async (deps: Deps, call: BuyerCall): Promise<List | undefined> => {
+const findList = async (deps: Deps, call: HolderCall): Promise<List | undefined> => {
   const row = await findHandoff(deps, call.caller.token);
   if (!row) return undefined;
   const { owner: ownerId, handoff_id } = row;
@@ -32,7 +32,7 @@ const findList = async (deps: Deps, call: BuyerCall): Promise<List | undefined> 
 };
 
 /** Records that the buyer looks at the list. An open list stays as it is, and a closed one is refused. */
-export const openList = async (deps: Deps, call: BuyerCall): Promise<Outcome<Review>> => {
+export const openList = async (deps: Deps, call: HolderCall): Promise<Outcome<Review>> => {
   const list = await findList(deps, call);
   if (!list) return NO_LIST;
   const { stream, owned } = list;
@@ -50,7 +50,7 @@ export const openList = async (deps: Deps, call: BuyerCall): Promise<Outcome<Rev
  */
 export const actOnList = async (
   deps: Deps,
-  call: BuyerCall,
+  call: HolderCall,
   commandFor: CommandFor,
 ): Promise<Outcome<Review>> => {
   const list = await findList(deps, call);

@@ -8,14 +8,14 @@ import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decid
 import { informLeads } from '#src/leads/observe-rfq.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { liftRefusal } from '#src/sealing/record-request.ts';
-import type { BuyerCall, Call, Deps } from '#src/calls/call.ts';
-import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
+import type { HolderCall, Call, Deps } from '#src/calls/call.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { conflictOf } from './buyer-act.ts';
-import type { BuyerHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/registries/holder-handler.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
 import { contactOf, forgetDropped } from './contact-subject.ts';
-import { findMailedLink, makeReview, NO_LIST, type Review } from './review.ts';
+import { findMailedLink, makeReview, type Review } from './review.ts';
 
 /** A sent RFQ as the holder of its mailbox sees it. */
 export type BuyerRequest = {
@@ -28,6 +28,11 @@ export type BuyerRequest = {
   /** The contact of the sending this link belongs to; undefined if that ended or was replaced, or its key is destroyed. */
   contact: BuyerContact | undefined;
 };
+
+const NO_REQUEST = refuse(
+  'resource_not_found',
+  'There is no such request. Check that the link is complete.',
+);
 
 type Row = Required<ReviewTokenRow>;
 
@@ -53,10 +58,10 @@ const makeRequest = async (
 };
 
 /** Shows the request. It changes nothing, because mail scanners also open links. */
-export const readRequest: BuyerHandler<'readRequest'> = async (deps, _input, call) => {
+export const readRequest: HolderHandler<'readRequest'> = async (deps, _input, call) => {
   const row = await findMailedLink(deps, call.caller.token);
   const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
-  return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_LIST;
+  return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_REQUEST;
 };
 
 type Made = Issued<HandoffCommand> | Refusal;
@@ -65,17 +70,17 @@ type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | 
 /** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
 const actOnRequest = async (
   deps: Deps,
-  buyerCall: BuyerCall,
+  holderCall: HolderCall,
   command: CommandFor,
 ): Promise<Outcome<BuyerRequest>> => {
-  const row = await findMailedLink(deps, buyerCall.caller.token);
-  if (!row) return NO_LIST;
+  const row = await findMailedLink(deps, holderCall.caller.token);
+  if (!row) return NO_REQUEST;
   const { owner, handoff_id } = row;
-  const call: Call = { ...buyerCall, ownerId: owner };
+  const call: Call = { ...holderCall, ownerId: owner };
   const written = await decideAndAppend(deps, call, {
     stream: streamOf(owner, 'handoff', handoff_id),
     decider: handoff,
-    command: (state) => (state ? command(state, { row, call }) : NO_LIST),
+    command: (state) => (state ? command(state, { row, call }) : NO_REQUEST),
   });
   if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
   await forgetDropped(deps, written);
@@ -90,8 +95,8 @@ const actOnRequest = async (
  * Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. A person
  * who refused contact by the owner allows it with that.
  */
-export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input, buyerCall) => {
-  const confirmed = await actOnRequest(deps, buyerCall, (state, { row, call }) => {
+export const confirmRequest: HolderHandler<'confirmRequest'> = async (deps, input, holderCall) => {
+  const confirmed = await actOnRequest(deps, holderCall, (state, { row, call }) => {
     const { at } = call;
     const { confirms: number } = row;
     return issue(
@@ -101,13 +106,13 @@ export const confirmRequest: BuyerHandler<'confirmRequest'> = async (deps, input
   });
   if (!confirmed.ok) return confirmed;
   const { contact, review } = confirmed.value;
-  if (contact) await liftRefusal(deps, { ...buyerCall, ownerId: review.ownerId }, contact.email);
+  if (contact) await liftRefusal(deps, { ...holderCall, ownerId: review.ownerId }, contact.email);
   return confirmed;
 };
 
 /** Withdraws a request that staff have; the leads of the handoff are lost. */
-export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, buyerCall) =>
-  actOnRequest(deps, buyerCall, (_state, { row, call }) =>
+export const withdrawRequest: HolderHandler<'withdrawRequest'> = (deps, _input, holderCall) =>
+  actOnRequest(deps, holderCall, (_state, { row, call }) =>
     issue({ type: 'WithdrawRfq', at: call.at, number: row.confirms }),
   );
 
@@ -115,8 +120,8 @@ export const withdrawRequest: BuyerHandler<'withdrawRequest'> = (deps, _input, b
  * Ends a request that somebody else sent with this mailbox, and blocks such messages to it. The block comes first: only the
  * contact, which is erased with the request, names the mailbox.
  */
-export const disownRequest: BuyerHandler<'disownRequest'> = (deps, _input, buyerCall) =>
-  actOnRequest(deps, buyerCall, async (state, { row, call }) => {
+export const disownRequest: HolderHandler<'disownRequest'> = (deps, _input, holderCall) =>
+  actOnRequest(deps, holderCall, async (state, { row, call }) => {
     const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
     const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
     const refusal = contact && (await blockMailbox(deps, call, contact.email));

@@ -34,14 +34,14 @@ const LIST_REFUSALS: Partial<Record<ProblemCode, [number, { title: string; detai
 
 /** Makes the list of a landing page's form, and redirects to its review page. */
 export const createListRoute =
-  ({ buyers }: App) =>
+  ({ holders }: App) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const body = (request.body ?? {}) as Record<string, SentValue>;
     const lines = linesIn(body[LIST_PARAMETER]);
     const once = firstOf(body['once']) ?? '';
     const attribution = tokensIn(body[ATTRIBUTION_PARAMETER]);
-    const made = await buyers.performAs('createList', {
-      caller: { kind: 'buyer', token: once },
+    const made = await holders.performAs('createList', {
+      caller: { kind: 'holder', token: once },
       surface: 'portal',
       requestId: request.id,
       input: { lines, attribution, once, address: request.ip },

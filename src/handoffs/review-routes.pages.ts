@@ -8,8 +8,8 @@ import { NO_FAULTS, sendPage } from '#src/web/layout.ts';
 import { createListRoute } from './create-list-route.pages.ts';
 import {
   type Admissions,
-  admitBuyers,
-  type BuyerAdmission,
+  admitHolders,
+  type HolderAdmission,
   type ByToken,
   insideOf,
 } from '#src/web/holder-admission.ts';
@@ -38,7 +38,7 @@ import { addressOf, pageWith, type ReviewView, type ReviewNotice } from './revie
 
 type ActName = 'quantities' | 'send' | 'decline';
 type Pressable = ActName | 'search';
-type Act = (admission: BuyerAdmission, fields: EnteredFields) => Promise<Outcome<Review>>;
+type Act = (admission: HolderAdmission, fields: EnteredFields) => Promise<Outcome<Review>>;
 
 /** Operation that a refusal is audited as, by the last segment of the path. */
 const BUTTONS = {
@@ -56,8 +56,9 @@ export const reviewRoutes = async (
   app: App,
   pictures: PictureOptions,
 ): Promise<void> => {
-  const { buyers } = app;
-  const admissions = await admitBuyers(scope, app, {
+  const { holders } = app;
+  const admissions = await admitHolders(scope, app, {
+    linkTo: 'list',
     buttons: BUTTONS,
     otherwise: 'reviewHandoff',
   });
@@ -66,7 +67,7 @@ export const reviewRoutes = async (
 
   scope.get<ByToken>('/:token', async (request, reply) => {
     const quantities = new Map();
-    const shown = await buyers.perform(admissions.of(request), 'reviewHandoff', {
+    const shown = await holders.perform(admissions.of(request), 'reviewHandoff', {
       input: { quantities },
     });
     if (!shown.ok) return sendRefusal(reply, shown);
@@ -87,7 +88,7 @@ export const reviewRoutes = async (
     );
     scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
       const admission = admissions.of(request);
-      const overLimit = buyers.charge(admission, 'buyer');
+      const overLimit = holders.charge(admission, 'holder');
       if (overLimit) admissions.conclude(request, overLimit);
       const pressed = { admission, fields: fieldsOf(request.body) };
       const act = overLimit ?? (await actOf(app, name, pressed));
@@ -98,17 +99,17 @@ export const reviewRoutes = async (
 
 /** Records that the page is looked at; its script asks for it. */
 const openRoute =
-  ({ buyers }: App, admissions: Admissions) =>
+  ({ holders }: App, admissions: Admissions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refused = admissions.refuseNow(request, reply);
     if (refused) return refused;
-    const outcome = await buyers.perform(admissions.of(request), 'openHandoff', { input: {} });
+    const outcome = await holders.perform(admissions.of(request), 'openHandoff', { input: {} });
     // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();
   };
 
-type Pressed = { admission: BuyerAdmission; fields: EnteredFields };
+type Pressed = { admission: HolderAdmission; fields: EnteredFields };
 type Answering = Pressed & { pictures: PictureOptions };
 
 /** Performs the act, unless it is refused already, and answers with a page or a redirect. */
@@ -128,7 +129,7 @@ const perform = async (
   // A redirect would lose the other fields of saved quantities, and the focus of an added line.
   if (act !== 'quantities' || (!added && !isWorthKeeping(kept, outcome.value)))
     return reply.redirect(addressOf(token, pageAskedFor(fields)), 303);
-  const shown = await lookAt(app.buyers, admission, kept);
+  const shown = await lookAt(app.holders, admission, kept);
   if (!shown.ok) return sendRefusal(reply, shown);
   const view = viewOf(token, shown.value, { pictures, typed: kept });
   const { lines } = shown.value.state;
@@ -138,15 +139,15 @@ const perform = async (
   return sendPage(reply, 200, reviewPage({ ...view, ...answer }));
 };
 
-const actsOf = ({ buyers }: App): Record<ActName, Act> => ({
+const actsOf = ({ holders }: App): Record<ActName, Act> => ({
   quantities: (admission, fields) =>
-    buyers.perform(admission, 'reviseList', { input: revisionInput(fields) }),
+    holders.perform(admission, 'reviseList', { input: revisionInput(fields) }),
   send: (admission, fields) =>
-    buyers.perform(admission, 'submitRfq', {
+    holders.perform(admission, 'submitRfq', {
       input: { ...rfqInput(fields), address: admission.arrival.address },
     }),
   decline: (admission, fields) =>
-    buyers.perform(admission, 'declineHandoff', { input: declineInput(fields) }),
+    holders.perform(admission, 'declineHandoff', { input: declineInput(fields) }),
 });
 
 /**
@@ -154,24 +155,24 @@ const actsOf = ({ buyers }: App): Record<ActName, Act> => ({
  * changed quantities are shown priced.
  */
 const actOf = async (
-  { buyers }: App,
+  { holders }: App,
   name: Pressable | 'enter',
   { admission, fields }: Pressed,
 ): Promise<Pressable | Refusal> => {
   if (name !== 'enter') return name;
   if (isSearch(fields)) return 'search';
-  const shown = await lookAt(buyers, admission, fields);
+  const shown = await lookAt(holders, admission, fields);
   if (!shown.ok) return shown;
   return shown.value.isChanged ? 'quantities' : 'send';
 };
 
 const lookAt = (
-  buyers: App['buyers'],
-  admission: BuyerAdmission,
+  holders: App['holders'],
+  admission: HolderAdmission,
   fields: EnteredFields,
 ): Promise<Outcome<Review>> => {
   const input = { quantities: quantitiesOf(fields), words: wordsOf(fields) };
-  return buyers.performInside('reviewHandoff', { ...insideOf(admission), input });
+  return holders.performInside('reviewHandoff', { ...insideOf(admission), input });
 };
 
 const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([
@@ -185,14 +186,14 @@ type Refused = Answering & { refusal?: Refusal };
 
 /** Shows the page again with what was typed, and with the reason why an act was refused. */
 const showAgain = async (
-  { buyers }: App,
+  { holders }: App,
   reply: FastifyReply,
   { admission, fields, pictures, refusal }: Refused,
 ): Promise<FastifyReply> => {
   const { code } = refusal ?? {};
   if (refusal && !ON_THE_LIST.has(refusal.code)) return sendRefusal(reply, refusal);
   const { token } = admission.caller;
-  const shown = await lookAt(buyers, admission, fields);
+  const shown = await lookAt(holders, admission, fields);
   if (!shown.ok) return sendRefusal(reply, shown);
   const { open, state } = shown.value;
   if (code === 'validation_failed' && open) {

@@ -1,10 +1,10 @@
 /** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
 import { ownerProfile, type ProfileCommand, type ProfileState } from './profile.decider.ts';
 import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
-import type { BuyerHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/registries/holder-handler.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
-import type { BuyerCall, Deps } from '#src/calls/call.ts';
+import type { HolderCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { aboutMailbox, MAILED_LINK_MS } from './mailbox-link.ts';
 import { openProfile, profileStream, readProfile } from './profile.ts';
@@ -28,7 +28,7 @@ const IS_CONFIRMED = refuse('state_conflict', 'The mailbox is confirmed already.
 /** Opens the profile that the link of the call was mailed for; refuses every other state. */
 const openLink = async (
   deps: Pick<Deps, 'vault' | 'secrets'>,
-  { caller: { token }, ownerId, at }: BuyerCall,
+  { caller: { token }, ownerId, at }: HolderCall,
   state: ProfileState | undefined,
 ): Promise<MailboxToConfirm | Refusal> => {
   if (!state || !isLinkAbout(deps.secrets, token, aboutMailbox(ownerId, state.sealed_for)))
@@ -41,14 +41,14 @@ const openLink = async (
 };
 
 /** The call for the owner whom its token names, which proves nothing yet. */
-const forOwner = (call: BuyerCall): BuyerCall | undefined => {
+const forOwner = (call: HolderCall): HolderCall | undefined => {
   const ownerId = subjectOfLink(call.caller.token);
   return ownerId === undefined ? undefined : { ...call, ownerId };
 };
 
 /** Shows what the link confirms. It changes nothing, because mail scanners also open links. */
-export const readOwnMailbox: BuyerHandler<'readOwnMailbox'> = async (deps, _input, buyerCall) => {
-  const call = forOwner(buyerCall);
+export const readOwnMailbox: HolderHandler<'readOwnMailbox'> = async (deps, _input, holderCall) => {
+  const call = forOwner(holderCall);
   if (!call) return NO_LINK;
   const link = await openLink(deps, call, await readProfile(deps, call.ownerId));
   return isRefusal(link) ? link : done(link);
@@ -56,15 +56,15 @@ export const readOwnMailbox: BuyerHandler<'readOwnMailbox'> = async (deps, _inpu
 
 type CommandFor = (
   link: MailboxToConfirm,
-  call: BuyerCall,
+  call: HolderCall,
 ) => Issued<ProfileCommand> | Promise<Issued<ProfileCommand> | Refusal>;
 
 const actOnMailbox = async (
   deps: Deps,
-  buyerCall: BuyerCall,
+  holderCall: HolderCall,
   command: CommandFor,
 ): Promise<Outcome<MailboxToConfirm>> => {
-  const call = forOwner(buyerCall);
+  const call = forOwner(holderCall);
   if (!call) return NO_LINK;
   const written = await decideAndAppend(deps, call, {
     stream: profileStream(call.ownerId),
@@ -83,15 +83,15 @@ const actOnMailbox = async (
 };
 
 /** Confirms exactly the mailbox that the link was mailed to. */
-export const confirmOwnMailbox: BuyerHandler<'confirmOwnMailbox'> = (deps, _input, call) =>
+export const confirmOwnMailbox: HolderHandler<'confirmOwnMailbox'> = (deps, _input, call) =>
   actOnMailbox(deps, call, () => issue({ type: 'ConfirmMailbox' }));
 
 /**
  * Removes a profile that has the mailbox of somebody else, and blocks such messages to it. The block comes first: only
  * the profile names the mailbox.
  */
-export const disownMailbox: BuyerHandler<'disownMailbox'> = (deps, _input, buyerCall) =>
-  actOnMailbox(deps, buyerCall, async ({ isConfirmed, mailbox }, call) => {
+export const disownMailbox: HolderHandler<'disownMailbox'> = (deps, _input, holderCall) =>
+  actOnMailbox(deps, holderCall, async ({ isConfirmed, mailbox }, call) => {
     if (isConfirmed) return IS_CONFIRMED;
     const reason = 'The holder of its mailbox did not ask for it.';
     return (await blockMailbox(deps, call, mailbox)) ?? issue({ type: 'RemoveProfile', reason });

@@ -14,15 +14,16 @@ const BUTTONS = { confirm: 'confirmOwnMailbox', 'not-me': 'disownMailbox' } as c
 
 /** The page behind the link that confirms the mailbox of an owner. */
 export const mailboxRoutes = (scope: FastifyInstance, app: App): Promise<void> => {
-  const { buyers } = app;
+  const { holders } = app;
   return servePage(scope, app, {
+    linkTo: 'mailbox',
     buttons: BUTTONS,
     otherwise: 'readOwnMailbox',
     path: mailboxPath,
-    read: (admission) => buyers.perform(admission, 'readOwnMailbox', { input: {} }),
+    read: (admission) => holders.perform(admission, 'readOwnMailbox', { input: {} }),
     page: mailboxPage,
     async press({ button, admission }, reply) {
-      const outcome = await buyers.perform(admission, BUTTONS[button], { input: {} });
+      const outcome = await holders.perform(admission, BUTTONS[button], { input: {} });
       if (outcome.ok && button === 'not-me') return sendPage(reply, 200, DISOWNED);
       if (outcome.ok || outcome.code === 'state_conflict')
         return reply.redirect(mailboxPath(admission.caller.token), 303);

@@ -5,11 +5,11 @@ import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { BuyerHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/registries/holder-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { BuyerCall, Deps } from '#src/calls/call.ts';
+import type { HolderCall, Deps } from '#src/calls/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { mailboxRequests } from '#src/sealing/mailbox-requests.decider.ts';
@@ -57,7 +57,7 @@ const linkStream = (token: string): string => `${DESK}-privacy_${nameOf('privacy
  * nor its delay depends on the address.
  */
 export const linkRequester =
-  (limit: Pick<Limiter, 'take'>): BuyerHandler<'requestPrivacyLink'> =>
+  (limit: Pick<Limiter, 'take'>): HolderHandler<'requestPrivacyLink'> =>
   async (deps, input, call) => {
     const entered = mailbox.safeParse(input.mailbox.trim());
     if (!entered.success)
@@ -89,7 +89,7 @@ export const linkRequester =
 
 const findLink = async (
   { log, vault }: Pick<Deps, 'log' | 'vault'>,
-  { caller: { token }, at }: BuyerCall,
+  { caller: { token }, at }: HolderCall,
 ): Promise<Link | Refusal> => {
   const [event] = TOKEN.test(token) ? await log.readStream(linkStream(token)) : [];
   if (!event) return NO_LINK;
@@ -123,14 +123,14 @@ const show = async (deps: Deps, { email, until }: Link): Promise<OwnData> => {
 /** Runs an act of the holder of a link. */
 const actWith = async <Value>(
   deps: Deps,
-  call: BuyerCall,
+  call: HolderCall,
   act: (link: Link) => Promise<Outcome<Value>>,
 ): Promise<Outcome<Value>> => {
   const link = await findLink(deps, call);
   return isRefusal(link) ? link : act(link);
 };
 
-export const readOwnData: BuyerHandler<'readOwnData'> = (deps, _input, call) =>
+export const readOwnData: HolderHandler<'readOwnData'> = (deps, _input, call) =>
   actWith(deps, call, async (link) => done(await show(deps, link)));
 
 /** The exact matches, and the folded ones that the person calls their own; ids of other records have no effect. */
@@ -139,7 +139,7 @@ const ownRecords = async (deps: Deps, { email }: Link, folded: readonly string[]
     ({ id, match }) => match === 'exact' || folded.includes(id),
   );
 
-export const exportOwnData: BuyerHandler<'exportOwnData'> = (deps, { folded }, call) =>
+export const exportOwnData: HolderHandler<'exportOwnData'> = (deps, { folded }, call) =>
   actWith(deps, call, async (link) => {
     const written = await recordRequest(deps, call, { email: link.email, action: 'export' });
     if (!written.ok) return written;
@@ -153,22 +153,26 @@ export const exportOwnData: BuyerHandler<'exportOwnData'> = (deps, { folded }, c
 
 const changeContact =
   (action: 'withdraw' | 'lift', changed: 'suppress' | 'lift') =>
-  (deps: Deps, scope: { owner_id?: string | undefined }, call: BuyerCall) =>
+  (deps: Deps, scope: { owner_id?: string | undefined }, call: HolderCall) =>
     actWith(deps, call, async (link) => {
       const request = { email: link.email, action, [changed]: scope };
       const written = await recordRequest(deps, call, request);
       return written.ok ? done(await show(deps, link), traceOf(written)) : written;
     });
 
-export const refuseOwnContact: BuyerHandler<'refuseOwnContact'> = changeContact(
+export const refuseOwnContact: HolderHandler<'refuseOwnContact'> = changeContact(
   'withdraw',
   'suppress',
 );
 
-export const allowOwnContact: BuyerHandler<'allowOwnContact'> = changeContact('lift', 'lift');
+export const allowOwnContact: HolderHandler<'allowOwnContact'> = changeContact('lift', 'lift');
 
 /** Ends the link last, so that the person can repeat an erasure that was interrupted. */
-export const eraseOwnData: BuyerHandler<'eraseOwnData'> = (deps, { folded, allow_contact }, call) =>
+export const eraseOwnData: HolderHandler<'eraseOwnData'> = (
+  deps,
+  { folded, allow_contact },
+  call,
+) =>
   actWith(deps, call, async (link) => {
     const chosen = await ownRecords(deps, link, folded);
     const records = await erasedFor(deps, link.email, chosen);

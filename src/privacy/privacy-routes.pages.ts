@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { privacyPath } from './own-data.ts';
-import { type BuyerAdmission, servePage } from '#src/web/holder-admission.ts';
+import { type HolderAdmission, servePage } from '#src/web/holder-admission.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import { sendPage } from '#src/web/layout.ts';
 import { askPage, erasedPage, mailedPage, ownDataPage } from './privacy-page.pages.ts';
@@ -28,12 +28,13 @@ const valuesOf = (fields: Fields, name: string): string[] => [fields[name] ?? []
 
 /** The pages of people about their own data. */
 export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { buyers } = app;
+  const { holders } = app;
   await servePage(scope, app, {
+    linkTo: 'ownData',
     buttons: BUTTONS,
     otherwise: 'readOwnData',
     path: privacyPath,
-    read: (admission) => buyers.perform(admission, 'readOwnData', { input: {} }),
+    read: (admission) => holders.perform(admission, 'readOwnData', { input: {} }),
     page: (token, shown) => ownDataPage(token, shown),
     async press({ button, admission, request }, reply) {
       const pressed = { admission, fields: fieldsOf(request) };
@@ -41,7 +42,7 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
       if (button === 'erase') return erase(app, reply, pressed);
       const [owner = ''] = valuesOf(pressed.fields, 'owner');
       const input = owner === '' ? {} : { owner_id: owner };
-      const outcome = await buyers.perform(admission, BUTTONS[button], { input });
+      const outcome = await holders.perform(admission, BUTTONS[button], { input });
       if (!outcome.ok) return sendRefusal(reply, outcome);
       const page = ownDataPage(admission.caller.token, outcome.value, DONE[button]);
       return sendPage(reply, 200, page);
@@ -51,8 +52,8 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
   scope.get('/', (_request, reply) => sendPage(reply, 200, askPage()));
   scope.post('/', async (request, reply) => {
     const [mailbox = ''] = valuesOf(fieldsOf(request), 'mailbox');
-    const outcome = await buyers.performAs('requestPrivacyLink', {
-      caller: { kind: 'buyer', token: '' },
+    const outcome = await holders.performAs('requestPrivacyLink', {
+      caller: { kind: 'holder', token: '' },
       surface: 'portal',
       requestId: request.id,
       input: { mailbox, address: request.ip },
@@ -63,10 +64,10 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
   });
 };
 
-type Pressed = { admission: BuyerAdmission; fields: Fields };
+type Pressed = { admission: HolderAdmission; fields: Fields };
 
 const erase = async (
-  { buyers }: App,
+  { holders }: App,
   reply: FastifyReply,
   { admission, fields }: Pressed,
 ): Promise<FastifyReply> => {
@@ -74,17 +75,17 @@ const erase = async (
     folded: valuesOf(fields, 'folded'),
     allow_contact: fields['allow_contact'] !== undefined,
   };
-  const outcome = await buyers.perform(admission, 'eraseOwnData', { input });
+  const outcome = await holders.perform(admission, 'eraseOwnData', { input });
   return outcome.ok ? sendPage(reply, 200, erasedPage(outcome.value)) : sendRefusal(reply, outcome);
 };
 
 const sendCopy = async (
-  { buyers }: App,
+  { holders }: App,
   reply: FastifyReply,
   { admission, fields }: Pressed,
 ): Promise<FastifyReply> => {
   const input = { folded: valuesOf(fields, 'folded') };
-  const copy = await buyers.perform(admission, 'exportOwnData', { input });
+  const copy = await holders.perform(admission, 'exportOwnData', { input });
   if (!copy.ok) return sendRefusal(reply, copy);
   return reply
     .header('content-disposition', 'attachment; filename="your-data.json"')

@@ -1,5 +1,5 @@
 /** The application as its interfaces see it: a pipeline for each kind of actor, and a few named queries. */
-import { buyerOperations } from '#contracts/registries/holders.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
@@ -8,8 +8,8 @@ import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
 import { viewCategory, viewList, viewProduct, viewSearch } from '#src/links/view-products.ts';
-import { buyerHandlers } from './holders.ts';
-import type { BuyerHandlers, BuyerPipeline } from './holder-handler.ts';
+import { holderHandlers } from './holders.ts';
+import type { HolderHandlers, HolderPipeline } from './holder-handler.ts';
 import type { VisitorDeps, VisitorSignatures } from '#src/links/visitor-handler.ts';
 import { locateLink, visitLink } from '#src/links/visit-link.ts';
 import { agentHandlers, type AgentPipeline } from './agents.ts';
@@ -27,7 +27,7 @@ import type { Outcome } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
 import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
 import type { Handlers } from '#src/calls/call.ts';
-import { type BuyerActor, buyerRules } from './public-rules.ts';
+import { type HolderActor, holderRules } from './public-rules.ts';
 import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
 import { followTask, type TaskFollowing } from '#src/tasks/follow-task.ts';
@@ -75,7 +75,7 @@ export type AgentApp = Common & {
 export type DeskApp = Common & { desk: DeskPipeline };
 
 export type App = AgentApp &
-  DeskApp & { buyers: BuyerPipeline; visitors: VisitorPipeline<VisitorSignatures, VisitorDeps> };
+  DeskApp & { holders: HolderPipeline; visitors: VisitorPipeline<VisitorSignatures, VisitorDeps> };
 
 /** Makes a limit of calls a minute, shared with other processes where they serve the same clients. */
 const limiterMaker =
@@ -87,7 +87,7 @@ const limiterMaker =
       : limiter(rate, clock.monotonic);
   };
 
-/** The rules of the actors with a credential or a review link, with their limits. */
+/** The rules of the actors with a credential or a link, with their limits. */
 const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) => {
   const { limits, clock } = deps;
   const atOnce = {
@@ -107,7 +107,7 @@ const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) =
       write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
       atOnce,
     }),
-    buyer: buyerRules(deps, limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE)),
+    holder: holderRules(deps, limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE)),
   };
 };
 
@@ -148,15 +148,15 @@ const pipelinesOver = (deps: AppDeps) => {
       handlers: deskHandlers,
       rules: rules.desk,
     }),
-    buyers: new Pipeline<SignaturesOf<BuyerHandlers>, BuyerActor>({
+    holders: new Pipeline<SignaturesOf<HolderHandlers>, HolderActor>({
       ...shared,
-      registry: buyerOperations,
-      handlers: buyerHandlers({
+      registry: holderOperations,
+      handlers: holderHandlers({
         lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
         rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
         links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
       }),
-      rules: rules.buyer,
+      rules: rules.holder,
     }),
     visitors: new VisitorPipeline<VisitorSignatures, VisitorDeps>({
       deps,

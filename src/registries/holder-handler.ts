@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { BuyerOperationId, BuyerOperations } from '#contracts/registries/holders.ts';
-import type { BuyerCall, Deps } from '#src/calls/call.ts';
+import type { HolderOperationId, HolderOperations } from '#contracts/registries/holders.ts';
+import type { HolderCall, Deps } from '#src/calls/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
-import type { BuyerActor } from './public-rules.ts';
+import type { HolderActor } from './public-rules.ts';
 import type { SignaturesOf } from '#src/calls/rules.ts';
 import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { ApplicationView } from '#src/access/confirm-application.ts';
@@ -27,7 +27,7 @@ type Other = {
   eraseOwnData: Erasure;
 };
 type Answers = Record<
-  Exclude<BuyerOperationId, keyof Other | OfRequest | OfPerson | OfMailbox | OfApplicant>,
+  Exclude<HolderOperationId, keyof Other | OfRequest | OfPerson | OfMailbox | OfApplicant>,
   Review
 > &
   Record<OfRequest, BuyerRequest> &
@@ -36,13 +36,13 @@ type Answers = Record<
   Record<OfApplicant, ApplicationView> &
   Other;
 
-export type BuyerHandler<Id extends BuyerOperationId> = (
+export type HolderHandler<Id extends HolderOperationId> = (
   deps: Deps,
-  input: z.output<BuyerOperations[Id]['input']>,
-  call: BuyerCall,
+  input: z.output<HolderOperations[Id]['input']>,
+  call: HolderCall,
 ) => Promise<Outcome<Answers[Id]>>;
 
 /** One handler per operation: a missing one does not compile. */
-export type BuyerHandlers = { [Id in BuyerOperationId]: BuyerHandler<Id> };
+export type HolderHandlers = { [Id in HolderOperationId]: HolderHandler<Id> };
 
-export type BuyerPipeline = Pipeline<SignaturesOf<BuyerHandlers>, BuyerActor>;
+export type HolderPipeline = Pipeline<SignaturesOf<HolderHandlers>, HolderActor>;

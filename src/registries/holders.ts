@@ -9,7 +9,7 @@ import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '#src/privacy/own-data.ts';
 import { actOnList, ERASED_LIST, openList } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
-import type { BuyerHandler, BuyerHandlers } from './holder-handler.ts';
+import type { HolderHandler, HolderHandlers } from './holder-handler.ts';
 import {
   confirmRequest,
   disownRequest,
@@ -27,9 +27,9 @@ const REVISION_LIMITS = {
   lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
 };
 
-const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => openList(deps, call);
+const openHandoff: HolderHandler<'openHandoff'> = (deps, _input, call) => openList(deps, call);
 
-const reviseList: BuyerHandler<'reviseList'> = (deps, input, call) =>
+const reviseList: HolderHandler<'reviseList'> = (deps, input, call) =>
   actOnList(deps, call, (state, { at }) => {
     const { list_revision: listRevision, quantities: entered, ...addition } = input;
     const addable = lineToAdd(deps.catalog, state, addition);
@@ -48,7 +48,7 @@ const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
   errors: [{ pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' }],
 });
 
-const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered }, call) =>
+const declineHandoff: HolderHandler<'declineHandoff'> = (deps, { reason: entered }, call) =>
   actOnList(deps, call, async (state, { at }) => {
     const reason = entered.trim();
     if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
@@ -59,7 +59,7 @@ const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered 
       : issue({ type: 'DeclineHandoff', at, sealedReason });
   });
 
-type BuyerLimits = {
+type HolderLimits = {
   /** Lists and RFQs of one network. */
   lists: Limiter;
   rfqs: Pick<Limiter, 'take'>;
@@ -67,8 +67,8 @@ type BuyerLimits = {
   links: Pick<Limiter, 'take'>;
 };
 
-/** The handlers of buyers' operations, one line each. */
-export const buyerHandlers = ({ lists, rfqs, links }: BuyerLimits): BuyerHandlers => ({
+/** The handlers of the operations of holders of a link, one line each. */
+export const holderHandlers = ({ lists, rfqs, links }: HolderLimits): HolderHandlers => ({
   requestPrivacyLink: ownData.linkRequester(links),
   readOwnData: ownData.readOwnData,
   exportOwnData: ownData.exportOwnData,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
-import type { Admission, BuyerCaller } from '#src/calls/call.ts';
+import type { Admission, HolderCaller } from '#src/calls/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from './arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from './http.ts';
@@ -12,14 +12,32 @@ import { type Page, sendPage } from './layout.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Refuses requests with a credential: they come from agents, which may neither act for a buyer nor read the list. */
-const agentRefusal = ({ headers }: FastifyRequest): Refusal | undefined =>
+/** What a page behind a link says about itself, by what the link is for. */
+const WORDS = {
+  list: { missing: 'There is no such list.', alone: 'A review link is for its buyer alone' },
+  request: { missing: 'There is no such request.', alone: 'A request is for its buyer alone' },
+  application: {
+    missing: 'There is no such application.',
+    alone: 'An application is for its applicant alone',
+  },
+  mailbox: {
+    missing: 'There is no such mailbox to confirm.',
+    alone: 'The link to confirm a mailbox is for its owner alone',
+  },
+  ownData: {
+    missing: 'There is no such page about personal data.',
+    alone: 'A page about personal data is for its person alone',
+  },
+} as const;
+
+/** Refuses requests with a credential: they come from agents, which may neither act for a person nor read their pages. */
+const agentRefusal = (
+  { headers }: FastifyRequest,
+  { alone }: { alone: string },
+): Refusal | undefined =>
   headers.authorization === undefined
     ? undefined
-    : refuse(
-        'boundary_forbidden',
-        'A review link is for its buyer alone: no credential is taken here. Nothing was changed.',
-      );
+    : refuse('boundary_forbidden', `${alone}: no credential is taken here. Nothing was changed.`);
 
 /**
  * Whether a page of another site sent the form. The token is the credential, so a forged request needs it; this
@@ -35,12 +53,12 @@ const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean
 };
 
 export type ByToken = { Params: { token: string } };
-export type BuyerAdmission = Admission<BuyerCaller>;
+export type HolderAdmission = Admission<HolderCaller>;
 
-const NO_LIST = 'There is no such list. Check that the link is complete.';
 const FOREIGN = {
   title: 'Sent from another site',
-  detail: 'The form came from a page that is not ours. Nothing was changed. Open your link again.',
+  detail:
+    'The form came from a page that is not ours. Nothing was changed. Open our page again and use its form.',
 };
 const TOO_OFTEN = {
   title: 'Too much at once',
@@ -48,7 +66,7 @@ const TOO_OFTEN = {
 };
 
 /** The request of an act as that of a read within it: the act is audited, not the read. */
-export const insideOf = ({ caller, arrival: { surface, requestId } }: BuyerAdmission) => ({
+export const insideOf = ({ caller, arrival: { surface, requestId } }: HolderAdmission) => ({
   caller,
   surface,
   requestId,
@@ -56,25 +74,25 @@ export const insideOf = ({ caller, arrival: { surface, requestId } }: BuyerAdmis
 
 export type Admissions = {
   /** The admission of a request; throws when the request has none. */
-  of(request: FastifyRequest): BuyerAdmission;
+  of(request: FastifyRequest): HolderAdmission;
   /** Audits the refusal of a request that ends without an operation. */
   conclude(request: FastifyRequest, refusal: Refusal): void;
   /** Counts an act with the link of a request. Answers a page if it cannot be performed now; undefined if it can. */
   refuseNow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> | undefined;
 };
 
-type Served<Button extends string, Shown> = {
+type Served<Button extends string, Shown> = Pick<Admitting, 'linkTo'> & {
   buttons: Readonly<Record<Button, string>>;
   /** The operation that reads what the page shows. */
   otherwise: string;
-  read(admission: BuyerAdmission): Promise<Outcome<Shown>>;
+  read(admission: HolderAdmission): Promise<Outcome<Shown>>;
   page(token: string, shown: Shown, request: FastifyRequest): Page;
   /** The path of the page. */
   path(token: string): string;
   press(pressed: Pressed<Button>, reply: FastifyReply): Promise<FastifyReply>;
 };
 
-type Pressed<Button> = { button: Button; admission: BuyerAdmission; request: FastifyRequest };
+type Pressed<Button> = { button: Button; admission: HolderAdmission; request: FastifyRequest };
 
 /**
  * Serves the page behind a link, and its buttons by the last segment of their paths, within the limit of the link. GET
@@ -85,7 +103,7 @@ export const servePage = async <Button extends string, Shown>(
   app: App,
   { read, page, path, press, ...admitted }: Served<Button, Shown>,
 ): Promise<void> => {
-  const admissions = await admitBuyers(scope, app, admitted);
+  const admissions = await admitHolders(scope, app, admitted);
   scope.get<ByToken>('/:token', async (request, reply) => {
     const shown = await read(admissions.of(request));
     return shown.ok
@@ -105,34 +123,40 @@ export const servePage = async <Button extends string, Shown>(
   }
 };
 
-/** Names the operation that a refusal is audited as, by the last segment of the path; `otherwise` for other paths. */
-type Buttons = { buttons: Readonly<Record<string, string>>; otherwise: string };
+type Admitting = {
+  /** What the links of the scope are for. */
+  linkTo: keyof typeof WORDS;
+  /** Names the operation that a refusal is audited as, by the last segment of the path; `otherwise` for other paths. */
+  buttons: Readonly<Record<string, string>>;
+  otherwise: string;
+};
 
 /** Admits every request of the scope, whose bodies are forms; refuses agents and forms of other sites. */
-export const admitBuyers = async (
+export const admitHolders = async (
   scope: FastifyInstance,
-  { buyers, origin }: App,
-  { buttons, otherwise }: Buttons,
+  { holders, origin }: App,
+  { linkTo, buttons, otherwise }: Admitting,
 ): Promise<Admissions> => {
+  const words = WORDS[linkTo];
   // Forms only: a program would send JSON.
   scope.removeAllContentTypeParsers();
   await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   const exchangeOf = ({ routeOptions }: FastifyRequest): string =>
     buttons[routeOptions.url?.split('/').at(-1) ?? ''] ?? otherwise;
 
-  const admissions = new WeakMap<FastifyRequest, BuyerAdmission>();
+  const admissions = new WeakMap<FastifyRequest, HolderAdmission>();
   const conclude = (request: FastifyRequest, refusal: Refusal): void => {
     const admission = admissions.get(request);
-    if (admission) buyers.conclude(admission, exchangeOf(request), refusal);
+    if (admission) holders.conclude(admission, exchangeOf(request), refusal);
   };
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers(PRIVATE_HEADERS);
     const { token } = request.params as Partial<ByToken['Params']>;
     const arrival = { ...arrivalOf(request, 'portal'), credential: token };
-    const admitted = buyers.admit(arrival, { exchange: exchangeOf(request) });
+    const admitted = holders.admit(arrival, { exchange: exchangeOf(request) });
     if (!admitted.ok) return sendRefusal(reply, admitted);
     if (token !== undefined) admissions.set(request, admitted.value);
-    const refusal = agentRefusal(request);
+    const refusal = agentRefusal(request, words);
     if (refusal) {
       conclude(request, refusal);
       return sendProblem(reply, refusal, origin());
@@ -142,19 +166,21 @@ export const admitBuyers = async (
     return sendErrorPage(reply, 403, FOREIGN);
   });
   scope.setNotFoundHandler(
-    (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
+    (_request, reply) =>
+      refuseMethod(reply, origin()) ??
+      notFoundPage(reply, `${words.missing} Check that the link is complete.`),
   );
   scope.addHook('onError', async (request, _reply, error) => conclude(request, httpRefusal(error)));
-  const of = (request: FastifyRequest): BuyerAdmission => {
+  const of = (request: FastifyRequest): HolderAdmission => {
     const admission = admissions.get(request);
-    if (!admission) throw new Error('a review page was reached without an admission');
+    if (!admission) throw new Error('a page behind a link was reached without an admission');
     return admission;
   };
   return {
     conclude,
     of,
     refuseNow(request, reply) {
-      const refusal = buyers.charge(of(request), 'buyer');
+      const refusal = holders.charge(of(request), 'holder');
       if (!refusal) return undefined;
       conclude(request, refusal);
       if (refusal.code === 'overloaded') return sendRefusal(reply, refusal);

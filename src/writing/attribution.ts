@@ -1,5 +1,5 @@
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
-import { buyerOperations } from '#contracts/registries/holders.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
@@ -18,7 +18,7 @@ const BUYER_ONLY: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
 /** The event types that each operation may append, except those of the desk. */
 export const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
+  [agentOperations, recordOperations, taskOperations, holderOperations, visitorOperations]
     .flatMap((registry) => Object.values<Declared>(registry))
     .map(({ id, writes = [] }): [string, readonly string[]] => [id, writes])
     .concat(Object.entries(systemWrites))

@@ -3,7 +3,7 @@
  * real ones; the handlers return the outcome of the row.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buyerOperations } from '#contracts/registries/holders.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
@@ -20,7 +20,7 @@ import type { Admission, Arrival, Caller, Surface } from '#src/calls/call.ts';
 import { deskRules } from '#src/calls/desk-rules.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
-import { buyerRules } from '#src/registries/public-rules.ts';
+import { holderRules } from '#src/registries/public-rules.ts';
 import type { ActorRules, ActorTypes, RegistryOf, Signatures } from '#src/calls/rules.ts';
 import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
 import { taskRules } from '#src/registries/tasks.ts';
@@ -44,7 +44,7 @@ const REGISTRIES: Record<string, { registry: AnyRegistry; actor: Actor; surfaces
   record: { registry: recordOperations, actor: 'agent', surfaces: ['mcp'] },
   task: { registry: taskOperations, actor: 'agent', surfaces: ['a2a'] },
   desk: { registry: deskOperations, actor: 'desk', surfaces: ['desk', 'cli'] },
-  buyer: { registry: buyerOperations, actor: 'buyer', surfaces: ['portal'] },
+  holder: { registry: holderOperations, actor: 'holder', surfaces: ['portal'] },
   visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
 };
 
@@ -96,7 +96,7 @@ beforeAll(async () => {
   credentials = {
     agent: key,
     desk: app.deskToken,
-    buyer: 'a-review-token',
+    holder: 'a-review-token',
     visitor: undefined,
   };
 });
@@ -130,7 +130,7 @@ const world = (
     record: agents,
     task: taskRules(deps, agents, { agents: {} as never, tasks: none }),
     desk: deskRules(deps, accounts, { read: few(), write: few(), atOnce }),
-    buyer: buyerRules(deps, few()),
+    holder: holderRules(deps, few()),
   };
   const registry = (REGISTRIES[name]?.registry ?? {}) as RegistryOf<Signatures, Declared>;
   const handlers = Object.fromEntries(Object.keys(registry).map((id) => [id, work]));
@@ -191,10 +191,10 @@ const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> 
 /** Registries whose callers are neither limited nor audited. */
 const UNLIMITED = ['visitor'];
 
-/** The number of audit records of a refusal: reads of buyers leave none. */
+/** The number of audit records of a refusal: reads of holders of a link leave none. */
 const auditedRefusals = (row: Row): number => {
   if (UNLIMITED.includes(row.registry)) return 0;
-  return row.registry === 'buyer' && operationIn(row).kind === 'query' ? 0 : 1;
+  return row.registry === 'holder' && operationIn(row).kind === 'query' ? 0 : 1;
 };
 
 const codesOf = (records: AuditRecord[]): (string | undefined)[] =>
@@ -275,7 +275,7 @@ describe('The pipeline', () => {
       const answers = Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row));
       const isLimited =
         !UNLIMITED.includes(row.registry) &&
-        (row.registry !== 'buyer' || operationIn(row).kind === 'command');
+        (row.registry !== 'holder' || operationIn(row).kind === 'command');
       const limited = answers.filter(({ ok }) => !ok);
       const codes = isLimited ? ['rate_limited'] : [];
       expect(limited.map((refusal) => 'code' in refusal && refusal.code)).toEqual(codes);
@@ -398,7 +398,7 @@ describe('The pipeline', () => {
         record: 1,
         task: 1,
         desk: (operation.readsPersonalData ?? operation.auditsInput) ? 1 : 0,
-        buyer: 0,
+        holder: 0,
         visitor: 0,
       }[row.registry];
       expect(records).toHaveLength(expected ?? 0);

@@ -14,7 +14,7 @@ import {
   type EventType,
   RFQ_EVENTS,
 } from '#contracts/registries/events.ts';
-import { buyerOperations } from '#contracts/registries/holders.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import {
   agentOperations,
@@ -311,7 +311,7 @@ describe('The source of the agent interfaces', () => {
   it('can name no operation of a buyer or of the desk', () => {
     const named = (app: AgentApp) => [
       // @ts-expect-error The interfaces of agents have no pipeline of buyers.
-      app.buyers,
+      app.holders,
       // @ts-expect-error The interfaces of agents have no pipeline of the desk.
       app.desk,
       // @ts-expect-error The agents' pipeline has no such operation.
@@ -321,7 +321,7 @@ describe('The source of the agent interfaces', () => {
     ];
     expect(named).toBeTypeOf('function');
     const offered = { ...agentOperations, ...recordOperations, ...taskOperations };
-    for (const id of Object.keys({ ...buyerOperations, ...deskOperations, ...systemWrites }))
+    for (const id of Object.keys({ ...holderOperations, ...deskOperations, ...systemWrites }))
       expect(offered).not.toHaveProperty(id);
   });
 

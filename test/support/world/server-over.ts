@@ -16,12 +16,12 @@ export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): Fast
 
 /** Returns the operations of a list's buyer over such dependencies, without a form. */
 export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
-  const { buyers } = openApp(deps);
+  const { holders } = openApp(deps);
   const token = reviewUrl.slice(reviewUrl.lastIndexOf('/') + 1);
-  const request = { caller: { kind: 'buyer' as const, token }, surface: 'portal' as const };
+  const request = { caller: { kind: 'holder' as const, token }, surface: 'portal' as const };
   const requestId = () => deps.ids.uuid();
   const send = (input: Record<string, unknown>) =>
-    buyers.performAs('submitRfq', {
+    holders.performAs('submitRfq', {
       ...request,
       requestId: requestId(),
       input: { address: '192.0.2.1', ...input },
@@ -32,16 +32,16 @@ export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
     const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
     if (!state) throw new Error('there is no such list');
     const sent = { handoffId: state.handoff_id, number: state.rfqs_sent ?? 0 };
-    return buyers.performAs('confirmRequest', {
+    return holders.performAs('confirmRequest', {
       ...request,
-      caller: { kind: 'buyer' as const, token: confirmationTokenOf(deps.secrets, sent) },
+      caller: { kind: 'holder' as const, token: confirmationTokenOf(deps.secrets, sent) },
       requestId: requestId(),
       input: { list_revision: state.list_revision },
     });
   };
   return {
     revise: (input: Record<string, unknown>) =>
-      buyers.performAs('reviseList', { ...request, requestId: requestId(), input }),
+      holders.performAs('reviseList', { ...request, requestId: requestId(), input }),
     /** Sends the list; its RFQ is unconfirmed. */
     send,
     confirm,
