@@ -40,7 +40,13 @@ export const taskRules = (
   deps: Deps,
   agentRules: Pick<
     ActorRules<AgentActor>,
-    'identify' | 'authorize' | 'charge' | 'occupy' | 'currentCredential' | 'auditedCallerOf'
+    | 'identify'
+    | 'confirm'
+    | 'authorize'
+    | 'charge'
+    | 'occupy'
+    | 'currentCredential'
+    | 'auditedCallerOf'
   >,
   { agents, tasks }: Pipelines,
 ): ActorRules<TaskActor> => {
@@ -55,12 +61,13 @@ export const taskRules = (
       return outcome;
     };
   };
-  const { identify, authorize, charge, occupy, currentCredential, auditedCallerOf } = agentRules;
+  const { identify, confirm, authorize, charge, occupy, currentCredential, auditedCallerOf } =
+    agentRules;
   return {
     identify,
     authorize,
     charge,
-    ...present({ occupy, currentCredential }),
+    ...present({ confirm, occupy, currentCredential }),
     auditedCallerOf,
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     parse: parseFields,
