@@ -32,8 +32,28 @@ const COUNTED_BY_CALL: ReadonlySet<Surface> = new Set(['mcp', 'a2a']);
 const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
 
 /**
- * The one way from every interface to every use case, made once for each kind of actor with its registry:
- * `admit` before the body of a request is read, `perform` after it.
+ * The path of a call from every interface to every use case. Start reading here; the numbers below are those of the comments.
+ * It is made once for each kind of actor, with its registry and its rules; visitors have a shorter one, `VisitorPipeline`.
+ *
+ * `admit`, before the body of a request is read:
+ *  1. Identify: find out who presents the credential. Refusals are limited by network address.
+ *  2. Limit: refuse what would wait too long, then take the call from the budget of the caller.
+ *  3. Authorize: compare the scopes or roles of the caller with those that the operation needs.
+ *
+ * `perform`, after it:
+ *  4. Confirm: look the credential up again. It may have been revoked while the body was read.
+ *  5. Occupy: take a place among the calls of the caller that are in progress.
+ *  6. Authorize the scopes of now. A call inside another one, and one without a request, begin here.
+ *  7. Parse: validate the input by its schema, every fault with its pointer.
+ *  8. Make the call: actor, time, idempotency key and fingerprint.
+ *  9. Guard the log: each append of a command requires that the credential still allows it (`credential-check.ts`), and an
+ *     unavailable store becomes a refusal that says whether something was written (`failure.ts`).
+ * 10. Wait for the consistency token: a read sees at least what its token names.
+ * 11. Claim the idempotency key of a call at the desk. Handlers of agents claim it with their first append.
+ * 12. Handle: the use case reads, decides and appends; see `decideAndAppend` in `decide-and-append.ts`.
+ * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
+ * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
+ * 15. Audit what no event records, count the call, and free the place.
  */
 export class Pipeline<S extends Signatures, A extends ActorTypes> {
   readonly #parts: PipelineParts<S, A>;
@@ -50,6 +70,7 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { rules } = this.#parts;
     const operation = typeof about === 'object' ? undefined : this.operationOf(about);
     const name = typeof about === 'object' ? about.exchange : this.operationOf(about).id;
+    // 1. Identify.
     const identified = rules.identify(arrival);
     if (!identified.ok) {
       const { of, ...refusal } = identified;
@@ -64,6 +85,7 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
       headers: {},
       isAudited: false,
     };
+    // 2. Limit. 3. Authorize. Without an operation, `charge` and `perform` do both once the body names one.
     const refusal = operation
       ? (this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller))
       : this.#parts.overload();
@@ -95,7 +117,9 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     call: CallInput,
   ): Promise<Outcome<S[Id]['answer']>> {
     const operation = this.operationOf(id);
+    // 4. Confirm.
     const refusal = this.confirm(admission);
+    // 5. Occupy.
     const place = refusal ?? this.#parts.rules.occupy?.(operation, admission.caller);
     if (isRefusal(place)) {
       this.conclude(admission, operation.id, place);
@@ -174,6 +198,7 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
       outcome = await this.#run(id, incoming, trail);
       return outcome;
     } finally {
+      // 15. Audit and count. A task is audited by the first operation that it performed inside itself.
       const asked = rules.askedIn?.(operation, incoming.input);
       const audited = trail.inner ?? { id: trail.operation ?? operation.id, outcome };
       if (trail.inner ? !isRecorded(trail.inner.outcome) : rules.isAudited(operation, outcome))
@@ -194,25 +219,33 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { rules, deps } = this.#parts;
     const operation = this.operationOf(id);
     const { caller } = incoming;
+    // 6. Authorize.
     const refusal = rules.authorize(operation, caller);
     if (refusal) return refusal;
+    // 7. Parse.
     const parsed = rules.parse<S[Id]['input']>(operation, incoming.input);
     if ('refusal' in parsed) return parsed.refusal;
     const { input } = parsed;
+    // 8. Make the call.
     const call = rules.callFor(incoming, { operation, input, trail });
     const work = async (guardedDeps: A['deps']): Promise<Outcome<S[Id]['answer']>> => {
+      // 10. Wait for the consistency token.
       const scope = rules.readModelScope(operation, caller);
       const lagging =
         scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
       if (lagging) return lagging;
+      // 11. Claim the key.
       const claimed = (await rules.withClaimedKey?.(guardedDeps, call)) ?? guardedDeps;
       if (isRefusal(claimed)) return claimed;
+      // 12. Handle.
       const handled = await this.#parts.handlers[id](claimed, input, call);
+      // 13. Check.
       const outcome = requireContract(operation, handled);
+      // 14. Wait for the own write.
       if (outcome.ok) await awaitOwnWrite(deps, outcome.position);
       return outcome;
     };
-    // A query writes nothing, so it needs no record of its writes.
+    // 9. Guard the log. A query writes nothing, so it needs no record of its writes.
     if (operation.kind === 'query') return mappingFailures(() => work(deps));
     const current = rules.currentCredential?.bind(rules, operation, caller);
     const command = (guardedDeps: A['deps']) => work(whileAllowed(guardedDeps, current));
