@@ -17,7 +17,7 @@ DATA ?= $(or $(DATA_DIR),data)
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck test-frameworks soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck test-frameworks soak mutate gauges check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ soak: setup ## Run mixed load on EventStoreDB (or its stand-in) and Redis for ho
 
 mutate: setup ## Mutate the deciders and projections; their tests must detect 90 % (FILE, SHARD=1/3)
 	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)
+
+# For one request, `node infra/scripts/gauges.ts --files createLink` lists the files.
+gauges: setup ## Count the files that run for typical requests, files with one importer, import circles (JSON=FILE)
+	@node infra/scripts/gauges.ts $(if $(JSON),--json '$(JSON)')
 
 check: setup types lint format dead sbom tidy ## Check types, lint, format, dead code, packages, dependency rules, published files
 

@@ -1,7 +1,7 @@
 /** What pages behind a link say to whoever may not use them: each names what its own link is for. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { testApp, type TestApp } from '../../support/world/app.ts';
+import { testApp, type TestApp } from '../support/world/app.ts';
 
 let app: TestApp;
 beforeAll(async () => {
