@@ -2,7 +2,7 @@ import type { EventText } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
 import { replaceErasedJson } from '#src/sealing/plaintext-legacy-fields.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
-import { canonicalJson, canonicalText } from '#src/shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/people.ts';
@@ -16,6 +16,8 @@ const sealedIn = (value: unknown): string[] => {
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(sealedIn);
 };
+
+const canonicalText = (json: string): string => canonicalJson(JSON.parse(json) as object);
 
 /** Returns the event in canonical JSON; `opened` has its sealed texts that could be opened. */
 const lineOf = (
