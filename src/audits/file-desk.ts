@@ -13,7 +13,6 @@ import { auditPerformance, auditState, type OwnerAuditDeps } from './audit-state
 const HANDLERS = { auditState, auditPerformance, auditDiff, auditProgress, auditHistory };
 
 export type FileAuditId = keyof typeof HANDLERS;
-export const FILE_AUDITS = Object.keys(HANDLERS) as FileAuditId[];
 export const isFileAudit = (id: keyof DeskOperations): id is FileAuditId => id in HANDLERS;
 
 /** A person who has the file reads all of it. */

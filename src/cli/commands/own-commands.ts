@@ -150,23 +150,6 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     load: async () => (await import('./audit-export.ts')).exportAudit,
   },
   {
-    usage: 'audit open <file>',
-    about:
-      'Check an exported file and answer audits of it on this machine, without a log and without keys',
-    flags: [
-      numberFlag(
-        '--port <n>',
-        'Port on 127.0.0.1; 0 selects a free one',
-        wholeNumber(0, 65_535),
-      ).default(0),
-    ],
-    hasNoData: true,
-    help:
-      'A file that was changed, cut or reordered is refused with the line, and exit status 4. The audit commands with ' +
-      '--file answer the same without a server.',
-    load: async () => (await import('./audit-open.ts')).openAudit,
-  },
-  {
     usage: 'projections rebuild [name]',
     about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
     calls: 'rebuildProjection',

@@ -11,7 +11,7 @@ import type { Transport } from './desk-transport.ts';
 import { CommandError, EXIT } from '../terminal/output.ts';
 
 /** Opens a file with a progress bar. A damaged file is a difference that the command has found. */
-export const openFileOrEnd = async (path: string): Promise<OpenedAuditFile> => {
+const openFileOrEnd = async (path: string): Promise<OpenedAuditFile> => {
   const bar = startProgress({ label: path, total: 0, unit: 'events' });
   try {
     return await openFileForAudits(path, (events, total) => bar.update(events, total));

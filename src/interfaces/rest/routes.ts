@@ -19,7 +19,7 @@ const IMPORT_BYTES_MAX = 1_048_576;
 const JSON_TYPE = 'application/json';
 
 /** A pipeline as a route uses it: of one operation, whatever the registry. */
-export type Bound<C extends Caller> = {
+type Bound<C extends Caller> = {
   operation: Routed;
   surfaceOf(request: FastifyRequest): Surface;
   admit(arrival: Arrival): Outcome<Admission<C>>;
@@ -63,7 +63,7 @@ export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
 type RouteOptions<C extends Caller> = { base: string; bodyLimit?: number; bound: Bound<C> };
 
 /** One route: admitted before its body is read, then performed. */
-export const operationRoute = <C extends Caller>(
+const operationRoute = <C extends Caller>(
   server: FastifyInstance,
   app: Pick<DeskApp, 'origin' | 'tokenFor'>,
   { base, bodyLimit, bound }: RouteOptions<C>,
