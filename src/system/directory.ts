@@ -44,7 +44,7 @@ export const filesOpenToOthers = (directory: string): string[] =>
     .map(({ name }) => join(directory, name))
     .filter((file) => isThere(file) && isOpenToOthers(file));
 
-/** Closes a file that an older version or a copy left open. `doctor` reports those that stay open. */
+/** Closes a file that an older version or a copy left open. `status --check` reports those that stay open. */
 const closeToOthers = (file: string): void => {
   try {
     chmodSync(file, 0o600);
@@ -98,7 +98,7 @@ export const prepareDirectory = (directory: string): void => {
   } catch (error) {
     throw new StartupError(
       `${directory} is read-only here (${reasonOf(error)}). It is not damaged: copy it to a place that ` +
-        'can be written to, and use the copy. doctor and log copy can read it where it is.',
+        'can be written to, and use the copy. status --check and log copy can read it where it is.',
     );
   }
   requireOwnDirectory(directory);

@@ -60,13 +60,12 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   },
   {
     usage: 'status',
-    about: 'Show the addresses and keys of the running service',
+    about: 'Show the addresses and keys of the running service, or check what it needs',
+    flags: [
+      new Option('--check', 'Check versions, settings, disk, permissions, lock and log instead'),
+    ],
+    help: 'With --check no service has to run. Exit status 4: a check found a fault.',
     load: async () => (await import('./status.ts')).showStatus,
-  },
-  {
-    usage: 'doctor',
-    about: 'Check versions, settings, disk, permissions, lock and log',
-    load: async () => (await import('./doctor.ts')).diagnose,
   },
   {
     usage: 'demo-reset',

@@ -7,8 +7,12 @@ import { accessReport, formatBanner } from '../service/banner.ts';
 import { findProcess } from '../service/server-file.ts';
 import { CommandError, EXIT, printResult } from '../terminal/output.ts';
 
-/** Prints again what the running service printed when it was ready. */
-export const showStatus = async (options: CommonOptions): Promise<void> => {
+/** Prints again what the running service printed when it was ready; with `check`, what the checks of the installation found. */
+export const showStatus = async (options: CommonOptions & { check?: boolean }): Promise<void> => {
+  if (options.check) {
+    const { diagnose } = await import('./doctor.ts');
+    return diagnose(options);
+  }
   const config = configFor(options);
   const { dataDirectory: data } = config;
   const server = await findProcess(data);

@@ -8,7 +8,7 @@ import type { RunningServer } from './server-file.ts';
 
 const READYZ_MS_MAX = 5_000;
 /** Log id under which no rows are stored. */
-const NO_LOG = 'doctor';
+const NO_LOG = 'check';
 
 const names = z.array(z.string()).nullable();
 const health = z.object({

@@ -10,7 +10,6 @@ const LOG = 'Log and read models:';
 export const TOPICS: Readonly<Record<string, Topic>> = {
   serve: { section: SERVICE },
   status: { section: SERVICE },
-  doctor: { section: SERVICE },
   'demo-reset': { section: SERVICE },
   clock: { section: SERVICE, about: 'Decide whether the clock or the log is right' },
   access: { section: ACCESS, about: 'Review which agents may act' },

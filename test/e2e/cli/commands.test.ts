@@ -353,7 +353,8 @@ describe('Reading commands', () => {
 
   it('check the installation, and refuse to verify the log beside a running server', async () => {
     const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
-      'doctor',
+      'status',
+      '--check',
       ...at(),
     );
     expect(report.healthy).toBe(true);

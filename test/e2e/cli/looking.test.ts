@@ -43,7 +43,6 @@ const BACKUP = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
 
 /** Commands that read, with their arguments. */
 const READS: Record<string, string[]> = {
-  doctor: [],
   'access list': ['--owner', 'northwind'],
   'access requests': [],
   'key list': ['--owner', 'northwind'],
@@ -140,6 +139,8 @@ describe('A command that reads', () => {
       expect(code, `${name}: ${stderr}`).toBe(expected);
       expect(digestOf(data), name).toBe(before);
     }
+    expect(await run('status', '--check', '--data', data)).toMatchObject({ code: 0 });
+    expect(digestOf(data), 'status --check').toBe(before);
     expect(existsSync(join(data, 'desk.token'))).toBe(false);
     for (const sku of ['L-1', 'L-2']) {
       const file = feed(data, 'one.csv', `${HEADER}${sku},One,1.00 GBP,in_stock\n`);
@@ -165,10 +166,12 @@ describe('A data directory without its root.key', () => {
       expect(stderr).toContain('Restore root.key');
       expect(files()).toEqual(before);
     }
-    const doctor = await ended(start(['doctor', '--data', data], ['APPROVAL_ABOVE=5 XXQ']));
-    expect(doctor.code).toBe(4);
-    expect(doctor.stdout).toMatch(/✗ +settings +APPROVAL_ABOVE: 5 XXQ/);
-    expect(doctor.stdout).toMatch(/✗ +root key .* Restore root.key/);
+    const checked = await ended(
+      start(['status', '--check', '--data', data], ['APPROVAL_ABOVE=5 XXQ']),
+    );
+    expect(checked.code).toBe(4);
+    expect(checked.stdout).toMatch(/✗ +settings +APPROVAL_ABOVE: 5 XXQ/);
+    expect(checked.stdout).toMatch(/✗ +root key .* Restore root.key/);
     // Without its log the keys are still protected.
     rmSync(join(data, 'log.db'));
     expect((await run('serve', '--port', '0', '--data', data)).stderr).toContain(
@@ -196,7 +199,7 @@ it('A data directory with a log.db of another program is refused, even without a
 });
 
 describe('A data directory whose service had a later generation of the mailbox key', () => {
-  it('is refused, and a fault for doctor', async () => {
+  it('is refused, and a fault for status --check', async () => {
     const data = restore(...BACKUP);
     const { vaultKey } = systemSecrets({ directory: data });
     const vault = sqliteKeyVault(join(data, 'keys.db'), vaultKey);
@@ -205,8 +208,8 @@ describe('A data directory whose service had a later generation of the mailbox k
     const low = /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s;
     const tail = await run('events', 'tail', '--data', data);
     expect(tail).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(low) });
-    const doctor = await run('doctor', '--data', data);
-    expect(doctor).toMatchObject({ code: 4, stdout: expect.stringMatching(low) });
+    const checked = await run('status', '--check', '--data', data);
+    expect(checked).toMatchObject({ code: 4, stdout: expect.stringMatching(low) });
   });
 });
 
@@ -226,16 +229,16 @@ describe('A data directory without its keys.db', () => {
     expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
 
-  it('is a fault for doctor, and log verify counts the subjects whose keys are lost', async () => {
+  it('is a fault for status --check, and log verify counts the subjects whose keys are lost', async () => {
     const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
-    const gone = await run('doctor', '--data', data);
+    const gone = await run('status', '--check', '--data', data);
     expect(gone).toMatchObject({ code: 4, stdout: expect.stringContaining('keys.db is gone') });
     const verify = () => json('log', 'verify', '--data', data);
     expect(await verify()).toMatchObject({ intact: true, unreadable_subjects: null });
     writeFileSync(join(data, 'keys.db'), '');
     const { unreadable_subjects } = await verify();
     expect(unreadable_subjects).toBeGreaterThan(10);
-    const lost = await run('doctor', '--data', data);
+    const lost = await run('status', '--check', '--data', data);
     const warning = `personal data of ${String(unreadable_subjects)} subjects cannot be read`;
     expect(lost).toMatchObject({ code: 0, stdout: expect.stringContaining(warning) });
     const whole = restore(...BACKUP);
@@ -246,7 +249,7 @@ describe('A data directory without its keys.db', () => {
 });
 
 describe('A damaged log', () => {
-  it('is reported by log verify, and by doctor where the service would not start', async () => {
+  it('is reported by log verify, and by status --check where the service would not start', async () => {
     const data = restore(...BACKUP);
     const db = new DatabaseSync(join(data, 'log.db'));
     db.exec(`UPDATE events SET data = replace(data, '"', ' "') WHERE position = 700`);
@@ -257,9 +260,9 @@ describe('A damaged log', () => {
       /position 700 .* from a backup\. No accidental damage was found in 699 events before that\./,
     );
     expect(lastLine(verify.stdout)).toMatchObject({ intact: false, events: 699 });
-    const doctor = await run('doctor', '--data', data);
-    expect(doctor.code).toBe(4);
-    expect(doctor.stdout).toMatch(/✗ +log +the record at position 700 /);
+    const checked = await run('status', '--check', '--data', data);
+    expect(checked.code).toBe(4);
+    expect(checked.stdout).toMatch(/✗ +log +the record at position 700 /);
   });
 });
 
@@ -275,7 +278,7 @@ describe('A data directory', () => {
       expect(code).toBe(3);
       expect(stderr).toMatch(/ELOOP: .*loop.* move it away/);
     }
-    expect((await run('doctor', '--data', loop)).stdout).toMatch(/✗ +log +ELOOP/);
+    expect((await run('status', '--check', '--data', loop)).stdout).toMatch(/✗ +log +ELOOP/);
   });
 
   it.skipIf(!isMounted)(
@@ -292,7 +295,7 @@ describe('A data directory', () => {
         expect(code, asked.join()).toBe(3);
         expect(stderr).toContain('is read-only here (EROFS');
       }
-      const { stdout } = await run('doctor', '--data', medium);
+      const { stdout } = await run('status', '--check', '--data', medium);
       expect(stdout).toMatch(/✗ +data directory +EROFS.*✓ +log .*✓ +keys /s);
       const copy = join(directory.fresh(), 'copy');
       cpSync(join(medium, 'root.key'), join(copy, 'root.key'));

@@ -75,7 +75,7 @@ describe('A directory with other files', () => {
     else expect(begin).toThrow(/contains other files .*Nothing was written/);
   });
 
-  it('is not changed by any command, and doctor reports it', async () => {
+  it('is not changed by any command, and status --check reports it', async () => {
     const directory = fresh();
     const script = join(directory, 'run.sh');
     writeFileSync(script, '', { mode: 0o755 });
@@ -90,7 +90,7 @@ describe('A directory with other files', () => {
     for (const { code, stderr } of await Promise.all(commands))
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('(run.sh)') });
     expect(modesIn(directory)).toEqual({ 'run.sh': '755' });
-    expect((await run('doctor', '--data', directory)).stdout).toMatch(
+    expect((await run('status', '--check', '--data', directory)).stdout).toMatch(
       /✗ +data directory .*contains other files/,
     );
     expect((await run('serve', '--port', '0', '--data', script)).stderr).toBe(
@@ -102,7 +102,7 @@ describe('A directory with other files', () => {
 it('Doctor reports files that other users can read', async () => {
   const directory = fresh();
   const permissionsLine = async (): Promise<string> => {
-    const { stdout } = await run('doctor', '--data', directory);
+    const { stdout } = await run('status', '--check', '--data', directory);
     return /^.*permissions.*$/m.exec(stdout)?.[0] ?? '';
   };
   expect(await permissionsLine()).toContain('✓');

@@ -149,8 +149,8 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
       role: 'dispatcher',
       url: service.url,
     });
-    const doctor = await command('doctor');
-    expect(doctor.stdout).toContain(`dispatcher runs: ${service.url}, process `);
+    const checked = await command('status', '--check');
+    expect(checked.stdout).toContain(`dispatcher runs: ${service.url}, process `);
     const tail = await command('events', 'tail');
     expect(tail.code).toBe(3);
     expect(tail.stderr).toMatch(

@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`A lagging projector, ${ON_REDIS}`, () => {
   const ready = async () =>
     (await (await fetch(`${api.url}/readyz`)).json()) as { waiting: string[] };
   const readsToDoctor = async () => {
-    const child = runCli(['doctor', '--json', '--data', data], world.settings);
+    const child = runCli(['status', '--check', '--json', '--data', data], world.settings);
     const output = await text(child.stdout as Readable);
     const { checks } = JSON.parse(output) as { checks: { name: string }[] };
     return checks.find(({ name }) => name === 'reads');

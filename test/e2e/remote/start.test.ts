@@ -95,8 +95,8 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect(stderr).toContain('is in use by another Tributary process');
   });
 
-  it('passes doctor, which contacts the servers', async () => {
-    const { code, stdout } = await ended(start(['doctor', '--data', directory], on()));
+  it('passes status --check, which contacts the servers', async () => {
+    const { code, stdout } = await ended(start(['status', '--check', '--data', directory], on()));
     expect(code).toBe(0);
     expect(stdout).toMatch(/log +esdb:\/\/127.0.0.1:\d+ answers/);
     expect(stdout).toMatch(/read models +redis:\/\/127.0.0.1:\d+ answers/);
