@@ -13,15 +13,7 @@ export const STORES = ['embedded', 'servers'] as const;
 export type Store = (typeof STORES)[number];
 
 /** The commits that wrote a fixture, oldest first; each has a folder. */
-export const FIXTURE_COMMITS = [
-  'cc056d8',
-  'f5e0504',
-  'd578750',
-  '2dcefe7',
-  'f2601d8',
-  '94f0281',
-  '90b3bc5',
-] as const;
+export const FIXTURE_COMMITS = ['7155be6'] as const;
 
 const fileOf = (commit: string, name: string): string => join(FIXTURES, commit, name);
 

@@ -1,4 +1,4 @@
-/** The questions that every later version must answer as the one that wrote the fixtures did. */
+/** The questions that every later version must answer as the one that wrote the fixture did. */
 import type { Asked } from './exchange.ts';
 import type { Recorder } from './recorder.ts';
 
