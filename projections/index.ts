@@ -4,7 +4,7 @@ import { access, credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';
-import { mailboxes, unindexedContacts } from './mailboxes.ts';
+import { mailboxes } from './mailboxes.ts';
 import { openApplications } from './owners/open-applications.ts';
 import { openMail } from './open-mail.ts';
 import { openOutbound } from './open-outbound.ts';
@@ -45,7 +45,6 @@ export const PROJECTIONS: readonly Projection[] = [
   owners,
   erasures,
   mailboxes,
-  unindexedContacts,
   performance,
   history,
 ];

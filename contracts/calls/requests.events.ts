@@ -4,15 +4,6 @@ import { mailboxKeys, sealed } from '#contracts/event-fields.ts';
 const owner = z.object({ owner_id: z.string().optional() });
 const record = { owner_id: z.string(), record: z.string() };
 
-/** The mailbox of a contact whose event has no `mailbox_keys`, because an earlier version stored it. */
-export const ContactIndexed = z.object({
-  ...record,
-  /** Revision of the event in the stream of the record. */
-  revision: z.number(),
-  /** Absent if the contact was erased. */
-  mailbox_keys: mailboxKeys.optional(),
-});
-
 /** In the stream desk-mailbox_{key of the mailbox}: what was done for the person of an address. */
 export const PrivacyRequestRecorded = z.object({
   mailbox_keys: mailboxKeys,

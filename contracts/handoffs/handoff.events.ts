@@ -25,7 +25,7 @@ export const HandoffCreated = z.object({
     country: z.string().optional(),
     email: sealed.optional(),
   }),
-  /** Of the buyer's address. Absent in older events. */
+  /** Of the buyer's address, with it. */
   mailbox_keys: mailboxKeys.optional(),
   lines: z.array(storedLine),
   /** The notes of all lines by line id, as sealed JSON. */
@@ -101,7 +101,7 @@ export const RfqSubmittedByBuyer = z.object({
   list_revision: z.number(),
   totals: z.array(moneyAmount),
   contact: sealed,
-  /** Of the contact. Absent in older events. */
+  /** Of the contact. */
   mailbox_keys: mailboxKeys.optional(),
   /** The subject for which the contact is sealed; in older events the handoff. */
   contact_subject: z.string().optional(),

@@ -11,7 +11,7 @@ import {
 const content = {
   company: z.object({ name: z.string(), country: z.string(), website: z.string().optional() }),
   contact: sealed.optional(),
-  /** Of the contact. Absent in older events. */
+  /** Of the contact, with it. */
   mailbox_keys: mailboxKeys.optional(),
   /** Of the telephone and of the domains that tell the company. Absent in older events. */
   hint_keys: z.object({ phone: z.string().optional(), domains: z.array(z.string()) }).optional(),

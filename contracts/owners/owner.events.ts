@@ -8,7 +8,7 @@ export const OwnerProfileSet = z.object({
   sealed_profile: sealed,
   /** The mailbox is that of the profile before, so a confirmation stays valid. */
   keeps_mailbox: z.boolean().optional(),
-  /** Of its mailbox; absent in events of earlier versions. */
+  /** Of its mailbox. */
   mailbox_keys: mailboxKeys.optional(),
   /** Of tokens signed from now on; the default if absent. */
   attribution_days: z.number().optional(),

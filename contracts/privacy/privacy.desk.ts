@@ -72,7 +72,6 @@ const refused = z.object({
 });
 const NONE_REFUSED = { refused: [], exempt: [] };
 const EVERYBODY = { refused: [{ owner_id: null, since: EXAMPLE_AT }], exempt: [] };
-const complete = z.boolean().describe('Whether every stored contact was searched');
 const scope = {
   owner_id: ownerId.optional().describe('For this promoter only; without it for all'),
 };
@@ -81,7 +80,7 @@ export const findPersonalData = personCommand({
   name: 'find',
   summary: 'Find the leads, handoffs and owner profiles of a person by an address',
   guidance:
-    `${MATCHES} A handoff is not found by the contact of an RFQ that was never confirmed, once that contact is erased. complete is false while contacts that an earlier version stored are not indexed: repeat the call later. ` +
+    `${MATCHES} A handoff is not found by the contact of an RFQ that was never confirmed, once that contact is erased. ` +
     'The call and its proof are recorded.',
   fields: {},
   output: z.object({
@@ -89,14 +88,10 @@ export const findPersonalData = personCommand({
       match.extend({ erased: z.boolean().describe('Whether its personal data was erased') }),
     ),
     contact: refused,
-    complete,
-    unindexed: z.int().describe('Contacts that are not indexed yet; at most 1,000 are counted'),
   }),
   answer: {
     data: [{ ...EXAMPLE_MATCH, erased: false }],
     contact: NONE_REFUSED,
-    complete: true,
-    unindexed: 0,
   },
 });
 
@@ -119,11 +114,10 @@ export const exportPersonalData = personCommand({
     'Exact matches, and the folded ones that you name. Erased texts are missing. The call and its proof are recorded, ' +
     'and the answer is not: a repeated call answers what is stored now.',
   fields: { folded },
-  output: z.object({ data: z.array(exported), contact: refused, complete }),
+  output: z.object({ data: z.array(exported), contact: refused }),
   answer: {
     data: [{ ...EXAMPLE_MATCH, lead: leadExample, notes: [] }],
     contact: NONE_REFUSED,
-    complete: true,
   },
 });
 
@@ -144,9 +138,8 @@ export const refuseContact = personCommand({
       }),
     ),
     contact: refused,
-    complete,
   }),
-  answer: { data: [{ ...EXAMPLE_MATCH, right: 'withdrawal' }], contact: EVERYBODY, complete: true },
+  answer: { data: [{ ...EXAMPLE_MATCH, right: 'withdrawal' }], contact: EVERYBODY },
 });
 
 export const allowContact = personCommand({
@@ -165,8 +158,7 @@ export const erasePersonalData = personCommand({
     'Exact matches, and the folded ones that you name; each as with eraseSubject. Of a handoff that has the address only in ' +
     'an unconfirmed RFQ, where anybody can type it, that RFQ alone. Open RFQs become withdrawn, won values ' +
     'stay, the claims of leads are released, and a profile is removed. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
-    'Repeat the call, with the same key, after an interruption: it continues. While complete is false, more records can be ' +
-    'found later.',
+    'Repeat the call, with the same key, after an interruption: it continues.',
   fields: {
     folded,
     allow_contact: z
@@ -184,11 +176,9 @@ export const erasePersonalData = personCommand({
       }),
     ),
     contact: refused,
-    complete,
   }),
   answer: {
     data: [{ id: handoffExample.id, owner_id: 'acme' }],
     contact: EVERYBODY,
-    complete: true,
   },
 });

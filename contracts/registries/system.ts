@@ -36,8 +36,6 @@ export const systemWrites = {
   expireConfirmations: ['RfqConfirmationExpired'],
   /** Ends the public applications that were not confirmed in time. */
   expireApplications: ['SubjectErased'],
-  /** Indexes the contacts that earlier versions stored, so that the records of a person can be found. */
-  indexContacts: ['ContactIndexed'],
 } as const satisfies Record<string, readonly EventType[]>;
 
 export type SystemOperationId = keyof typeof systemWrites;

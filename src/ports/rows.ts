@@ -38,12 +38,6 @@ export type MailboxRow = { owner: string; record: string; addresses: string[]; s
 /** The key of the row of a mailbox that has who may not contact its person. */
 export const SUPPRESSION = 'suppression';
 
-/** The only scope of the list of the contacts whose mailbox is not known. */
-export const ALL_CONTACTS = 'all';
-
-/** A contact in an event of a lead, a handoff or a profile. */
-export type UnindexedRow = { owner: string; record: string; revision: number; sort: number };
-
 /** The name of the list of the rows that have these values, like `state=won&link=lnk_1`. */
 export const listBy = (values: Readonly<Record<string, string>>): string =>
   Object.entries(values)

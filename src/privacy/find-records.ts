@@ -1,6 +1,6 @@
 import { addressKey, isSameMailbox } from '#src/shared/mailbox.ts';
 import { addressIn } from '#src/sealing/stored-contact.decider.ts';
-import { ALL_CONTACTS, type MailboxRow, type UnindexedRow } from '#src/ports/rows.ts';
+import type { MailboxRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/listing.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/mailbox-keys.ts';
@@ -13,7 +13,6 @@ type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
 export type FoundRecord = { id: string; owner_id: string; match: 'exact' | 'folded' };
 
 const PAGE_ROWS = 100;
-const UNINDEXED_COUNTED_MAX = 1_000;
 
 /** Whether a found record is the profile of an owner; its id is the subject of its seal. */
 export const isProfile = (id: string): boolean => id.startsWith('own_');
@@ -66,14 +65,3 @@ const matchOf = async (
   if (present.some((one) => addressKey(one) === addressKey(email))) return 'exact';
   return present.some((one) => isSameMailbox(one, email)) ? 'folded' : undefined;
 };
-
-/** Counts the contacts that `findRecords` cannot find, up to UNINDEXED_COUNTED_MAX. */
-export const countUnindexed = async ({
-  readModels,
-}: Pick<FindingDeps, 'readModels'>): Promise<number> =>
-  (
-    await readModels.list<UnindexedRow>('unindexed-contacts', {
-      scope: ALL_CONTACTS,
-      limit: UNINDEXED_COUNTED_MAX,
-    })
-  ).length;

@@ -14,7 +14,7 @@ import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared
 import { stateOf } from '#src/writing/fold.ts';
 import { mailboxRequests } from '#src/sealing/mailbox-requests.decider.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
-import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
+import { findRecords, type FoundRecord } from './find-records.ts';
 import { erasedFor, eraseRecords, exportRecord } from './person-records.ts';
 import { NOT_REFUSED, recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
@@ -32,7 +32,6 @@ export type OwnData = {
   records: (FoundRecord & { isErased: boolean })[];
   contact: ReturnType<typeof renderSuppression>;
   /** Whether every stored contact was searched. */
-  isComplete: boolean;
 };
 
 /** How many records were erased as a whole, and of how many lists only an unconfirmed request. */
@@ -116,7 +115,6 @@ const show = async (deps: Deps, { email, until }: Link): Promise<OwnData> => {
     until,
     records,
     contact: state ? renderSuppression(state.suppression) : NOT_REFUSED,
-    isComplete: (await countUnindexed(deps)) === 0,
   };
 };
 

@@ -4,7 +4,7 @@ import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { countUnindexed, findRecords, type FoundRecord } from './find-records.ts';
+import { findRecords, type FoundRecord } from './find-records.ts';
 import { erasedFor, eraseRecords, exportRecord, rightOver } from './person-records.ts';
 import { recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
 
@@ -34,7 +34,6 @@ export const findPersonalData: DeskHandler<'findPersonalData'> = async (deps, in
   const { mailbox: email, proof } = input;
   const written = await recordRequest(deps, call, { email, proof, action: 'find' });
   if (!written.ok) return written;
-  const unindexed = await countUnindexed(deps);
   const found = await findRecords(deps, email, allowedFor(call));
   const data = await Promise.all(
     found.map(async (record) => ({
@@ -43,7 +42,7 @@ export const findPersonalData: DeskHandler<'findPersonalData'> = async (deps, in
     })),
   );
   const contact = renderSuppression(written.state.suppression);
-  return done({ data, contact, complete: unindexed === 0, unindexed }, traceOf(written));
+  return done({ data, contact }, traceOf(written));
 };
 
 export const exportPersonalData: DeskHandler<'exportPersonalData'> = async (deps, input, call) => {
@@ -52,12 +51,11 @@ export const exportPersonalData: DeskHandler<'exportPersonalData'> = async (deps
   if (isRefusal(records)) return records;
   const written = await recordRequest(deps, call, { email, proof, action: 'export' });
   if (!written.ok) return written;
-  const complete = (await countUnindexed(deps)) === 0;
   const data = await Promise.all(
     records.map((record) => exportRecord(deps, call, { ...record, email })),
   );
   const contact = renderSuppression(written.state.suppression);
-  return done({ data, contact, complete }, traceOf(written));
+  return done({ data, contact }, traceOf(written));
 };
 
 export const refuseContact: DeskHandler<'refuseContact'> = async (deps, input, call) => {
@@ -66,7 +64,6 @@ export const refuseContact: DeskHandler<'refuseContact'> = async (deps, input, c
   if (isRefusal(suppress)) return suppress;
   const written = await recordRequest(deps, call, { email, proof, action: 'withdraw', suppress });
   if (!written.ok) return written;
-  const complete = (await countUnindexed(deps)) === 0;
   const found = await findRecords(
     deps,
     email,
@@ -76,7 +73,7 @@ export const refuseContact: DeskHandler<'refuseContact'> = async (deps, input, c
     found.map(async (record) => ({ ...record, right: await rightOver(deps, record) })),
   );
   const contact = renderSuppression(written.state.suppression);
-  return done({ data, contact, complete }, traceOf(written));
+  return done({ data, contact }, traceOf(written));
 };
 
 export const allowContact: DeskHandler<'allowContact'> = async (deps, input, call) => {
@@ -107,12 +104,11 @@ export const erasePersonalData: DeskHandler<'erasePersonalData'> = async (deps, 
   const { records = [] } = written.state.request;
   const refusal = await eraseRecords(deps, call, records);
   if (refusal) return refusal;
-  const complete = (await countUnindexed(deps)) === 0;
   const data = records.map(({ owner_id, record, contact_subject }) => ({
     id: record,
     owner_id,
     ...(contact_subject !== undefined && { only: 'rfq' as const }),
   }));
   const contact = renderSuppression(written.state.suppression);
-  return done({ data, contact, complete }, traceOf(written));
+  return done({ data, contact }, traceOf(written));
 };

@@ -112,8 +112,7 @@ export const ownDataPage = (token: string, data: OwnData, done?: string): Page =
 ${done !== undefined && notice('good', html`<p role="status">${done}</p>`)}
 <p class="lede">For ${data.email}. This link works until ${writerFor(HOUSE_LOCALE).moment(data.until)}.</p>
 <section aria-labelledby="records"><h2 id="records">Records</h2>
-${own.length === 0 ? html`<p>No record has this address.</p>` : html`<ul>${own.map((record) => html`<li>${recordText(record)}</li>`)}</ul>`}
-${!data.isComplete && notice('warn', html`<p>Older records are still being searched. Look again later.</p>`)}</section>
+${own.length === 0 ? html`<p>No record has this address.</p>` : html`<ul>${own.map((record) => html`<li>${recordText(record)}</li>`)}</ul>`}</section>
 <form method="post" action="${action('export')}" class="card"><h2>Get a copy</h2>${foldedBoxes(data, 'copy')}
 <button type="submit">Download</button></form>
 <form method="post" action="${action('refuse')}" class="card"><h2>Refuse contact</h2>

@@ -20,7 +20,6 @@ type StoredContact = {
   /** The id of the lead or the handoff, or the subject of the profile. */
   record: string;
   sealed: string;
-  /** Absent in events of earlier versions. */
   keys: EventData<'LeadSubmitted'>['mailbox_keys'];
 };
 

@@ -17,11 +17,10 @@ import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/letters.ts';
 import type { Deps } from '#src/calls/call.ts';
-import { contactIndexing } from './contact-index.ts';
 import { mailDirectory, openMailers } from './mail.ts';
 import { confirmationExpiry, dailyDigest, mailRemoval } from './mail-tasks.ts';
 
-/** Everything that the service sends by itself, and the index of contacts, as one. */
+/** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
 
 /**
@@ -65,7 +64,6 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     new Dispatcher(mail, mailWork(mail)),
     mailRemoval({ ...mail, logger }, mailDirectory(config)),
     dailyDigest({ ...mail, logger }),
-    contactIndexing({ ...mail, logger }),
     confirmationExpiry({ ...mail, logger }),
   ];
   return {

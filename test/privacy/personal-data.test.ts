@@ -95,7 +95,6 @@ describe('exportPersonalData', () => {
     await caughtUp();
     const { body, text } = await act('export', email);
     expect(body).toMatchObject({
-      complete: true,
       data: expect.arrayContaining([
         expect.objectContaining({
           id: leadId,

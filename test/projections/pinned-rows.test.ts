@@ -31,10 +31,9 @@ const PINNED: Readonly<Record<string, string>> = {
   'access-requests@1': 'd421987ea7a2ff8e',
   'owners@1': '1b34b17f2b138c14',
   'erasures@2': '96788d7282e60d8e',
-  'mailboxes@2': '7534bb853a2b49c6',
-  'unindexed-contacts@2': 'f711d1f3aafeaa92',
+  'mailboxes@3': '025c00a758bb5137',
   'performance@6': 'b7408f78887e4afb',
-  'history@9': '9bf52eba8078064d',
+  'history@10': '87d2c4f338fdbad1',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;

@@ -33,22 +33,14 @@ export const planText = ({
     `notes: ${notes}.`,
   ].join('; ');
 
-export const foundText = ({
-  complete,
-  unindexed,
-  contact,
-  ...page
-}: DeskAnswer<'findPersonalData'>): string =>
+export const foundText = ({ contact, ...page }: DeskAnswer<'findPersonalData'>): string =>
   formatPage(page) +
   contact.refused
     .map(
       ({ owner_id, since }) =>
         `\nContact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
     )
-    .join('') +
-  (complete
-    ? ''
-    : `\nIncomplete: ${unindexed} older contacts are not indexed yet. Repeat it later.`);
+    .join('');
 
 export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
   visible(JSON.stringify(answer, null, 2)).shown;

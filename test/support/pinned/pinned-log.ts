@@ -250,15 +250,12 @@ const ACCESS = [
 
 const KEYS = { address: '1.a', mailbox: '1.m' };
 const MAILBOXES = [
-  // The contact of the first event of a lead above, and that of an erased lead.
-  story('desk-contact_led_1_0', [
-    'ContactIndexed',
-    { owner_id: 'anna', record: 'led_1', revision: 0, mailbox_keys: KEYS },
-  ]),
-  story('desk-contact_led_2_0', [
-    'ContactIndexed',
-    { owner_id: 'anna', record: 'led_2', revision: 0 },
-  ]),
+  ...['2', '3'].map((n) =>
+    story(`desk-privacy_${n}`, [
+      'PrivacyLinkRequested',
+      { sealed_for: `plk_${n}`, sealed_address: `s1.plk_${n}.a`, expires_at: MIDNIGHT + HOUR_MS },
+    ]),
+  ),
   story(
     'desk-mailbox_1.m',
     ['PrivacyRequestRecorded', { mailbox_keys: KEYS, action: 'find', proof: 'Ticket 1' }],

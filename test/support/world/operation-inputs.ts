@@ -66,5 +66,4 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   dispatchMail: { mail_id: 'm' },
   queueDigest: { day: '2026-11-20' },
   finishErasures: {},
-  indexContacts: {},
 };
