@@ -34,7 +34,7 @@ export const mailboxKeys = z.object({ address: z.string(), mailbox: z.string() }
 
 /**
  * A reason that a person wrote is sealed, because it may be about a person. `reason` is unencrypted: a code of
- * this service, or in older events any text.
+ * this service.
  */
 export const reasonFields = { reason: z.string().optional(), sealed_reason: sealed.optional() };
 
@@ -50,8 +50,6 @@ export const storedLine = z.object({
   unit_price: z.number(),
   tier_min_quantity: z.number(),
   currency: z.string(),
-  /** Unencrypted; in older events only. Later events have sealed_line_notes. */
-  note: z.string().optional(),
   warnings: z.array(z.string()).optional(),
 });
 

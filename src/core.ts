@@ -15,7 +15,6 @@ import { personNameIn } from '#src/access/people.ts';
 import { Replays } from '#src/audits/replays.ts';
 import { readLastEvent } from '#src/writing/last-event.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
-import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { FactsCache } from '#src/performance/facts.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { type Timeline, timeline } from '#src/writing/timeline.ts';
@@ -169,7 +168,7 @@ const auditsOf = (
   vault: KeyVault,
   readModels: ReadModels,
 ): Pick<AppDeps, 'replays' | 'personName'> => ({
-  replays: new Replays({ ...OWNER_FOLDS, shown: (events) => replaceErasedTexts(vault, events) }),
+  replays: new Replays(OWNER_FOLDS),
   personName: personNameIn(readModels),
 });
 

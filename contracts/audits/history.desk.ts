@@ -66,9 +66,7 @@ export const eraseSubject = deskCommand({
   summary: 'Destroy the encryption key of the personal data of a lead or a handoff',
   guidance:
     'Cannot be undone. The events stay and can still be verified, but the personal data in them (contacts, notes, ' +
-    'reasons) can no longer be read. Early versions stored reasons and the notes of handoffs unencrypted: those ' +
-    'texts stay in the log, in as many events as in_clear says, and no interface shows them. The reason of the ' +
-    'erasure is stored unencrypted: do not name a person in it.',
+    'reasons) can no longer be read. The reason of the erasure is stored unencrypted: do not name a person in it.',
   fields: {
     subject: z
       .string()
@@ -80,9 +78,6 @@ export const eraseSubject = deskCommand({
     subject: z.string(),
     key: z.enum(['destroyed', 'never']),
     erased_from: z.array(z.string()),
-    in_clear: z
-      .int()
-      .describe('Number of older events that hold unencrypted text; no interface shows it'),
   }),
   example: {
     name: 'on request',
@@ -96,7 +91,6 @@ export const eraseSubject = deskCommand({
       subject: leadExample.id,
       key: 'destroyed',
       erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
-      in_clear: 0,
     },
   },
 });

@@ -4,7 +4,6 @@ import {
   mailboxKeys,
   storedMetadata,
   moneyAmount,
-  reasonFields,
   sealed,
   storedLine,
 } from '#contracts/event-fields.ts';
@@ -13,8 +12,6 @@ export const HandoffCreated = z.object({
   handoff_id: z.string(),
   agent_id: z.string(),
   title: z.string(),
-  /** Unencrypted; in older events only. Later events have sealed_note_to_buyer. */
-  note_to_buyer: z.string().optional(),
   sealed_note_to_buyer: sealed.optional(),
   locale: z.string(),
   link_id: z.string().optional(),
@@ -74,8 +71,6 @@ export const HandoffOpenedByBuyer = z.object(subject);
 
 export const HandoffListRevisedByBuyer = z.object({
   ...subject,
-  /** The whole list; in older events only. Later events have `changed`, `removed` and `added`. */
-  lines: z.array(storedLine).optional(),
   /** The lines that changed, each complete. The order of the list stays. */
   changed: z.array(storedLine).optional(),
   /** Ids of removed lines. */
@@ -86,7 +81,7 @@ export const HandoffListRevisedByBuyer = z.object({
   totals: z.array(moneyAmount),
 });
 
-export const HandoffDeclinedByBuyer = z.object({ ...subject, ...reasonFields });
+export const HandoffDeclinedByBuyer = z.object({ ...subject, sealed_reason: sealed.optional() });
 
 /** Catalog data of a line when the RFQ was sent. A withdrawn product has no price. */
 const lineNews = z.object({
@@ -123,5 +118,11 @@ export const RfqSubmittedByBuyer = z.object({
   news: z.array(lineNews).optional(),
 });
 
-export const HandoffWithdrawn = z.object({ handoff_id: z.string(), ...reasonFields });
-export const HandoffInvalidated = z.object({ handoff_id: z.string(), ...reasonFields });
+export const HandoffWithdrawn = z.object({
+  handoff_id: z.string(),
+  sealed_reason: sealed.optional(),
+});
+export const HandoffInvalidated = z.object({
+  handoff_id: z.string(),
+  sealed_reason: sealed.optional(),
+});

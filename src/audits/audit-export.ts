@@ -1,12 +1,11 @@
 import type { EventText } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
-import { replaceErasedJson } from '#src/sealing/plaintext-legacy-fields.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/people.ts';
-import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;
@@ -56,7 +55,7 @@ export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call)
   const next = events.length < limit ? null : (events.at(-1)?.position ?? null);
   return done({
     log: deps.log.id,
-    lines: await linesOf(deps, events, opening.vault),
+    lines: await linesOf(events, opening.vault),
     next_after: next === upTo ? null : next,
     from: renderMoment(from),
     to: renderMoment({ ...to, position: upTo }),
@@ -69,15 +68,13 @@ export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call)
 };
 
 const linesOf = async (
-  deps: Pick<DeskDeps, 'vault'>,
   events: readonly EventText[],
   vault: Parameters<typeof openTexts>[0] | undefined,
 ): Promise<string[]> => {
-  const shown = await replaceErasedJson(deps.vault, events);
-  if (!vault) return shown.map((event) => lineOf(event, {}));
-  const sealed = shown.map(({ data }) => sealedIn(JSON.parse(data)));
+  if (!vault) return events.map((event) => lineOf(event, {}));
+  const sealed = events.map(({ data }) => sealedIn(JSON.parse(data)));
   const plain = await openTexts(vault, sealed.flat());
-  return shown.map((event, index) => {
+  return events.map((event, index) => {
     const pairs = (sealed[index] ?? []).flatMap((text): [string, string][] => {
       const opened = plain(text);
       return typeof opened === 'string' ? [[text, opened]] : [];

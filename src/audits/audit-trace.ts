@@ -9,7 +9,6 @@ import type { Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '#src/calls/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
@@ -86,7 +85,7 @@ const requestSubject = async (
 
 /** Folds the chain in log order, and describes each event with the rows that it changes. */
 const follow = async (
-  deps: Pick<DeskDeps, 'replays' | 'vault'>,
+  deps: Pick<DeskDeps, 'replays'>,
   owner: string,
   chain: readonly ChainEvent[],
 ): Promise<{ traced: Traced[]; answer: Answer['answer'] }> => {
@@ -94,16 +93,11 @@ const follow = async (
   const subject = chain.filter(({ relation }) => relation === 'subject').map(({ event }) => event);
   const answered = subject.find(({ meta }) => meta.idem !== undefined);
   const lastAnswered = subject.findLast(({ meta }) => meta.request === answered?.meta.request);
-  const shown = await replaceErasedTexts(
-    deps.vault,
-    chain.map(({ event }) => event),
-  );
   const traced: Traced[] = [];
   let answer: Answer['answer'];
-  for (const [index, { event, relation }] of chain.entries()) {
+  for (const { event, relation } of chain) {
     const rows = touch(fold, event);
-    const { data = event.data } = shown[index] ?? {};
-    traced.push({ relation, ...describe({ ...event, data }), rows });
+    traced.push({ relation, ...describe(event), rows });
     if (event === lastAnswered) answer = await answerOf(fold, owner, event);
   }
   return { traced, answer: answer ?? storedAnswer(subject) };

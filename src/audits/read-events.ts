@@ -1,5 +1,4 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
-import { replaceErasedTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/call.ts';
@@ -71,7 +70,7 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
   if (owner === undefined ? isBound : !mayActFor(call, owner))
     return refuse('resource_not_found', 'There is no such history.');
   const events = await eventsOf(deps, { ...input, upTo: input.up_to ?? head });
-  const shown = await replaceErasedTexts(deps.vault, events.slice(0, limit));
+  const shown = events.slice(0, limit);
   const late = await findLateEvents(deps, shown);
   return done({
     data: shown.map((event) => render(event, late)),

@@ -41,8 +41,6 @@ export type ReplayParts = {
   /** Makes an empty fold of the read models that have records and numbers. */
   audited(): OwnerFold;
   all(): OwnerFold;
-  /** Replaces what nothing may show any more: plain texts of erased subjects. */
-  shown<Event extends FoldEvent | StoredEvent>(events: readonly Event[]): Promise<readonly Event[]>;
 };
 
 export const startReplay = ({ audited }: Pick<ReplayParts, 'audited'>): Replay => ({
@@ -76,7 +74,7 @@ export class Replays {
       const replay = this.#take(owner, position);
       const range = { after: replay.position, upTo: position };
       for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
-        for (const event of await this.parts.shown(page)) replay.add(event);
+        for (const event of page) replay.add(event);
       replay.position = position;
       const result = await ask(replay);
       this.keep(owner, replay);
@@ -90,15 +88,14 @@ export class Replays {
     this.#kept = this.#kept.slice(-REPLAYS_MAX);
   }
 
-  /** Reads an owner's events in pages, as they may be shown. */
-  async *events(
+  /** Reads an owner's events in pages. */
+  events(
     log: Pick<OwnerLog, 'readOwner'>,
     owner: string,
     range: Range,
   ): AsyncGenerator<readonly StoredEvent[], void> {
     const pages = pagesOf((asked) => log.readOwner(owner, asked), range);
-    for await (const page of this.#followed(owner, range, pages))
-      yield await this.parts.shown(page);
+    return this.#followed(owner, range, pages);
   }
 
   /** Passes pages on, and stores how far they are in `readings`. */

@@ -1,7 +1,6 @@
 /** The lines of a handoff, and the events that change them, which contain only the lines that differ. */
 import type { EventData } from '#contracts/registries/events.ts';
 import type { HandoffLine, HandoffState } from './handoff-state.decider.ts';
-import { withNotesOf, withoutNotes } from './handoff-texts.decider.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];
@@ -25,31 +24,26 @@ export const differenceOf = (
   });
   const removed = before.flatMap(({ line_id }) => (idsAfter.has(line_id) ? [] : [line_id]));
   return {
-    ...(changed.length > 0 && { changed: withoutNotes(changed) }),
+    ...(changed.length > 0 && { changed }),
     ...(removed.length > 0 && { removed }),
-    ...(added.length > 0 && { added: withoutNotes(added) }),
+    ...(added.length > 0 && { added }),
   };
 };
 
-/** Applies a change to the list. Older changes contain all lines. A line that is put back gets its earlier place. */
+/** Applies a change to the list. A line that is put back gets its earlier place. */
 export const applyChange = (state: HandoffState, change: ListChange): Partial<HandoffState> => {
-  const { lines, changed = [], removed, added = [] } = change;
-  const list_revision = state.list_revision + 1;
-  if (lines) return { lines: withNotesOf(state.lines, lines), list_revision };
+  const { changed = [], removed, added = [] } = change;
   const removedIds = new Set(removed);
   const changedLines = new Map(changed.map((line) => [line.line_id, line]));
   const kept = state.lines
     .filter(({ line_id }) => !removedIds.has(line_id))
-    .map((line) => {
-      const now = changedLines.get(line.line_id) ?? line;
-      return line.note === undefined ? now : { ...now, note: line.note };
-    });
+    .map((line) => changedLines.get(line.line_id) ?? line);
   return {
     lines:
       added.length === 0
         ? kept
         : [...kept, ...added].sort((a, b) => Number(a.line_id) - Number(b.line_id)),
-    list_revision,
+    list_revision: state.list_revision + 1,
     lines_revised: (state.lines_revised ?? 0) + changed.length + added.length,
   };
 };

@@ -11,6 +11,8 @@ export type HandoffStatus =
   | 'invalidated';
 
 export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
+  /** In a handoff whose texts were opened for display. */
+  note?: string;
   /** The price in the catalog when the RFQ was sent, if it was another one. */
   price_when_sent?: { amount: number; currency: string };
 };
@@ -21,12 +23,15 @@ export type HandoffState = RecordVersion &
     /** The buyer made the list; its author is not an agent. */
     made_by_buyer?: true;
     status: HandoffStatus;
+    /** A code of the service; a text in a handoff whose texts were opened for display. */
     status_reason?: string | undefined;
+    /** In a handoff whose texts were opened for display. */
+    note_to_buyer?: string;
     /** Empty after an erasure, like every sealed text. */
     sealed_reason?: string;
     /** Rises with each change of the list. The buyer sends the revision that was shown. */
     list_revision: number;
-    /** Number of lines in all changes. Older events contain whole lists and are not counted. */
+    /** Number of lines in all changes. */
     lines_revised?: number;
     rfq?:
       | (RfqProgress & {

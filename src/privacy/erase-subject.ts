@@ -4,7 +4,6 @@ import { lead } from '#src/leads/lead.decider.ts';
 import { releaseClaim } from '#src/leads/claim-contact.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
-import { hasPlainTexts } from '#src/sealing/plaintext-legacy-fields.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';
@@ -80,6 +79,5 @@ export const eraseRecord = async (
   const key: 'never' | 'destroyed' = isNew ? 'never' : 'destroyed';
   for (const one of written.state.erased ? [subject, contact] : [onlyContact])
     if (one !== undefined) await deps.vault.destroy(one);
-  const in_clear = (await deps.log.readStream(stream)).filter(hasPlainTexts).length;
-  return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
+  return done({ subject, key, erased_from: [stream] }, traceOf(written));
 };

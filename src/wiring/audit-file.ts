@@ -49,7 +49,6 @@ export const openFileForAudits = async (
       return OWNER_FOLDS.audited();
     },
     all: OWNER_FOLDS.all,
-    shown: async (events) => events,
   });
   if (isWhole && replay) replays.keep(owner, { ...replay, position: up_to });
   const atEnd = <Rows>(read: (rows: ReadModels) => Promise<Rows>): Promise<Rows> =>

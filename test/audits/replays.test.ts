@@ -8,7 +8,7 @@ import { linkCreated } from '../support/world/stories.ts';
 
 test('Replays know how far an owner is read while a question reads it, and forget it afterwards', async () => {
   const events = inLog(Array.from({ length: AUDIT_PAGE + 5 }, (_, n) => linkCreated(String(n))));
-  const replays = new Replays({ ...OWNER_FOLDS, shown: async (page) => page });
+  const replays = new Replays(OWNER_FOLDS);
   const seen: unknown[] = [];
   const log = {
     async readOwnerFold(_owner: string, { after, limit }: { after: number; limit: number }) {

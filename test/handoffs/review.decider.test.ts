@@ -55,10 +55,6 @@ describe('The lines that a buyer removed', () => {
     expect(back.removed).toEqual([line(3, 9)]);
     expect(idsOf(revise(back, { removed: ['1'] }).removed)).toEqual(['3', '1']);
   });
-
-  it('are known from older events, which contain the whole list', () => {
-    expect(idsOf(revise(created, { lines: [line(2)] }).removed)).toEqual(['1', '3']);
-  });
 });
 
 describe('A change that adds lines', () => {

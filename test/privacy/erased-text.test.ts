@@ -1,7 +1,5 @@
 /** Notes and reasons: shown to their readers, sealed in the log, and unreadable after an erasure. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { awaitOwnWrite } from '#src/calls/consistency.ts';
-import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { CONTACT, reviews } from '../support/world/reviews.ts';
@@ -90,7 +88,7 @@ describe('A note in a list', () => {
     await post(`${path}/send`, { ...sent, list_revision: '2' });
     const rfq = () => app.desk('GET', `/handoffs/${id}/rfq?owner_id=acme`);
     expect((await rfq()).body).toMatchObject({ line_items: [{}, { note: LINE_NOTE }] });
-    expect(await erase(id)).toMatchObject({ key: 'destroyed', in_clear: 0 });
+    expect(await erase(id)).toMatchObject({ key: 'destroyed' });
     expect(wordsIn((await rfq()).text + (await everywhere(id, path)))).toEqual([]);
     expect(await resource(id)).toContain('[erased]');
   });
@@ -125,7 +123,7 @@ describe('The reason of the state of a lead', () => {
       expect(wordsIn(await logged(id))).toEqual([]);
       for (const place of [await resource(id), await listed(id)])
         expect(wordsIn(place)).toEqual([WHY]);
-      expect(await erase(id)).toMatchObject({ in_clear: 0 });
+      expect(await erase(id)).toMatchObject({ key: 'destroyed' });
       expect(wordsIn(await everywhere(id))).toEqual([]);
       expect(JSON.parse(await listed(id))).toMatchObject([{ state, state_reason: '[erased]' }]);
     },
@@ -139,88 +137,5 @@ describe('The reason of the state of a lead', () => {
       body: { code: 'state_conflict' },
     });
     expect(await move(id, 'accepted')).toMatchObject({ status: 200, body: { state: 'accepted' } });
-  });
-});
-
-type Made = { type: string; data: object };
-
-describe('Plaintext in older events', () => {
-  /** Writes a new record as an older version stored it. */
-  const older = async (
-    from: string,
-    change: (data: object, id: string) => object,
-    more: Made[],
-  ) => {
-    const { log, ids, secrets } = app.service.deps;
-    const [first] = await log.readStream(`acme-${kindOf(from)}_${from.slice(4)}`);
-    if (!first) throw new Error(`no events of ${from}`);
-    const id = `${from.slice(0, 4)}${ids.base62(24).toLowerCase()}`;
-    const { meta, type } = first;
-    const { idem: _key, ...plain } = meta;
-    const named = { [`${kindOf(id)}_id`]: id, agent_id: meta.actor, dims: {} };
-    const data = { ...first.data, ...named, ...change(first.data, id) };
-    const later = more.map((event) => ({ type: event.type, data: { ...named, ...event.data } }));
-    const events = [{ type, data }, ...later].map((event) => ({
-      ...event,
-      id: ids.uuid(),
-      meta: plain,
-    }));
-    const stream = `acme-${kindOf(id)}_${id.slice(4)}`;
-    const written = await log.append(stream, -1, events);
-    if (written.outcome !== 'appended') throw new Error('nothing was appended');
-    await awaitOwnWrite(app.service.deps, written.position);
-    return { id, path: `/h/${reviewTokenOf(secrets, id)}` };
-  };
-
-  const olderHandoff = async (more: Made[] = []) => {
-    const { id } = await handoff();
-    return older(
-      id,
-      (data, handoffId) => ({
-        note_to_buyer: NOTE,
-        lines: (data as { lines: object[] }).lines.map((line) => ({ ...line, note: LINE_NOTE })),
-        token_hash: reviewTokenHash(reviewTokenOf(app.service.deps.secrets, handoffId)),
-      }),
-      more,
-    );
-  };
-
-  it('is shown, is not repeated by a new event, and is hidden after an erasure', async () => {
-    const { id, path } = await olderHandoff();
-    const written = await logged(id);
-    expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
-    await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '8' });
-    const revised = (await logged(id)).slice(written.length - 1);
-    expect(revised).toContain('HandoffListRevisedByBuyer');
-    expect(wordsIn(revised)).toEqual([]);
-    expect(wordsIn(await everywhere(id, path))).toEqual([NOTE, LINE_NOTE]);
-    expect(await erase(id)).toMatchObject({ in_clear: 1 });
-    expect(wordsIn(await everywhere(id, path))).toEqual([]);
-    expect(wordsIn(await logged(id))).toEqual([NOTE, LINE_NOTE]);
-  });
-
-  it('is hidden after an erasure of a declined list', async () => {
-    const { id, path } = await olderHandoff([
-      { type: 'HandoffDeclinedByBuyer', data: { reason: WHY } },
-    ]);
-    expect(wordsIn(await everywhere(id, path))).toEqual(WORDS);
-    expect(await erase(id)).toMatchObject({ in_clear: 2 });
-    expect(wordsIn(await everywhere(id, path))).toEqual([]);
-  });
-
-  it('is hidden after an erasure of a lead, except for our own reason codes', async () => {
-    const from = await lead({});
-    const withText = await older(from, () => ({}), [
-      { type: 'LeadRejected', data: { reason: WHY } },
-    ]);
-    const code = 'already_known';
-    const withCode = await older(from, () => ({}), [
-      { type: 'LeadRejected', data: { reason: code } },
-    ]);
-    expect(wordsIn(await everywhere(withText.id))).toEqual([WHY]);
-    expect(await erase(withText.id)).toMatchObject({ in_clear: 1 });
-    expect(wordsIn(await everywhere(withText.id))).toEqual([]);
-    expect(await erase(withCode.id)).toMatchObject({ in_clear: 0 });
-    expect(await everywhere(withCode.id)).toContain(`"state_reason":"${code}"`);
   });
 });

@@ -12,7 +12,7 @@ import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
   'links@1': '6e0fdee6c6ae5b30',
-  'handoffs@4': '92dbee7e18a64e29',
+  'handoffs@4': '3a27c67c59af6358',
   'handoff-leads@2': 'cc18b3eb44bc793d',
   'leads@7': 'f79e230497308bb8',
   'outbound@2': 'c70e9b4a50572b9b',

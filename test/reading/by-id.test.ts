@@ -61,7 +61,6 @@ describe('Staff who have only an id', () => {
         subject: id,
         key: 'destroyed',
         erased_from: [`${space}-lead_${id.slice(4)}`],
-        in_clear: 0,
       });
     }
     expect((await erase(`led_${'0'.repeat(24)}`)).status).toBe(404);

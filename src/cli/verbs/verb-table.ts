@@ -63,17 +63,12 @@ const parseTarget = (text: string): { kind: string; ref: string } => {
   throw new InvalidArgumentError('It must be like product:SKU-1, category:Gifts or search:mug.');
 };
 
-const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
+const erasedText = ({ subject, key }: DeskAnswer<'eraseSubject'>): string => {
   const state = {
     destroyed: 'the key is destroyed, so its personal data cannot be read any more',
     never: 'it had no key, because none of its data was encrypted',
   }[key];
-  const inClear =
-    count === 0
-      ? ''
-      : ` ${count} older ${count === 1 ? 'event keeps' : 'events keep'} text in clear: it stays in the log ` +
-        'and its backups, and nothing shows it any more.';
-  return `${subject}: ${state}.${inClear}`;
+  return `${subject}: ${state}.`;
 };
 
 const haltText = ({ owner_id, halted }: DeskAnswer<'haltOutreach'>): string =>

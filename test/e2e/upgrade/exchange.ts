@@ -96,6 +96,8 @@ const masked = (text: string): string =>
     .replaceAll(/"at":null,"shown_at":"[^"]*"/g, '"at":null,"shown_at":"NOW"')
     .replaceAll(/"(request_id|requestId|consistencyToken|next_cursor)":"[^"]*"/g, '"$1":"MASKED"')
     // The fixture's commit said whether every stored contact was indexed, as all contacts are now.
+    // It said how many events of an erased subject had plain text: none.
+    .replaceAll(',"in_clear":0', '')
     .replaceAll(/,"complete":true(?:,"unindexed":0)?\}/g, '}')
     .replaceAll(/"instance":"urn:uuid:[^"]*"/g, '"instance":"MASKED"')
     .replaceAll(/"head":\d+/g, '"head":"HEAD"');

@@ -132,7 +132,7 @@ export const HANDOFFS = [
     opened(1),
     [
       'HandoffListRevisedByBuyer',
-      { ...ofList(1), lines: [line(1, { quantity: 24 })], totals: EUR },
+      { ...ofList(1), changed: [line(1, { quantity: 24 })], totals: EUR },
     ],
     [
       'RfqSubmittedByBuyer',
@@ -187,14 +187,13 @@ export const HANDOFFS = [
     'SubjectErased',
     { subject: 'hnd_8', reason: 'asked' },
   ]),
-  story(
-    'anna-handoff_2',
-    list(2, { note_to_buyer: 'As of old', lines: [line(1, { note: 'in clear' })] }),
-    ['HandoffDeclinedByBuyer', { ...ofList(2), sealed_reason: 's1.hnd_2.why' }],
-  ),
+  story('anna-handoff_2', list(2, { lines: [line(1)] }), [
+    'HandoffDeclinedByBuyer',
+    { ...ofList(2), sealed_reason: 's1.hnd_2.why' },
+  ]),
   story('anna-handoff_3', list(3), [
     'HandoffWithdrawn',
-    { handoff_id: 'hnd_3', reason: 'As of old' },
+    { handoff_id: 'hnd_3', sealed_reason: 's1.hnd_3.why' },
   ]),
   story(
     'bert-handoff_4',
