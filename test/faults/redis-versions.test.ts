@@ -1,7 +1,6 @@
 /** Processes of two versions over one Redis, as in an upgrade: each version reads and folds its own space. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/operator/rebuild.ts';
-import { keysOf } from '#src/stores/redis/keys.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
@@ -10,9 +9,6 @@ import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis
 import { redisWorld } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'gus', 'hana'];
-/** The expiry of a membership that outlives the test. */
-const NEVER = 1e15;
-
 const versionOne = { projections: [tally()], recheckMs: 50 };
 const versionTwo = { projections: [tally({ version: 2 })], recheckMs: 50 };
 const api = { partitions: [] };
@@ -38,7 +34,6 @@ describe.skipIf(!hasRedis)(`Processes of two versions on one Redis, ${ON_REDIS},
     await process.engine.ready;
     return process;
   };
-  const table = (): string => keysOf(world.log.id).spaces;
   const write = async (): Promise<void> => {
     for (const owner of OWNERS) {
       await world.add(owner);
@@ -115,33 +110,5 @@ describe.skipIf(!hasRedis)(`Processes of two versions on one Redis, ${ON_REDIS},
     await awaitAllComplete(again);
     expect(evolved).toBe(OWNERS.length);
     expect((await again.store.spaces('tally')).live).toBe('tally@1.1');
-  });
-
-  test('leave a process from before separate versions its partitions, and the live space that it reads', async () => {
-    const first = await start({ ...versionOne, name: 'a' });
-    await write();
-    await awaitAllComplete(first);
-    await first.stop();
-    // The data of such a process, and the membership of one that still folds all partitions.
-    await redis.control.hdel(table(), 'live:tally@1');
-    await redis.control.hset(table(), 'live:tally', 'tally@1.1');
-    const { projectors } = keysOf(world.log.id);
-    const members = projectors('').slice(0, -1);
-    await redis.control.zadd(members, NEVER, '0');
-    const same = await start({ ...versionOne, name: 'a' });
-    expect((await same.engine.status())[0]?.space).toBe('tally@1.1');
-    const next = await start({ ...versionTwo, name: 'a' });
-    await write();
-    await awaitAllComplete(same, next);
-    expect(await redis.control.zcard(members)).toBe(1);
-    expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.1');
-    const { store } = same;
-    await rebuild({ log: world.log, store, projection: tally() });
-    expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.2');
-    await redis.control.hset(table(), 'live:tally', 'tally@1.1');
-    expect((await store.spaces('tally')).live).toBe('tally@1.1');
-    await store.drop('tally@1.1');
-    expect(await redis.control.hexists(table(), 'live:tally')).toBe(0);
-    expect((await store.spaces('tally')).live).toBe('tally@1.2');
   });
 });

@@ -13,12 +13,9 @@ import { ALL_ROWS, HASH_DIGITS, hashText, RowDamaged, rowText } from '#src/store
 export type PartitionKeys = readonly [head: string, rows: string, order: string, before: string];
 
 export type Keys = {
-  /**
-   * A hash: `id:{space}`, `live:{projection}@{version}`, `dropping:{id}`, and `live:{projection}`,
-   * which is read by processes older than the pointers for each version.
-   */
+  /** A hash: `id:{space}`, `live:{projection}@{version}` and `dropping:{id}`. */
   spaces: string;
-  /** Members that fold this set of read models. Processes older than the sets use another key. */
+  /** Members that fold this set of read models. */
   projectors(set: string): string;
   /** Members that count calls against the limits. */
   counters: string;

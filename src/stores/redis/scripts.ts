@@ -220,15 +220,13 @@ export const ADD_SPACE = script(
   return redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])`,
 );
 
-/** KEYS: spaces. ARGV: space, its possible pointers. Removes both; returns the id, to be cleared. */
+/** KEYS: spaces. ARGV: space, its pointer. Removes both; returns the id, to be cleared. */
 export const REMOVE_SPACE = script(
   ' flags=allow-oom',
   `local id = redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])
   if not id then return false end
   redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
-  for i = 2, #ARGV do
-    if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
-  end
+  if redis.call('HGET', KEYS[1], ARGV[2]) == ARGV[1] then redis.call('HDEL', KEYS[1], ARGV[2]) end
   redis.call('HSET', KEYS[1], 'dropping:' .. id, ARGV[1])
   return id`,
 );

@@ -49,7 +49,7 @@ export class Spaces {
   /** The live space of this process's version. */
   live(name: string): { space: Space; id: string } | undefined {
     const pointer = this.#pointers.get(name) ?? `live:${name}@1`;
-    const space = this.#table[this.#isLegacyPointer(name, pointer) ? `live:${name}` : pointer];
+    const space = this.#table[pointer];
     const id = space === undefined ? undefined : this.idOf(space);
     return space !== undefined && id !== undefined ? { space, id } : undefined;
   }
@@ -70,27 +70,22 @@ export class Spaces {
   }
 
   /** Makes the space live for processes of its version; other versions are not affected. */
-  async goLive(name: string, space: Space): Promise<void> {
+  async goLive(space: Space): Promise<void> {
     const id = await this.add(space);
     const partitions = ALL_PARTITIONS.map((partition) =>
       BEGIN.run(this.#writes, this.#keys.partition(id, partition)),
     );
     await Promise.all(partitions);
     const pointer = pointerOf(space);
-    const live = {
-      [pointer]: space,
-      ...(this.#isLegacyPointer(name, pointer) && { [`live:${name}`]: space }),
-    };
-    await this.#writes.hset(this.#keys.spaces, live);
-    Object.assign(this.#table, live);
+    await this.#writes.hset(this.#keys.spaces, { [pointer]: space });
+    this.#table[pointer] = space;
   }
 
   async remove(space: Space): Promise<void> {
-    const pointers = [pointerOf(space), `live:${nameOf(space)}`];
-    const args = [space, ...pointers];
-    const id = await REMOVE_SPACE.run(this.#writes, [this.#keys.spaces], args);
+    const pointer = pointerOf(space);
+    const id = await REMOVE_SPACE.run(this.#writes, [this.#keys.spaces], [space, pointer]);
     delete this.#table[`id:${space}`];
-    for (const pointer of pointers) if (this.#table[pointer] === space) delete this.#table[pointer];
+    if (this.#table[pointer] === space) delete this.#table[pointer];
     if (typeof id === 'string') await this.#clear(id);
   }
 
@@ -109,12 +104,6 @@ export class Spaces {
     await this.refresh(this.#writes);
     for (const field of Object.keys(this.#table))
       if (field.startsWith('dropping:')) await this.#clear(field.slice('dropping:'.length));
-  }
-
-  /** Whether processes older than the pointers for each version read rows of this version. */
-  #isLegacyPointer(name: string, pointer: string): boolean {
-    const legacy = this.#table[`live:${name}`];
-    return legacy !== undefined && pointerOf(legacy) === pointer;
   }
 
   async #clear(id: string): Promise<void> {
