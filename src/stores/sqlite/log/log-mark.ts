@@ -4,8 +4,7 @@
  *
  * The file has two slots of SLOT_BYTES, each with its own checksum. Each mark overwrites the older slot,
  * so a write that a power cut tears leaves the other one. The slots together are one JSON object, in
- * which the second slot repeats the names of the first: earlier versions, which had one mark, parse the
- * whole file and use the second slot, which trails by at most one commit.
+ * which the second slot repeats the names of the first.
  */
 import {
   closeSync,
@@ -47,30 +46,15 @@ const decodeSlot = (text: string): Mark | undefined => {
   return Number(crc) === crcOf(mark) ? mark : undefined;
 };
 
-/** Reads the one mark of earlier versions, which had no checksum. */
-const decodeSingle = (text: string): Mark | undefined => {
-  try {
-    const mark = JSON.parse(text) as Partial<Mark> | null;
-    const { id, position, seal } = mark ?? {};
-    const isWhole = Number.isSafeInteger(position) && Number.isSafeInteger(seal);
-    if (typeof id !== 'string' || !isWhole || Object.keys(mark ?? {}).length !== 3)
-      return undefined;
-    return mark as Mark;
-  } catch {
-    return undefined;
-  }
-};
+type StoredMark = { mark: Mark; slot: number };
 
-type StoredMark = { mark: Mark; slot: number | undefined };
-
-/** Returns the newest mark and its slot, undefined in a file of an earlier version; null if both slots are damaged. */
+/** Returns the newest mark and its slot; null if both slots are damaged. */
 const decode = (text: string): StoredMark | null => {
   const slots = [text.slice(0, SLOT_BYTES), text.slice(SLOT_BYTES)].map(decodeSlot);
   const [first, second] = slots;
   if (first && first.position > (second?.position ?? -1)) return { mark: first, slot: 0 };
   if (second) return { mark: second, slot: 1 };
-  const single = decodeSingle(text);
-  return single ? { mark: single, slot: undefined } : null;
+  return null;
 };
 
 const readText = (path: string): string | undefined => {
@@ -124,7 +108,7 @@ export const requireMark = (
   }
 };
 
-/** Creates the file with the mark in both slots, also in place of one of an earlier version. */
+/** Creates the file with the mark in both slots. */
 const create = (path: string, mark: Mark): void => {
   const slots = Buffer.concat([encodeSlot(0, mark), encodeSlot(1, mark)]);
   writeFileSync(`${path}.new`, slots, { mode: 0o600, flush: true });
@@ -134,7 +118,7 @@ const create = (path: string, mark: Mark): void => {
 /** Returns the slot to overwrite next, after creating the file if it has no slots. */
 const prepareSlots = (path: string, mark: Mark): number => {
   const stored = decode(readText(path) ?? '');
-  if (stored?.slot !== undefined) return 1 - stored.slot;
+  if (stored) return 1 - stored.slot;
   create(path, mark);
   return 0;
 };
