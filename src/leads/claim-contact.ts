@@ -2,7 +2,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from './contact-claim.decider.ts';
 import type { LeadCommand } from './lead.decider.ts';
-import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
+import { mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/decide-claim.ts';
 import { stateOf } from '#src/writing/fold.ts';
@@ -35,17 +35,14 @@ export const decideContactClaim = async (
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
   const command = { type: 'ClaimContact' as const, at: call.at, claim };
   const since = await suppressionInLog(deps)(call.ownerId, email);
-  let claims: readonly Append[] | undefined;
-  for (const stream of streamsOfClaim(deps, call, email)) {
-    const stored = await deps.log.readStream(stream);
-    const claiming = { stream, decider: contactClaim, stored, command };
-    const decision = decideClaim(deps.ids, unkeyed(call), claiming);
-    if (!decision.ok && since === undefined)
-      return { clash: CLASHES[decision.rejected], claims: [] };
-    if (!decision.ok || since !== undefined) continue;
-    claims ??= decision.appends;
-  }
-  return { clash: since === undefined ? 'none' : 'known', claims: claims ?? [] };
+  const stream = streamOfClaim(deps, call, email);
+  const stored = await deps.log.readStream(stream);
+  const claiming = { stream, decider: contactClaim, stored, command };
+  const decision = decideClaim(deps.ids, unkeyed(call), claiming);
+  if (since !== undefined) return { clash: 'known', claims: [] };
+  return decision.ok
+    ? { clash: 'none', claims: decision.appends }
+    : { clash: CLASHES[decision.rejected], claims: [] };
 };
 
 /** The claim of another promoter's lead on a mailbox; undefined if there is none now. */
@@ -54,11 +51,9 @@ export const claimOfOther = async (
   call: Call,
   email: string,
 ): Promise<EventData<'LeadClaimed'> | undefined> => {
-  for (const stream of streamsOfClaim(deps, call, email)) {
-    const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
-    if (claim && claim.owner_id !== call.ownerId && claim.expires_at > call.at) return claim;
-  }
-  return undefined;
+  const stream = streamOfClaim(deps, call, email);
+  const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
+  return claim && claim.owner_id !== call.ownerId && claim.expires_at > call.at ? claim : undefined;
 };
 
 type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };
@@ -72,19 +67,15 @@ export const releaseClaim = async (
   call: Call,
   { lead_id, contact, current }: Release,
 ): Promise<void> => {
-  const streams = await openClaimStreams(deps, call, contact);
-  const [kept] = await openClaimStreams(deps, call, current);
-  if (streams[0] === kept) return;
-  for (const stream of streams)
-    await decideAndAppend(deps, unkeyed(call), {
-      stream,
-      decider: contactClaim,
-      command: () =>
-        issue({
-          type: 'ReleaseContact' as const,
-          holder: { owner_id: call.ownerId, lead_id },
-        }),
-    });
+  const stream = await openClaimStream(deps, call, contact);
+  const kept = await openClaimStream(deps, call, current);
+  if (stream === undefined || stream === kept) return;
+  await decideAndAppend(deps, unkeyed(call), {
+    stream,
+    decider: contactClaim,
+    command: () =>
+      issue({ type: 'ReleaseContact' as const, holder: { owner_id: call.ownerId, lead_id } }),
+  });
 };
 
 /**
@@ -99,20 +90,18 @@ export const releaseAfterWrite = async (release: () => Promise<void>): Promise<v
   }
 };
 
-/** Opens a sealed contact and names the streams of its claim; none if it cannot be opened. */
-const openClaimStreams = async (
+/** Opens a sealed contact and names the stream of its claim; undefined if it cannot be opened. */
+const openClaimStream = async (
   deps: ClaimDeps & Pick<Deps, 'vault'>,
   call: Call,
   contact: string | undefined,
-): Promise<string[]> => {
+): Promise<string | undefined> => {
   const opened = contact ? await openOne(deps.vault, contact) : null;
-  if (typeof opened !== 'string') return [];
-  return streamsOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
+  if (typeof opened !== 'string') return undefined;
+  return streamOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
 };
 
-/** The stream of the mailbox, and the one in which earlier versions claimed the address, if it is another. */
-const streamsOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string[] => {
+const streamOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
-  const names = new Set([mailboxOf(email), addressKey(email)]);
-  return [...names].map((name) => `claims-lead_${secrets.mac('claim', `${space}:${name}`)}`);
+  return `claims-lead_${secrets.mac('claim', `${space}:${mailboxOf(email)}`)}`;
 };

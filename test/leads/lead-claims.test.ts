@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { openApp } from '#src/registries/app.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import { leadIdOf } from '#src/writing/streams.ts';
-import { NO_STREAM, replaceAppends } from '#src/ports/event-log.ts';
+import { replaceAppends } from '#src/ports/event-log.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
 const DAY_MS = 86_400_000;
@@ -42,16 +41,6 @@ const submit = async (
   expect(answer.status).toBe(201);
   return answer.body;
 };
-/** Stores a claim of acme under the address, as versions before the mailbox did. */
-const claimAddress = async (email: string, external_id = freshKey()): Promise<void> => {
-  const { clock, ids, log, secrets } = app.service.deps;
-  const at = clock.now();
-  const lead_id = leadIdOf('acme', external_id);
-  const data = { owner_id: 'acme', lead_id, expires_at: at + 90 * DAY_MS };
-  const meta = { at, actor: 'x', surface: 'rest', operation: 'x', request: 'x', v: 1 } as const;
-  const claimed = { id: ids.uuid(), type: 'LeadClaimed', data, meta };
-  await log.append(`claims-lead_${secrets.mac('claim', `live:${email}`)}`, NO_STREAM, [claimed]);
-};
 const alreadyKnown = { state: 'rejected', state_reason: 'already_known' };
 
 it('A claim of a contact ends after 90 days, and any promoter can claim the contact again', async () => {
@@ -72,23 +61,6 @@ it('All addresses of one mailbox are one contact, where the provider documents h
   expect(await submit(acme, 'ada.byron+shop@buyer.example')).toMatchObject({ state: 'submitted' });
   for (const email of ['ada.byron@buyer.example', 'adabyron+shop@buyer.example'])
     expect(await submit(rival, email)).toMatchObject({ state: 'submitted' });
-});
-
-it('A claim that an earlier version stored under the address is found until it ends', async () => {
-  const email = 'e.arlier@gmail.com';
-  await claimAddress(email);
-  expect(await submit(rival, email)).toMatchObject(alreadyKnown);
-  app.clock.advance(90 * DAY_MS);
-  expect(await submit(rival, email)).toMatchObject({ state: 'submitted' });
-});
-
-it('A claim that an earlier version stored under the address is released with its lead', async () => {
-  const email = 'r.eleased@gmail.com';
-  await claimAddress(email, 'crm-released');
-  expect(await submit(acme, email, 'crm-released')).toMatchObject({ state: 'submitted' });
-  const { body } = await send(acme, { external_id: 'crm-released', withdraw: true });
-  expect(body).toMatchObject({ state: 'withdrawn' });
-  expect(await submit(rival, email)).toMatchObject({ state: 'submitted' });
 });
 
 it('A rejected lead has no claim, so it keeps no promoter from its contact', async () => {
