@@ -91,8 +91,6 @@ const OF_OWNERS: Pick<Letters, OfOwner> = {
   }),
 };
 
-const NO_REQUESTS: Waiting = { requests: 0, has_more: false, owners: 0, oldest_at: 0 };
-
 const numberOf = ({ requests, has_more }: Pick<Waiting, 'requests' | 'has_more'>): string =>
   `${has_more ? 'More than ' : ''}${writerFor(HOUSE_LOCALE).count(requests)}`;
 
@@ -127,7 +125,7 @@ const LETTERS: Letters = {
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}: ${origin}${path}`,
     ],
   }),
-  approvals_digest: ({ access = NO_REQUESTS, ...outreach }) => {
+  approvals_digest: ({ access, ...outreach }) => {
     const more = outreach.has_more || access.has_more;
     const number = numberOf({ requests: outreach.requests + access.requests, has_more: more });
     return {

@@ -22,8 +22,8 @@ export type MailFacts = {
   /** To the owner. Has nothing about the buyer. */
   rfq_confirmed: { handoff_id: string; lines: number; totals: Totals };
   rfq_won: { handoff_id: string; values: Totals };
-  /** To staff: outreach and access that wait for approval. Earlier digests have no access. */
-  approvals_digest: Waiting & { access?: Waiting };
+  /** To staff: outreach and access that wait for approval. */
+  approvals_digest: Waiting & { access: Waiting };
   /** To staff: an agent submitted as many known contacts as it may on one day. */
   contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
   /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */
