@@ -85,7 +85,9 @@ describe('A push notification', () => {
     given(created, dispatched(2))
       .when(send(3))
       .rejected('not_due', /under way/);
-    given(created, dispatched(2), deferred(2)).when(send(2, 4_999)).rejected('not_due', /not due/);
+    given(created, dispatched(2), deferred(2))
+      .when(send(2, 4_999))
+      .rejected('not_due', /not due/);
     given(created, dispatched(2), deferred(2)).when(send(2, 5_000)).then(dispatched(2, 2));
   });
 
