@@ -1,3 +1,4 @@
+import type { Deps } from '#src/calls/call.ts';
 import type { AgentRecord } from '#contracts/access/access.records.ts';
 import type { AgentCommand, AgentRejection, AgentState } from './access.decider.ts';
 import { agent } from './access.decider.ts';
@@ -9,8 +10,8 @@ import { refuseRejected } from '#src/writing/rejections.ts';
 import type { MailFacts } from '#src/sending/mail-kinds.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';
 import { APPLICATION_MS, linkOfApplication } from './application-link.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { listRows } from '#src/reading/list-rows.ts';
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
@@ -54,7 +55,7 @@ type AgentChange = {
 };
 
 const changeAgent = (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { ownerId, agentId, command }: AgentChange,
 ): Promise<Outcome<AgentRecord>> =>
@@ -84,13 +85,13 @@ type DecisionContext = { role: 'owner' | 'staff'; call: DeskCall };
 type AgentDecision = (
   input: DecisionInput,
   context: DecisionContext,
-  deps: DeskDeps,
+  deps: Deps,
 ) => CommandFrom<AgentState, AgentCommand>;
 
 /** Makes a handler that decides on an existing agent; its owner comes from the credentials. */
 const decide =
   (command: AgentDecision) =>
-  async (deps: DeskDeps, input: DecisionInput, call: DeskCall): Promise<Outcome<AgentRecord>> => {
+  async (deps: Deps, input: DecisionInput, call: DeskCall): Promise<Outcome<AgentRecord>> => {
     const { agent_id: agentId } = input;
     const ownerId = deps.credentials.agent(agentId)?.owner;
     if (ownerId === undefined || !mayActFor(call, ownerId)) return NO_AGENT;
@@ -103,7 +104,7 @@ const decide =
   };
 
 const noticeFor = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { state, ...decision }: { state: AgentState | undefined } & Decided,
 ): Promise<Append[]> =>
@@ -122,7 +123,7 @@ const noticeFor = async (
 
 /** Where the applicant gets the first key, if the decision is on a public application whose link still works. */
 const keyLinkOf = (
-  { secrets }: DeskDeps,
+  { secrets }: Deps,
   { at }: DeskCall,
   { state, outcome }: { state: AgentState; outcome: Decided['outcome'] },
 ): Pick<MailFacts['access_decision'], 'key_link'> => {

@@ -6,8 +6,9 @@ import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
-import { type Call, type Deps, type DeskCall, unkeyed } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type Call, type DeskCall, unkeyed } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { listRows } from '#src/reading/list-rows.ts';
 import { listing } from '#src/reading/listing.ts';
@@ -112,7 +113,7 @@ export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
 type KeyChange = { owner: string; key_id: string; command: KeyCommand };
 
 const changeKey = (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { owner, key_id, command }: KeyChange,
 ): Promise<Outcome<KeyRecord>> =>

@@ -3,10 +3,14 @@ import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
 import { tokenOf } from './independence.ts';
 import { DESK } from '#src/calls/audit.ts';
+import type { Deps } from '#src/calls/call.ts';
 import { present } from '#src/shared/present.ts';
 
 /** Finds the name of the person who is an actor; undefined for any other actor. A desk token never changes its name. */
 export type PersonName = (actor: string) => Promise<string | undefined>;
+
+/** What use cases need that name the people of events. */
+export type PeopleDeps = Deps & { personName: PersonName };
 
 export const personNameIn =
   (readModels: Pick<ReadModels, 'get'>): PersonName =>

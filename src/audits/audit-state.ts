@@ -3,8 +3,9 @@ import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/audit-fi
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { DeskCall, InputOf } from '#src/calls/call.ts';
-import type { DeskDeps, DeskInput } from '#src/calls/desk-handler.ts';
+import type { InputOf } from '#src/calls/call.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import type { DeskInput } from '#src/calls/desk-handler.ts';
 import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
@@ -13,10 +14,11 @@ import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './momen
 import type { Replay } from './replays.ts';
 import { countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
+import type { AuditDeps } from './replays.ts';
 
 /** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
 export type OwnerAuditDeps = Pick<
-  DeskDeps,
+  AuditDeps,
   | 'replays'
   | 'personName'
   | 'readModels'

@@ -6,8 +6,8 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { foldEventOf, type StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
@@ -18,6 +18,7 @@ import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
 import { withPeople } from '#src/access/people.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
+import type { AuditDeps } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
 type Traced = Answer['events'][number];
@@ -39,7 +40,11 @@ const SHOWN_MAX = 200;
 /** Read models whose rows belong to many records: what one event changes in them is not told from its chain alone. */
 const SHARED: ReadonlySet<string> = new Set(['performance', 'history', 'handoff-leads']);
 
-export const auditTrace: DeskHandler<'auditTrace'> = async (deps, { id, owner_id }, call) => {
+export const auditTrace: DeskHandler<'auditTrace', AuditDeps> = async (
+  deps,
+  { id, owner_id },
+  call,
+) => {
   const subject = RECORD.test(id)
     ? await recordSubject(deps, call, { id, owner: owner_id })
     : await requestSubject(deps, call, { id, owner: owner_id });
@@ -59,7 +64,7 @@ export const auditTrace: DeskHandler<'auditTrace'> = async (deps, { id, owner_id
 };
 
 const recordSubject = async (
-  deps: DeskDeps,
+  deps: AuditDeps,
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
@@ -70,7 +75,7 @@ const recordSubject = async (
 };
 
 const requestSubject = async (
-  deps: DeskDeps,
+  deps: AuditDeps,
   call: DeskCall,
   query: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
@@ -85,7 +90,7 @@ const requestSubject = async (
 
 /** Folds the chain in log order, and describes each event with the rows that it changes. */
 const follow = async (
-  deps: Pick<DeskDeps, 'replays'>,
+  deps: Pick<AuditDeps, 'replays'>,
   owner: string,
   chain: readonly ChainEvent[],
 ): Promise<{ traced: Traced[]; answer: Answer['answer'] }> => {

@@ -1,6 +1,6 @@
 /** The audits of an exported file, as the desk answers them. */
 import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
-import type { DeskCall, DeskCaller } from '#src/calls/call.ts';
+import type { DeskCall, DeskCaller } from '#src/shared/call.ts';
 import { requireDeclared, requireOutput } from '#src/calls/contract-checks.ts';
 import { mappingFailures } from '#src/calls/failure.ts';
 import type { Outcome } from '#src/shared/outcome.ts';

@@ -1,11 +1,12 @@
 /** Finds what a request wrote. Its id is a UUIDv7, whose time says where in the log to look. */
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { mayActFor } from '#src/calls/desk-handler.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
 import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
 import { ownerSpaces } from '#src/reading/find-owner.ts';
+import type { AuditDeps } from './replays.ts';
 
 /** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
 export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };
@@ -28,7 +29,7 @@ const isFound = ({ events, audited }: FoundRequest): boolean => events.length + 
  * owner by owner, and has no index for the others: products, and claims of names.
  */
 export const findRequest = async (
-  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<AuditDeps, 'log' | 'readModels'>,
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },
 ): Promise<FoundRequest> => {

@@ -1,6 +1,6 @@
 /** Moments of an owner's history: a position of the log, or a time. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
-import type { DeskCall } from '#src/calls/call.ts';
+import type { DeskCall } from '#src/shared/call.ts';
 import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';

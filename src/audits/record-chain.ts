@@ -3,11 +3,11 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { eventsOfLink } from '#src/tasks/event-chain.ts';
-import type { DeskDeps } from '#src/calls/desk-handler.ts';
+import type { AuditDeps } from './replays.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
 
-type Deps = Pick<DeskDeps, 'log' | 'readModels'>;
+type Deps = Pick<AuditDeps, 'log' | 'readModels'>;
 
 /** Records of one chain at most. */
 const RECORDS_MAX = 50;

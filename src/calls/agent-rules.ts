@@ -6,7 +6,8 @@ import { fingerprintOf } from '#src/writing/hash.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import type { Concurrency } from './concurrency.ts';
 import { type Authenticator, refuseEnded } from './authenticate.ts';
-import type { AgentCall, AgentCaller, Call, Deps } from './call.ts';
+import type { Deps } from './call.ts';
+import type { AgentCall, AgentCaller, Call } from '#src/shared/call.ts';
 import type { CredentialState } from './credential-check.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
 import { type Limiter, spacingOf, tooMany } from './limiter.ts';
@@ -21,11 +22,12 @@ export type AtOnce = Record<Declared['kind'], Concurrency>;
 
 type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
 
-export type AgentActor = {
+/** `D`: what the handlers of its registry need. */
+export type AgentActor<D extends Deps = Deps> = {
   caller: AgentCaller;
   operation: AgentOperation;
   call: AgentCall;
-  deps: Deps;
+  deps: D;
 };
 
 /** Budget of an operation; outreach has one of its own. */
@@ -97,11 +99,11 @@ const currentKey = (
 };
 
 /** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
-export const agentRules = (
-  deps: Deps,
+export const agentRules = <D extends Deps>(
+  deps: D,
   authenticator: Authenticator,
   { atOnce, ...limiters }: AgentLimiters & { atOnce: AtOnce },
-): ActorRules<AgentActor> => {
+): ActorRules<AgentActor<D>> => {
   const take = rateLimits(limiters);
 
   /** Deprecation (RFC 9745) and Sunset (RFC 8594) headers of a key that is rotated or expires soon. */

@@ -11,7 +11,7 @@ import {
   AuditQueue,
   type AuditQueueOptions,
 } from './audit-queue.ts';
-import type { AgentCaller, Surface } from './call.ts';
+import type { AgentCaller, Surface } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 
 /** Caller of an audit record. A holder of a link is identified by the hash of its token. */

@@ -6,7 +6,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
-import type { AgentCaller, DeskCaller } from './call.ts';
+import type { AgentCaller, DeskCaller } from '#src/shared/call.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';

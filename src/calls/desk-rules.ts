@@ -1,10 +1,10 @@
+import type { Deps } from '#src/calls/call.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { digestOf, fingerprintOf } from '#src/writing/hash.ts';
 import { type AgentLimiters, type AtOnce, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
 import { type Authenticator, CREDENTIAL_PATTERN, refuseRevoked } from './authenticate.ts';
-import type { DeskCall, DeskCaller } from './call.ts';
-import type { DeskDeps } from './desk-handler.ts';
+import type { DeskCall, DeskCaller } from '#src/shared/call.ts';
 import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { parseInput } from './parse-input.ts';
@@ -37,19 +37,20 @@ const askedIn = (
     ? JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]').slice(0, ASKED_CHARS_MAX)
     : undefined;
 
-export type DeskActor = {
+/** `D`: what the handlers of its registry need. */
+export type DeskActor<D extends Deps = Deps> = {
   caller: DeskCaller;
   operation: DeskOperation;
   call: DeskCall;
-  deps: DeskDeps;
+  deps: D;
 };
 
 /** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
-export const deskRules = (
-  deps: DeskDeps,
+export const deskRules = <D extends Deps>(
+  deps: D,
   authenticator: Authenticator,
   { atOnce, ...limiters }: Pick<AgentLimiters, 'read' | 'write'> & { atOnce: AtOnce },
-): ActorRules<DeskActor> => {
+): ActorRules<DeskActor<D>> => {
   const take = rateLimits(limiters);
   return {
     identify({ credential }) {

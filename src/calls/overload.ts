@@ -1,6 +1,6 @@
 import type { Waits } from '#src/ports/system.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import type { Budget } from './call.ts';
+import type { Budget } from '#src/shared/call.ts';
 
 /**
  * Refuses a request that would wait too long in this process. Without a budget, the operation is not known yet, and only

@@ -1,4 +1,4 @@
-import type { Admission, Arrival, Budget, CallInput, Surface } from './call.ts';
+import type { Admission, Arrival, Budget, CallInput, Surface } from '#src/shared/call.ts';
 import type { AuditedCall } from './audit.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import { whileAllowed } from './credential-check.ts';

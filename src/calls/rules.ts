@@ -4,7 +4,16 @@ import type { Concurrency } from './concurrency.ts';
 import type { Limiter } from './limiter.ts';
 import type { Overload } from './overload.ts';
 import type { Audit, AuditedCaller } from './audit.ts';
-import type { Admission, Arrival, Budget, Call, Caller, CallInput, Deps, Surface } from './call.ts';
+import type { Deps } from './call.ts';
+import type {
+  Admission,
+  Arrival,
+  Budget,
+  Call,
+  Caller,
+  CallInput,
+  Surface,
+} from '#src/shared/call.ts';
 import type { CredentialState } from './credential-check.ts';
 import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
 import type { Parsable, Parsed } from './parse-input.ts';

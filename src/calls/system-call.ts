@@ -1,5 +1,6 @@
 import type { SystemOperationId } from '#contracts/registries/system.ts';
-import type { Deps, SystemCall } from './call.ts';
+import type { Deps } from './call.ts';
+import type { SystemCall } from '#src/shared/call.ts';
 
 /**
  * Makes the call of an operation that the service performs by itself. It needs no pipeline: it has no caller to identify,

@@ -1,7 +1,8 @@
 import type { Declared } from '#contracts/operation.ts';
 import type { Overload } from './overload.ts';
 import { requireContract } from './contract-checks.ts';
-import type { CallInput, Deps, Surface, VisitorCall } from './call.ts';
+import type { Deps } from './call.ts';
+import type { CallInput, Surface, VisitorCall } from '#src/shared/call.ts';
 import { mappingFailures } from './failure.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { parseFields } from './parse-input.ts';

@@ -1,7 +1,8 @@
+import type { Deps } from '#src/calls/call.ts';
 import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import type { DeskDeps, DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import type { DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
@@ -22,7 +23,7 @@ const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since th
 
 /** Appends the changes of each product; counts the products that changed and those that had been withdrawn. */
 const publish = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { products, since }: { products: readonly Entry[]; since: Position },
 ): Promise<{ appended: number; republished: number }> => {

@@ -12,7 +12,8 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import type { HolderCall, Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';

@@ -8,7 +8,8 @@ import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decid
 import { informLeads } from '#src/leads/observe-rfq.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { liftRefusal } from '#src/sealing/record-request.ts';
-import type { HolderCall, Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { conflictOf } from './buyer-act.ts';

@@ -2,7 +2,8 @@ import type { HandoffState } from './handoff-state.decider.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';
 import { noticeOfRfq, queueMail } from '#src/sending/queue-mail.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { contactOf } from './contact-subject.ts';
 import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';
 

@@ -1,7 +1,7 @@
 /** The contact of an RFQ is a subject of its own, so that its key can be destroyed without that of the handoff. */
 import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from './handoff-state.decider.ts';
-import { releaseAfterWrite } from '#src/leads/claim-contact.ts';
+import { releaseAfterWrite } from '#src/writing/decide-and-append.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import type { Deps } from '#src/calls/call.ts';
 

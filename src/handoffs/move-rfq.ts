@@ -1,4 +1,5 @@
 /** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
+import type { Deps } from '#src/calls/call.ts';
 import type { EventOf, EventType, HandoffEventType } from '#contracts/registries/events.ts';
 import type { HandoffState } from './handoff-state.decider.ts';
 import { handoff, type HandoffCommand } from './handoff.decider.ts';
@@ -10,8 +11,8 @@ import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '#src/leads/observe-rfq.ts';
 import { mailToOwner } from '#src/owners/owner-notices.ts';
-import type { Call, DeskCall } from '#src/calls/call.ts';
-import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
@@ -34,7 +35,7 @@ const NO_REASON = refuse('validation_failed', 'An RFQ is confirmed with a reason
 
 /** Finds the owner of an RFQ; undefined unless the caller may act for that owner. */
 export const rfqOwner = (
-  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<Deps, 'log' | 'readModels'>,
   call: DeskCall,
   { owner_id, handoff_id: id }: RfqRef,
 ): Promise<string | undefined> =>
@@ -62,7 +63,7 @@ type Change = {
 
 /** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
 const changeRfq = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { ref, reason, command }: Change,
 ): ReturnType<DeskHandler<'moveRfq'>> => {
@@ -97,7 +98,7 @@ const changeRfq = async (
 
 /** Makes the appends of the messages about an event that confirms or wins an RFQ; of other events none. */
 const noticesOfMove = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: Call,
   { state, event }: { state: HandoffState; event: Event | undefined },
 ): Promise<Append[]> => {
@@ -126,7 +127,7 @@ const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
 };
 
 const move = (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { ref, reason, ...asked }: Omit<RfqMove, 'sealed_reason'> & Pick<Change, 'ref' | 'reason'>,
 ) =>

@@ -1,3 +1,5 @@
+import type { Deps } from '#src/calls/call.ts';
+import type { PeopleDeps } from '#src/access/people.ts';
 import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { HandoffState } from './handoff-state.decider.ts';
 import { handoff } from './handoff.decider.ts';
@@ -9,8 +11,8 @@ import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
 import { claimOfOther } from '#src/leads/claim-contact.ts';
 import { readTiedLeads, withLeadOutcome } from '#src/leads/observe-rfq.ts';
-import type { Call, DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { openTexts, placeholderOf, shownText, WITHDRAWN } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
@@ -29,7 +31,7 @@ const renderQuote = ({ quote }: RfqProgress) =>
   quote && { values: quote.values, valid_until: iso(quote.valid_until) };
 
 /** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
-export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
+export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, call) => {
   const { handoff_id } = input;
   const owner_id = await rfqOwner(deps, call, input);
   if (owner_id === undefined) return NO_RFQ;
@@ -55,7 +57,7 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
 
 /** The contact, or why it is not shown. */
 const shownContact = async (
-  deps: DeskDeps,
+  deps: Deps,
   ownerId: string,
   { contact, isErased }: { contact: BuyerContact | undefined; isErased: boolean },
 ) => {
@@ -73,7 +75,7 @@ type Sent = {
 
 /** What staff did with the RFQ, and whom it concerns besides. */
 const progressOf = async (
-  deps: DeskDeps,
+  deps: PeopleDeps,
   call: DeskCall & Call,
   { state: { handoff_id }, rfq, stored, contact }: Sent,
 ) => {

@@ -7,11 +7,13 @@ import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/decide-claim.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type Call, unkeyed } from '#src/shared/call.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
 
 type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
+
 type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];
 
 const CLASHES: Record<ContactClaimRejection, Clash> = {
@@ -76,18 +78,6 @@ export const releaseClaim = async (
     command: () =>
       issue({ type: 'ReleaseContact' as const, holder: { owner_id: call.ownerId, lead_id } }),
   });
-};
-
-/**
- * Runs a release after a write that is stored, and ignores its failure: the write is answered as done. A claim that is
- * not released now is released when the write is sent again, or expires.
- */
-export const releaseAfterWrite = async (release: () => Promise<void>): Promise<void> => {
-  try {
-    await release();
-  } catch {
-    // The write is durable, so the caller must not receive an error.
-  }
 };
 
 /** Opens a sealed contact and names the stream of its claim; undefined if it cannot be opened. */

@@ -2,7 +2,8 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { knownContacts } from './known-contacts.decider.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { type AgentCall, type Deps, unkeyed } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type AgentCall, unkeyed } from '#src/shared/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';

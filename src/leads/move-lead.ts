@@ -1,3 +1,4 @@
+import type { Deps } from '#src/calls/call.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { LeadState, LeadStatus } from './lead-state.decider.ts';
@@ -5,14 +6,20 @@ import { lead } from './lead.decider.ts';
 import type { LeadMoveCommand } from './lead-move.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
+import {
+  decideAndAppend,
+  issue,
+  type Issued,
+  traceOf,
+  releaseAfterWrite,
+} from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { Call, DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { releaseClaim } from './claim-contact.ts';
 import { observeRfq } from './observe-rfq.ts';
 import { renderProposal } from './render-lead.ts';
 
@@ -29,7 +36,7 @@ const OPEN_LIST = refuse(
 
 /** Whether the buyer can still send the RFQ of the lead's handoff, which would be a second record of one deal. */
 const hasOpenList = async (
-  deps: Pick<DeskDeps, 'log'>,
+  deps: Pick<Deps, 'log'>,
   { ownerId, at }: Pick<Call, 'ownerId' | 'at'>,
   state: LeadState | undefined,
 ): Promise<boolean> => {
@@ -47,7 +54,7 @@ const CLAIM_ENDING: ReadonlySet<LeadStatus> = new Set([
 
 /** A reason sealed for the lead; undefined without a reason. Refuses a reason for a lead that was erased. */
 const sealedReasonOf = async (
-  { vault }: Pick<DeskDeps, 'vault'>,
+  { vault }: Pick<Deps, 'vault'>,
   state: LeadState | undefined,
   reason: string | undefined,
 ): Promise<string | undefined | Refusal> => {
@@ -69,7 +76,7 @@ type Change = {
 
 /** Runs a command of staff on a lead, which learns of the RFQ of its handoff before. */
 const changeLead = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { lead_id, owner_id, reason, isWin, command }: Change,
 ): ReturnType<DeskHandler<'moveLead'>> => {

@@ -4,11 +4,17 @@ import { lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq-state.decider.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
-import { decideAndAppend, issue, type Written } from '#src/writing/decide-and-append.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type Call, unkeyed } from '#src/shared/call.ts';
+import {
+  decideAndAppend,
+  issue,
+  type Written,
+  releaseAfterWrite,
+} from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
-import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { releaseClaim } from './claim-contact.ts';
 
 type Rfq = NonNullable<HandoffState['rfq']>;
 type ObservingDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets' | 'vault'>;

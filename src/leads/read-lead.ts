@@ -1,4 +1,6 @@
+import type { Deps } from '#src/calls/call.ts';
 import { lead, stateAt } from './lead.decider.ts';
+import type { PeopleDeps } from '#src/access/people.ts';
 import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
 import { proposerOf } from '#src/access/independence.ts';
 import { foldOf } from '#src/writing/fold.ts';
@@ -9,15 +11,15 @@ import { ownerFor } from '#src/reading/find-owner.ts';
 import { leadOf, streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { renderProposal, showLead } from './render-lead.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 
 /** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
 const ALIKE_MAX = 20;
 
 /** The other leads with the telephone or a company domain of a lead, newest first, of owners for whom the caller may act. */
 const readAlike = async (
-  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<Deps, 'log' | 'readModels'>,
   call: DeskCall,
   leadId: string,
 ) => {
@@ -47,7 +49,11 @@ const readAlike = async (
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
 
-export const readLead: DeskHandler<'readLead'> = async (deps, { lead_id, owner_id }, call) => {
+export const readLead: DeskHandler<'readLead', PeopleDeps> = async (
+  deps,
+  { lead_id, owner_id },
+  call,
+) => {
   const listed = ['open-leads', OPEN_RECORDS] as const;
   const owner = await ownerFor(deps, call, { owner_id, listed, kind: 'lead', id: lead_id });
   if (owner === undefined) return NO_LEAD;

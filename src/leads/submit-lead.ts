@@ -12,11 +12,13 @@ import {
   type StreamChange,
   traceOf,
   type Written,
+  releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { AgentCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
@@ -24,7 +26,7 @@ import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, linkOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, epoch } from '#src/shared/time.ts';
-import { decideContactClaim, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { decideContactClaim, releaseClaim } from './claim-contact.ts';
 import { countKnown, refuseManyKnown } from './known-contacts.ts';
 import { deriveHintKeys } from './lead-hints.ts';
 import { showLead } from './render-lead.ts';

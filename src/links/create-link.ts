@@ -2,7 +2,8 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/writing/code-claim.decider.ts';
 import { link, type LinkCommand, type LinkState } from './link.decider.ts';
-import { type AgentCall, type Deps, type Handler, type InputOf, unkeyed } from '#src/calls/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import { type AgentCall, unkeyed } from '#src/shared/call.ts';
 import {
   createOnce,
   decideAndAppend,

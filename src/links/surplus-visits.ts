@@ -3,7 +3,7 @@ import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
 export type LinkVisit = { code: CodeRow; call: Call };

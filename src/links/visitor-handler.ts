@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { Listing, ShownList, ShownProduct } from './view-products.ts';
-import type { Deps, VisitorCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { VisitorCall } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { SignaturesOf } from '#src/calls/rules.ts';
 import type { Visits } from './visits.ts';

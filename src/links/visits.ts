@@ -5,7 +5,7 @@ import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
 import { attribute } from '#src/writing/attribution.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
 import { limiter, networkOf } from '#src/calls/limiter.ts';
 import { cached } from '#src/shared/cached.ts';

@@ -3,7 +3,8 @@ import type { AgentState } from '#src/access/access.decider.ts';
 import { type OutboundState, statusAt } from './outbound-state.decider.ts';
 import { ALL_ACCESS_REQUESTS, listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { Deps, SystemCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { SystemCall } from '#src/shared/call.ts';
 import type { MailFacts, Waiting } from '#src/sending/mail-kinds.ts';
 import { mailStream, mailToStaff } from '#src/sending/queue-mail.ts';
 

@@ -1,3 +1,4 @@
+import type { Deps } from '#src/calls/call.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import type { OutboundCommand, OutboundRejection } from './outbound.decider.ts';
@@ -6,8 +7,8 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import type { ProblemByRejection } from '#src/writing/rejections.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import type { DeskDeps, DeskHandler } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { streamOfKey } from '#src/writing/streams.ts';
@@ -21,7 +22,7 @@ import { issue } from '#src/writing/decide-and-append.ts';
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
 const requestOwner = (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { outbound_id: id, owner_id }: RequestRef,
 ): Promise<string | undefined> =>
@@ -71,7 +72,7 @@ type Act = { request: RequestRef; command: (state: OutboundState) => OutboundCom
 
 /** The actor that issued the key which the newest content was proposed with. */
 const keyIssuer = async (
-  { credentials, log }: DeskDeps,
+  { credentials, log }: Deps,
   stored: readonly StoredEvent[],
 ): Promise<string[]> => {
   const proposal = stored.findLast(({ type }) => PROPOSALS.has(type));
@@ -86,7 +87,7 @@ const keyIssuer = async (
  * agent's key asked; in `owner_controlled` mode the agent did, and its owner decides.
  */
 const refuseApprover = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { state, stored }: { state: OutboundState; stored: readonly StoredEvent[] },
 ): Promise<Refusal | undefined> => {
@@ -100,7 +101,7 @@ const refuseApprover = async (
 
 /** Runs one person's command on one request. A halt forbids approvals only. */
 const act = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { request, command }: Act,
 ): Promise<Outcome<Outbound>> => {

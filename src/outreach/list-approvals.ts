@@ -1,3 +1,4 @@
+import type { Deps } from '#src/calls/call.ts';
 import {
   isSettled,
   type OutboundState,
@@ -5,8 +6,8 @@ import {
   statusAt,
 } from './outbound-state.decider.ts';
 import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { pageOfScan, scanLists } from '#src/reading/scan-lists.ts';
 import { present } from '#src/shared/present.ts';
@@ -27,7 +28,7 @@ const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are lis
 });
 
 const findOfOwner = async (
-  { readModels }: DeskDeps,
+  { readModels }: Deps,
   { owner, status }: { owner: string; status: OutboundStatus },
   { before = Infinity, limit, at }: RequestSearch,
 ): Promise<RequestPage> => {
@@ -55,7 +56,7 @@ const findOfOwner = async (
 
 /** Finds open requests, of all owners if `owner` is undefined. */
 const findOpen = (
-  { readModels }: DeskDeps,
+  { readModels }: Deps,
   call: DeskCall,
   {
     owner,

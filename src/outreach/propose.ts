@@ -15,7 +15,8 @@ import {
 } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
-import type { AgentCall, Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { AgentCall } from '#src/shared/call.ts';
 import {
   done,
   isRefusal,

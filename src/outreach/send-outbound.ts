@@ -15,7 +15,8 @@ import {
 } from '#src/sending/attempts.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { foldOf } from '#src/writing/fold.ts';
-import type { Deps, SystemCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { SystemCall } from '#src/shared/call.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { judgeChannel } from './channel-health.ts';

@@ -4,7 +4,8 @@ import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decid
 import type { HolderHandler } from '#src/registries/holder-handler.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
-import type { HolderCall, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { aboutMailbox, MAILED_LINK_MS } from './mailbox-link.ts';
 import { openProfile, profileStream, readProfile } from './profile.ts';

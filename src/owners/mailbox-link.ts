@@ -3,7 +3,8 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { linkToken } from '#src/sending/mailed-link.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
 /** How long the link works after the profile was set. */

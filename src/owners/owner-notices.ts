@@ -1,6 +1,7 @@
 import type { Append } from '#src/ports/event-log.ts';
 import { confirmedMailbox } from './profile.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import type { MailKind } from '#src/sending/mail-kinds.ts';
 import { type Letter, queueMail } from '#src/sending/queue-mail.ts';
 

@@ -10,8 +10,9 @@ import { refuseRejected } from '#src/writing/rejections.ts';
 import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { resolveTarget } from '#src/catalog/link-target.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
@@ -86,7 +87,7 @@ const changeProfile = (
   });
 
 /** Destroys the key of a profile that is not the present one. */
-const forget = async ({ vault }: DeskDeps, before: ProfileState | undefined): Promise<void> => {
+const forget = async ({ vault }: Deps, before: ProfileState | undefined): Promise<void> => {
   if (before) await vault.destroy(before.sealed_for);
 };
 

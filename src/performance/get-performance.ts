@@ -12,6 +12,7 @@ import { aggregate, type Report } from './aggregate.ts';
 import { type Bucket, type Query, renderBucket, renderSum, requireCounts } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import type { FactSelection } from './columns.ts';
+import type { FactsCache } from './facts.ts';
 import { type Comparison, comparisonOf, join } from './comparison.ts';
 import {
   type AskedRows,
@@ -27,17 +28,23 @@ import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
 const ENVELOPE = { id: 'getPerformance', output: contract.output.omit({ data: true }) };
 
 type Input = InputOf<'getPerformance'>;
-type PerformanceDeps = Pick<
-  Deps,
+/** What reports need. */
+export type PerformanceDeps = Deps & { facts: FactsCache };
+
+type CountingDeps = Pick<
+  PerformanceDeps,
   'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
 > & { log: Pick<Deps['log'], 'head' | 'readBack'> };
 
-export const getPerformance: Handler<'getPerformance'> = (deps, input, { caller, at, file }) =>
-  countPerformance(deps, input, { ownerId: caller.ownerId, at, file });
+export const getPerformance: Handler<'getPerformance', PerformanceDeps> = (
+  deps,
+  input,
+  { caller, at, file },
+) => countPerformance(deps, input, { ownerId: caller.ownerId, at, file });
 
 /** Counts the performance of an owner; `at` is now, in epoch milliseconds. */
 export const countPerformance = async (
-  deps: PerformanceDeps,
+  deps: CountingDeps,
   input: Input,
   { ownerId, at, file }: { ownerId: string; at: number; file?: boolean | undefined },
 ): ReturnType<Handler<'getPerformance'>> => {
@@ -161,7 +168,7 @@ const invalid = (pointer: string, code: string, detail: string): Refusal =>
 
 /** Reads the owner's facts, or those up to a position of the log. */
 const sourceOf = async (
-  deps: PerformanceDeps,
+  deps: CountingDeps,
   ownerId: string,
   position: Position | undefined,
 ): Promise<Source | Refusal> => {
@@ -172,7 +179,7 @@ const sourceOf = async (
 };
 
 const sourceUpTo = async (
-  deps: PerformanceDeps,
+  deps: CountingDeps,
   ownerId: string,
   position: Position,
 ): Promise<Source | Refusal> => {

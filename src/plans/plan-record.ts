@@ -1,4 +1,5 @@
 /** Assigns records to people, and records notes and next steps. */
+import type { PeopleDeps } from '#src/access/people.ts';
 import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
 import { isOneName, personIdOfName } from '#src/shared/person.ts';
 import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
@@ -6,8 +7,9 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { Deps, DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-texts.ts';
 import { listing } from '#src/reading/listing.ts';
@@ -28,7 +30,7 @@ const planStream = (ownerId: string, recordId: string): string => `${ownerId}-pl
 
 /** The owner of a lead, an RFQ or an agent; undefined if there is none, or if the caller may not act for its owner. */
 const ownerOfPlanned = async (
-  deps: Pick<DeskDeps, 'log' | 'readModels' | 'credentials'>,
+  deps: Pick<Deps, 'log' | 'readModels' | 'credentials'>,
   call: DeskCall,
   { record_id: id, owner_id }: RecordRef,
 ): Promise<string | undefined> => {
@@ -78,7 +80,7 @@ type Change = {
 };
 
 const changePlan = async (
-  deps: DeskDeps,
+  deps: Deps,
   call: DeskCall,
   { ref, text, command }: Change,
 ): ReturnType<DeskHandler<'addNote'>> => {
@@ -101,7 +103,7 @@ const changePlan = async (
 
 /** The ids of the people that a text names, by id or by name, among those with a valid desk token of the role staff. */
 const staffNamed = async (
-  { readModels }: Pick<DeskDeps, 'readModels'>,
+  { readModels }: Pick<Deps, 'readModels'>,
   text: string,
   at: number,
 ): Promise<Set<string>> => {
@@ -119,7 +121,7 @@ const staffNamed = async (
 };
 
 const findPerson = async (
-  deps: Pick<DeskDeps, 'readModels'>,
+  deps: Pick<Deps, 'readModels'>,
   text: string,
   at: number,
 ): Promise<string | Refusal> => {
@@ -190,7 +192,7 @@ export const readNotes = async (
 };
 
 /** Reads what staff plan for a record, for the staff who work on it. */
-export const readPlan: DeskHandler<'readPlan'> = async (deps, input, call) => {
+export const readPlan: DeskHandler<'readPlan', PeopleDeps> = async (deps, input, call) => {
   const { record_id } = input;
   const owner_id = await ownerOfPlanned(deps, call, input);
   if (owner_id === undefined) return NO_RECORD;

@@ -8,7 +8,8 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type Erase = {

@@ -1,6 +1,6 @@
 /** What staff do with all records of a person. */
 import { traceOf } from '#src/writing/decide-and-append.ts';
-import type { DeskCall } from '#src/calls/call.ts';
+import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';

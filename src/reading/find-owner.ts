@@ -1,7 +1,8 @@
+import type { Deps } from '#src/calls/call.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { mayActFor } from '#src/calls/desk-handler.ts';
 import { listing } from './listing.ts';
 import { streamOf } from '#src/writing/streams.ts';
 
@@ -10,7 +11,7 @@ const OWNERS_AT_ONCE = 32;
 
 /** Lists the owners for whom the caller may act, each with its test space. */
 export async function* ownerSpaces(
-  { readModels }: Pick<DeskDeps, 'readModels'>,
+  { readModels }: Pick<Deps, 'readModels'>,
   call: DeskCall,
 ): AsyncGenerator<string[], void> {
   const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
@@ -26,7 +27,7 @@ export async function* ownerSpaces(
  * each owner until one exists.
  */
 export const findOwner = async (
-  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<Deps, 'log' | 'readModels'>,
   call: DeskCall,
   { kind, id }: { kind: 'link' | 'lead' | 'handoff' | 'outbound'; id: string },
 ): Promise<string | undefined> => {
@@ -45,7 +46,7 @@ export const findOwner = async (
  * Undefined unless the caller may act for that owner.
  */
 export const ownerFor = async (
-  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<Deps, 'log' | 'readModels'>,
   call: DeskCall,
   {
     owner_id,

@@ -1,6 +1,6 @@
 import type { ReadModels, Row } from '#src/ports/read-model.ts';
 import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
-import type { DeskCall } from '#src/calls/call.ts';
+import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
 import { epoch } from '#src/shared/time.ts';
 import { type ListRange, pageOfScan, scanLists } from './scan-lists.ts';

@@ -1,6 +1,7 @@
+import type { Deps } from '#src/calls/call.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskCall } from '#src/calls/call.ts';
-import { type DeskDeps, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { pageOf } from './listing.ts';
@@ -21,7 +22,7 @@ type Page<Value> = {
 
 /** Answers one page of an owner's rows; refuses an owner for whom the caller may not act. */
 export const listRows = async <R extends Row, Value>(
-  { readModels, following }: DeskDeps,
+  { readModels, following }: Deps,
   call: DeskCall,
   { name, scope, query, render }: RowList<R, Value>,
 ): Promise<Outcome<Page<Value>>> => {

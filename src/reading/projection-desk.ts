@@ -1,3 +1,5 @@
+import type { Deps } from '#src/calls/call.ts';
+
 export type ProjectionReport = {
   name: string;
   version: number;
@@ -48,3 +50,6 @@ export type ProjectionDesk = {
   /** Starts the comparison `run` of rows with a fold of the log, or answers how far it is. */
   check(rows: CheckedRows, run: string): CheckState;
 };
+
+/** What use cases need that manage the read models. */
+export type ProjectionDeps = Deps & { projections: ProjectionDesk };

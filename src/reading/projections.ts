@@ -3,10 +3,11 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { measureLags } from './lag.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
+import type { ProjectionDeps } from './projection-desk.ts';
 
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
-export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
+export const listProjections: DeskHandler<'listProjections', ProjectionDeps> = async (deps) => {
   const { position: head } = await deps.log.head();
   const statuses = await deps.projections.status();
   const lags = await measureLags({ ...deps, projections: { status: async () => statuses } });
@@ -18,7 +19,11 @@ export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
   return done({ head, data });
 };
 
-export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }, call) => {
+export const rebuildProjection: DeskHandler<'rebuildProjection', ProjectionDeps> = async (
+  deps,
+  { name },
+  call,
+) => {
   if (!deps.projections.names().includes(name)) return NO_PROJECTION;
   const work = async () => {
     const bound = await claimKeyOrResume(deps, call, 'projections');
@@ -29,7 +34,10 @@ export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, 
   return answerOnce(deps, call, { stream: 'projections', work });
 };
 
-export const verifyProjection: DeskHandler<'verifyProjection'> = async (deps, { name, run }) => {
+export const verifyProjection: DeskHandler<'verifyProjection', ProjectionDeps> = async (
+  deps,
+  { name, run },
+) => {
   if (!deps.projections.names().includes(name)) return NO_PROJECTION;
   const state = deps.projections.verify(name, run);
   return done({ name, ...state, head: (await deps.log.head()).position });

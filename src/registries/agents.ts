@@ -1,11 +1,12 @@
 import type { AgentActor } from '#src/calls/agent-rules.ts';
-import type { Handlers } from '#src/calls/call.ts';
+import type { AgentOperations } from '#contracts/registries/agents.ts';
+import type { Handler } from '#src/calls/call.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { SignaturesOf } from '#src/calls/rules.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
-import { getPerformance } from '#src/performance/get-performance.ts';
+import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
 import { searchProducts } from '#src/catalog/search-products.ts';
 import { submitLead } from '#src/leads/submit-lead.ts';
@@ -15,6 +16,12 @@ import {
   requestSocialPost,
 } from '#src/outreach/propose.ts';
 import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
+
+/** What the handlers of agents need. */
+export type AgentDeps = PerformanceDeps;
+
+/** One handler per operation: a missing one does not compile. */
+export type Handlers = { [Id in keyof AgentOperations]: Handler<Id, AgentDeps> };
 
 /** The handler of each operation, one line each. */
 export const agentHandlers: Handlers = {
@@ -32,4 +39,4 @@ export const agentHandlers: Handlers = {
   cancelOutboundRequest,
 };
 
-export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor>;
+export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>;

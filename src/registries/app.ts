@@ -12,12 +12,11 @@ import { holderHandlers } from './holders.ts';
 import type { HolderHandlers, HolderPipeline } from './holder-handler.ts';
 import type { VisitorDeps, VisitorSignatures } from '#src/links/visitor-handler.ts';
 import { locateLink, visitLink } from '#src/links/visit-link.ts';
-import { agentHandlers, type AgentPipeline } from './agents.ts';
+import { type AgentDeps, agentHandlers, type AgentPipeline, type Handlers } from './agents.ts';
 import { type AgentActor, agentRules } from '#src/calls/agent-rules.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import type { DeskDeps, DeskHandlers } from '#src/calls/desk-handler.ts';
 import { consistencyToken } from '#src/calls/consistency.ts';
-import { deskHandlers } from './desk.ts';
+import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
 import { type DeskActor, deskRules } from '#src/calls/desk-rules.ts';
 import type { SignaturesOf } from '#src/calls/rules.ts';
 import { concurrency } from '#src/calls/concurrency.ts';
@@ -26,7 +25,6 @@ import { overload } from '#src/calls/overload.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';
 import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
-import type { Handlers } from '#src/calls/call.ts';
 import { type HolderActor, holderRules } from './public-rules.ts';
 import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
@@ -37,7 +35,7 @@ import { taskHandlers, taskRules } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
 import { taskWatch, type TaskWatch } from '#src/tasks/task-watch.ts';
 
-export type DeskPipeline = Pipeline<SignaturesOf<DeskHandlers>, DeskActor>;
+export type DeskPipeline = Pipeline<SignaturesOf<DeskHandlers>, DeskActor<DeskDeps>>;
 
 export type AppDeps = DeskDeps &
   VisitorDeps & {
@@ -121,7 +119,7 @@ const pipelinesOver = (deps: AppDeps) => {
   };
   const shared = { deps, audit, limiters, overload: overload(deps.waits, limits.admissionWaitMs) };
   const rules = limitedRules(deps, limited);
-  const agents = new Pipeline<SignaturesOf<Handlers>, AgentActor>({
+  const agents = new Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>({
     ...shared,
     registry: agentOperations,
     handlers: agentHandlers,
@@ -142,7 +140,7 @@ const pipelinesOver = (deps: AppDeps) => {
       handlers: recordHandlers,
       rules: rules.agent,
     }),
-    desk: new Pipeline<SignaturesOf<DeskHandlers>, DeskActor>({
+    desk: new Pipeline<SignaturesOf<DeskHandlers>, DeskActor<DeskDeps>>({
       ...shared,
       registry: deskOperations,
       handlers: deskHandlers,

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { HolderOperationId, HolderOperations } from '#contracts/registries/holders.ts';
-import type { HolderCall, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderCall } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { HolderActor } from './public-rules.ts';

@@ -1,6 +1,7 @@
 import type { Declared } from '#contracts/operation.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
-import type { HolderCall, HolderCaller, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderCall, HolderCaller } from '#src/shared/call.ts';
 import { type Limiter, tooMany } from '#src/calls/limiter.ts';
 import { done } from '#src/shared/outcome.ts';
 import { parseFields } from '#src/calls/parse-input.ts';

@@ -5,10 +5,15 @@ import {
   type MailboxState,
   type Suppression,
 } from './mailbox-requests.decider.ts';
-import { decideAndAppend, issue, type Written } from '#src/writing/decide-and-append.ts';
-import { releaseAfterWrite } from '#src/leads/claim-contact.ts';
+import {
+  decideAndAppend,
+  issue,
+  type Written,
+  releaseAfterWrite,
+} from '#src/writing/decide-and-append.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { Call, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import { findMailbox, suppressionInLog } from './suppression.ts';

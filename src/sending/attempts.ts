@@ -5,7 +5,8 @@ import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { decideAndAppend, type Execution } from '#src/writing/decide-and-append.ts';
 import type { DomainEvent } from '#src/writing/fold.ts';
-import type { Deps, SystemCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { SystemCall } from '#src/shared/call.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 
 export type Scheduling = {

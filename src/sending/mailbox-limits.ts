@@ -7,7 +7,8 @@ import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
-import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type Call, unkeyed } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 

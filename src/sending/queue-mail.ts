@@ -1,7 +1,8 @@
 import { mail } from './mail.decider.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '#src/writing/attribution.ts';
-import { type Call, type Deps, unkeyed } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type Call, unkeyed } from '#src/shared/call.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';

@@ -16,7 +16,8 @@ import {
 } from '#src/sending/attempts.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import type { Deps, SystemCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { SystemCall } from '#src/shared/call.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';

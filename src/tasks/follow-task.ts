@@ -1,6 +1,7 @@
 import { isInterrupted, isTerminal } from './task.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { AgentCaller, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { AgentCaller } from '#src/shared/call.ts';
 import { streamOfRecord } from '#src/writing/streams.ts';
 import { permitted, readChange, readView, rowOf } from './read-task.ts';
 import type { TaskView } from './task-view.ts';

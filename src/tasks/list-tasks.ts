@@ -1,6 +1,7 @@
 import { type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from './task.decider.ts';
-import type { AgentCaller, Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { AgentCaller } from '#src/shared/call.ts';
 import { readCursor, writeCursor } from '#src/reading/cursor.ts';
 import { listing } from '#src/reading/listing.ts';
 import { done } from '#src/shared/outcome.ts';

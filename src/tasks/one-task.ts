@@ -1,7 +1,8 @@
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { isTerminal, task, type TaskRejection, type TaskRow } from './task.decider.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import type { Deps, TaskCall } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { TaskCall } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { rowOf, viewOfRow } from './read-task.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '#contracts/problems.ts';
 import { isTerminal, type TaskRow } from './task.decider.ts';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { TaskCall, TaskRef } from '#src/calls/call.ts';
+import type { TaskCall, TaskRef } from '#src/shared/call.ts';
 import { done, forbidden, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { KeyedQueue } from '#src/shared/keyed-queue.ts';
 import { present } from '#src/shared/present.ts';

@@ -1,7 +1,8 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { task, type TaskCommand, type TaskRejection } from './task.decider.ts';
 import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import type { Deps, TaskCall, TaskRef } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { TaskCall, TaskRef } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { permitted, rowIfReady, viewOfRow } from './read-task.ts';

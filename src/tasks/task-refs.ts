@@ -1,7 +1,8 @@
 import { idempotencyKey } from '#contracts/fields.ts';
 import { digestOf, nameOf } from '#src/writing/hash.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import type { AgentCaller, Deps, TaskRef } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { AgentCaller, TaskRef } from '#src/shared/call.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import type { OperationRequest, TaskMessage, TaskRequest } from './task-request.ts';
 

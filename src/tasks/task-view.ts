@@ -5,7 +5,7 @@ import { isSkill, type SkillId, SKILLS } from '#contracts/tasks/skills.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { deciderFor } from '#src/outreach/outbound-state.decider.ts';
 import { TASK_STATUS_OF, type TaskState, type TaskStatus } from './task.decider.ts';
-import type { TaskRef } from '#src/calls/call.ts';
+import type { TaskRef } from '#src/shared/call.ts';
 import { iso } from '#src/shared/time.ts';
 import { guideTo } from './task-request.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Arrival, Surface } from '#src/calls/call.ts';
+import type { Arrival, Surface } from '#src/shared/call.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
-import type { Admission, HolderCaller } from '#src/calls/call.ts';
+import type { Admission, HolderCaller } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from './arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from './http.ts';

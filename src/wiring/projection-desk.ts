@@ -21,7 +21,7 @@ import { runs } from '#src/shared/runs.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
 
-export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
+export type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
   Pick<OpenReadModels, 'stackOf' | 'checkRows'> & {
     log: EventLog;
     engine: Pick<Engine, 'status' | 'recheck'>;
@@ -29,7 +29,7 @@ export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
   };
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
-export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
+export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
   const check = runs(
     (): CheckState => ({ done: false, position: 0, rows: 0 }),
     async (rows, state) => {
@@ -66,7 +66,7 @@ export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
   };
 };
 
-const rebuildNow = async (deps: ProjectionDeskDeps, name: string): Promise<void> => {
+const rebuildNow = async (deps: ProjectionDeps, name: string): Promise<void> => {
   const { log } = deps;
   const stack = deps.stackOf(name);
   const projection = stack.projections.find((one) => one.name === name);
@@ -79,11 +79,7 @@ const rebuildNow = async (deps: ProjectionDeskDeps, name: string): Promise<void>
   deps.engine.recheck();
 };
 
-const verifyNow = async (
-  deps: ProjectionDeskDeps,
-  name: string,
-  state: VerifyState,
-): Promise<void> => {
+const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState): Promise<void> => {
   const result = await compareWithLog(deps, name, (position) => {
     state.position = position;
   });
@@ -95,7 +91,7 @@ const verifyNow = async (
 };
 
 const compareWithLog = async (
-  { log, catalog, stackOf }: ProjectionDeskDeps,
+  { log, catalog, stackOf }: ProjectionDeps,
   name: string,
   onProgress: (position: Position) => void,
 ): Promise<ReadModelVerification> => {

@@ -5,7 +5,7 @@ import { makeDirectory } from '#src/system/directory.ts';
 import { keyIdOf } from '#src/access/key-id.ts';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
-import type { DeskCaller } from '#src/calls/call.ts';
+import type { DeskCaller } from '#src/shared/call.ts';
 import { deskIdem, SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';

@@ -7,7 +7,7 @@ import { systemWrites } from '#contracts/registries/system.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 
 /** Version of the event shapes that this code appends. Older ones are upcast when they are read. */
 const SCHEMA_VERSION = 1;

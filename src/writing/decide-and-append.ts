@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { type Done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { attribute } from './attribution.ts';
 import { type DomainEvent, foldAt, foldOf } from './fold.ts';
@@ -306,3 +306,15 @@ export const decideAndAppend = <State, Command, E extends DomainEvent, Reason ex
     ...target,
     work: async (change) => change.execute(await command(change.state, change.stored)),
   });
+
+/**
+ * Runs a release after a write that is stored, and ignores its failure: the write is answered as done. A claim that is
+ * not released now is released when the write is sent again, or expires.
+ */
+export const releaseAfterWrite = async (release: () => Promise<void>): Promise<void> => {
+  try {
+    await release();
+  } catch {
+    // The write is durable, so the caller must not receive an error.
+  }
+};

@@ -1,7 +1,7 @@
 import type { Decider } from '#src/shared/decider.ts';
 import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { attribute } from './attribution.ts';
 import { type DomainEvent, foldOf } from './fold.ts';
 

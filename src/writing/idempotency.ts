@@ -10,7 +10,7 @@ import type {
 } from '#src/ports/event-log.ts';
 import { LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { AgentCaller, Call } from '#src/calls/call.ts';
+import type { AgentCaller, Call } from '#src/shared/call.ts';
 import {
   done,
   type Done,

@@ -1,7 +1,7 @@
 /** Authorization decisions, compared with a table that was written from the specification. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
-import type { AgentCaller } from '#src/calls/call.ts';
+import type { AgentCaller } from '#src/shared/call.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { person } from '../support/world/outreach.ts';
 import { expectProblem, type Problem } from '../support/world/problems.ts';

@@ -1,7 +1,8 @@
 /** What the desk reads of a log whose positions are byte offsets. */
 import { beforeEach, expect, test } from 'vitest';
-import type { DeskCall } from '#src/calls/call.ts';
-import type { DeskDeps, DeskInput } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { DeskInput } from '#src/calls/desk-handler.ts';
 import { readEvents } from '#src/audits/read-events.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { onStandIn } from '../support/eventstoredb/eventstoredb-logs.ts';
@@ -19,7 +20,7 @@ beforeEach(async () => {
   read = async (query) => {
     const input = { after: 0, limit: 100, ...query };
     const outcome = await readEvents(
-      { log, credentials: NO_CREDENTIALS } as unknown as DeskDeps,
+      { log, credentials: NO_CREDENTIALS } as unknown as Deps,
       input,
       call,
     );

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
 import { type OperationId, operations } from '#contracts/registries/agents.ts';
 import { placeOf, toolName } from '#contracts/places.ts';
-import type { Surface } from '#src/calls/call.ts';
+import type { Surface } from '#src/shared/call.ts';
 import { rpc } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';

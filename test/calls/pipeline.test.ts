@@ -16,7 +16,7 @@ import { overload } from '#src/calls/overload.ts';
 import { agentRules } from '#src/calls/agent-rules.ts';
 import type { Audit } from '#src/calls/audit.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import type { Admission, Arrival, Caller, Surface } from '#src/calls/call.ts';
+import type { Admission, Arrival, Caller, Surface } from '#src/shared/call.ts';
 import { deskRules } from '#src/calls/desk-rules.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline } from '#src/calls/pipeline.ts';

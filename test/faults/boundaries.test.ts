@@ -28,7 +28,7 @@ import type { AgentApp } from '#src/registries/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
-import type { Surface } from '#src/calls/call.ts';
+import type { Surface } from '#src/shared/call.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { message, rpc } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

@@ -3,9 +3,8 @@ import { describe, expect, it, test } from 'vitest';
 import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
 import { dateOf } from '#src/performance/calendar.ts';
 import { OwnerFacts } from '#src/performance/facts.ts';
-import { getPerformance } from '#src/performance/get-performance.ts';
+import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
 import { METRIC } from '#projections/performance/numbers.ts';
-import type { Deps } from '#src/calls/call.ts';
 
 const FIRST_DAY = 20_000;
 const DAYS = 70;
@@ -46,7 +45,7 @@ const ask = async (facts: OwnerFacts, asked: object) => {
     ...asked,
   });
   const call = { caller: { ownerId: 'acme' }, at: 0 };
-  const outcome = await getPerformance(deps as unknown as Deps, input, call as never);
+  const outcome = await getPerformance(deps as unknown as PerformanceDeps, input, call as never);
   if (!outcome.ok) throw new Error(JSON.stringify(outcome));
   return outcome.value;
 };

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
 import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
-import { getPerformance } from '#src/performance/get-performance.ts';
+import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
-import type { Deps } from '#src/calls/call.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { factsOf } from '../support/oracle/facts.ts';
 
@@ -180,7 +179,7 @@ describe('A performance file of very many rows', () => {
     const days = { from: '2024-10-04', to: '2024-10-04' };
     const input = contract.input.parse({ ...days, group_by: ['link_id'], ...parameters });
     const call = { caller: { ownerId: 'acme' }, at: 0, file: true };
-    return getPerformance(deps as unknown as Deps, input, call as never);
+    return getPerformance(deps as unknown as PerformanceDeps, input, call as never);
   };
 
   it('is refused above the maximum of rows with advice on what to narrow', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeStream, decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { NO_LIST } from '#src/handoffs/review.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { type Append, type EventLog, replaceAppends } from '#src/ports/event-log.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';

@@ -1,7 +1,7 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import type { DeskCaller } from '#src/calls/call.ts';
+import type { DeskCaller } from '#src/shared/call.ts';
 import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import type { Config } from '#src/config.ts';

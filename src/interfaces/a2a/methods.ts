@@ -3,7 +3,7 @@ import { agentOperations } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { agentBudget } from '#src/calls/agent-rules.ts';
-import type { Admission, AgentCaller, Budget } from '#src/calls/call.ts';
+import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
 import { pointerOf } from '#src/calls/input-faults.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';

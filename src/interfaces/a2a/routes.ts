@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller } from '#src/calls/call.ts';
+import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '#src/web/arrival.ts';
 import { originRefusal } from '#src/web/origin.ts';

@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller } from '#src/calls/call.ts';
+import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { storeRefusal } from '#src/calls/failure.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';

@@ -2,7 +2,7 @@ import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { agentBudget } from '#src/calls/agent-rules.ts';
 import { forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
-import type { Budget } from '#src/calls/call.ts';
+import type { Budget } from '#src/shared/call.ts';
 import { fitResult, type FittedResult, truncationNote } from './fit-result.ts';
 import { type Tool, toolNamed } from './tools.ts';
 import {

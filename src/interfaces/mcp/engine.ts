@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { boundaryOf } from '#contracts/boundaries.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller, Budget } from '#src/calls/call.ts';
+import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
 import { done, forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { refusedArguments } from './call-tool.ts';
 import { metaOf, modernFault, versionOf } from './versions.ts';

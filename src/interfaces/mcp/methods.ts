@@ -1,4 +1,4 @@
-import type { Budget } from '#src/calls/call.ts';
+import type { Budget } from '#src/shared/call.ts';
 import { callTool, aboutTool } from './call-tool.ts';
 import { getPrompt, promptList } from './prompts.ts';
 import { readResource, resourceList, templateList } from './resources.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller } from '#src/calls/call.ts';
+import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { rememberFailure } from '#src/web/failure-log.ts';
 import { arrivalOf } from '#src/web/arrival.ts';

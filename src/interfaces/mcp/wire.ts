@@ -1,7 +1,7 @@
 import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller } from '#src/calls/call.ts';
+import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** The newest supported version of MCP, the first without sessions. */

@@ -4,7 +4,7 @@ import { operations, type RestOperationId } from '#contracts/registries/agents.t
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp, DeskApp } from '#src/registries/app.ts';
-import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/calls/call.ts';
+import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/shared/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { COMPRESSED } from '#src/web/documents.ts';
 import { arrivalOf } from '#src/web/arrival.ts';

@@ -1,7 +1,7 @@
 /** Registrations of receivers, through the pipeline. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import type { AgentCaller } from '#src/calls/call.ts';
+import type { AgentCaller } from '#src/shared/call.ts';
 import { HANDOFF, a2aApp, message, POST, sent, type WireTask } from '../../support/clients/a2a.ts';
 import type { TestApp } from '../../support/world/app.ts';
 

@@ -1,6 +1,6 @@
 /** Executes commands on outreach requests, directly by the deciders on a log. */
 import type { EventData } from '#contracts/registries/events.ts';
-import type { Call } from '#src/calls/call.ts';
+import type { Call } from '#src/shared/call.ts';
 import { StreamQueue } from '#src/writing/stream-queue.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';

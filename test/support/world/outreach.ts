@@ -1,7 +1,7 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import type { Surface } from '#src/calls/call.ts';
+import type { Surface } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { freshKey, type TestApp } from './app.ts';
 
