@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog, type SqliteLogOptions } from '#src/stores/sqlite/log/event-log.ts';
 import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-records.ts';
@@ -157,9 +158,12 @@ describe('A start refuses a log', () => {
     const file = join(directory, 'log.mark');
     const newest = /"id":"(\w+)","position":20,"seal":(\d+)/.exec(readFileSync(file, 'utf8'));
     const [id, position, seal] = [newest?.[1], 20, Number(newest?.[2])];
-    const put = (change: object) =>
-      writeFileSync(file, JSON.stringify({ id, position, seal, ...change }));
-    put({ seal: seal ^ 1 });
+    const put = (change: object) => {
+      const mark = { id, position, seal, ...change };
+      const crc = crc32(`${mark.id} ${mark.position} ${mark.seal}`);
+      writeFileSync(file, JSON.stringify({ ...mark, crc }));
+    };
+    put({ seal: (seal ^ 1) >>> 0 });
     expect(refusal(directory)).toMatch(/another event at position 20/);
     put({ id: 'f00' });
     expect(refusal(directory)).toMatch(/another log/);
