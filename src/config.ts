@@ -26,14 +26,14 @@ const REMOTE_LOG = /^esdb(\+discover)?:\/\/[^/?#\s]+/;
 const REMOTE_READ_MODELS = /^rediss?:\/\/[^/?#\s]+/;
 
 /** The URL of an embedded store, or of a server. Errors do not quote it: it may contain a password. */
-const store = (embedded: readonly string[], server: RegExp, forms: string) =>
+const store = (embedded: string, server: RegExp, forms: string) =>
   z
     .string()
     .min(1, { error: 'is empty; set a URL, or remove the variable', abort: true })
     .refine(
       (value) =>
-        server.test(value) || (URL.canParse(value) && embedded.includes(new URL(value).protocol)),
-      { error: `must be a URL that starts with one of ${embedded.join(' ')} ${forms}` },
+        server.test(value) || (URL.canParse(value) && new URL(value).protocol === embedded),
+      { error: `must be a URL that starts with one of ${embedded} ${forms}` },
     );
 
 const environment = z.object({
@@ -47,12 +47,10 @@ const environment = z.object({
     .transform((text) => Buffer.from(text, 'base64'))
     .optional(),
   MAILBOX_KEY_GENERATION: whole(1, 9).default(1),
-  EVENT_LOG_URL: store(
-    ['sqlite:', 'memory:'],
-    REMOTE_LOG,
-    'esdb://HOST esdb+discover://HOST',
-  ).default('sqlite:log'),
-  READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_READ_MODELS, 'redis://HOST rediss://HOST')
+  EVENT_LOG_URL: store('sqlite:', REMOTE_LOG, 'esdb://HOST esdb+discover://HOST').default(
+    'sqlite:log',
+  ),
+  READ_MODEL_URL: store('sqlite:', REMOTE_READ_MODELS, 'redis://HOST rediss://HOST')
     .refine((value) => URL.canParse(value), { error: 'must be a URL' })
     .default('sqlite:views'),
   REDIS_ALLOW_PLAIN: z

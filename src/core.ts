@@ -172,13 +172,11 @@ const auditsOf = (
   personName: personNameIn(readModels),
 });
 
-const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds => {
-  const isInMemory = config.eventLogUrl.startsWith('memory:');
-  return catalogBuilds(isInMemory ? undefined : config.dataDirectory, log, {
+const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds =>
+  catalogBuilds(config.dataDirectory, log, {
     onDiscarded: (reason) => logger.warn({ reason }, 'the catalog is rebuilt'),
     pause: () => eventLoopTurns.pause(),
   });
-};
 
 /** Waits for the read models and then for the head of the log. */
 const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {

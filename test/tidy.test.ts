@@ -44,7 +44,7 @@ describe('the repository', () => {
       { path: 'src/leads/planted.ts', text: "import Fastify from 'fastify';" },
       {
         path: 'src/leads/planted2.ts',
-        text: "export { memoryEventLog } from '#src/stores/memory/event-log.ts';",
+        text: "export { memoryStore } from '#src/stores/memory/read-model.ts';",
       },
       {
         path: 'src/leads/planted3.ts',

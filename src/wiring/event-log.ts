@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { LogMemory, type MarkPlace } from '#src/stores/log-memory.ts';
@@ -45,7 +44,6 @@ export const openEventLog = async (
   options: EventLogOptions,
 ): Promise<EventLogHandle> => {
   const { eventLogUrl, dataDirectory } = config;
-  if (eventLogUrl.startsWith('memory:')) return createHandle(memoryEventLog());
   if (eventLogUrl.startsWith('esdb')) return openRemoteLog(config, options);
   prepareDirectory(dataDirectory);
   const { onFatal, checkedAtOpen } = options;

@@ -7,7 +7,6 @@ import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
 import { ROW_FORMAT } from '#src/stores/redis/keys.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { observedStore } from '#src/stores/observed-store.ts';
 import { networkRiskOf } from '#src/stores/redis/url-options.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
@@ -105,22 +104,17 @@ const firstOfEachType = (report: (event: FoldEvent) => void): ((event: FoldEvent
 const discardLogger = (logger: Logger) => (reason: string) =>
   logger.warn({ reason }, 'read models are rebuilt');
 
-const hasRowsInMemory = ({ eventLogUrl, readModelUrl }: Config): boolean =>
-  eventLogUrl.startsWith('memory:') || readModelUrl.protocol === 'memory:';
-
 const openLocalStore = (
   config: Config,
   { log, logger, parts }: ReadModelOptions,
   name: string,
 ): LocalStore => {
-  const store = hasRowsInMemory(config)
-    ? memoryStore()
-    : sqliteStore({
-        file: join(config.dataDirectory, name),
-        log: log.id,
-        onDiscarded: discardLogger(logger),
-        onFault: throttledLog(logger, 'the file of the read models cannot be written'),
-      });
+  const store = sqliteStore({
+    file: join(config.dataDirectory, name),
+    log: log.id,
+    onDiscarded: discardLogger(logger),
+    onFault: throttledLog(logger, 'the file of the read models cannot be written'),
+  });
   parts.defer(() => store.close());
   return store;
 };
@@ -138,10 +132,9 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
   const filling = fillingOf(engine, catalog, config);
-  const checkRows =
-    isRemoteLog(config) || hasRowsInMemory(config)
-      ? rowCheckOf({ log, storeOf: () => store })
-      : checkInThread({ directory, file }, parts);
+  const checkRows = isRemoteLog(config)
+    ? rowCheckOf({ log, storeOf: () => store })
+    : checkInThread({ directory, file }, parts);
   const models = { local, localPassed, readModels: local, engine, stackOf, checkRows };
   return { ...models, following, ready, filling };
 };

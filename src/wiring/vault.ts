@@ -9,19 +9,14 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/log-open.ts';
 
-/** A log in memory ends with its process, so that its root secret may be a constant. */
-const MEMORY_ROOT = Buffer.alloc(32, 7);
-
 /**
  * Opens the secrets of the service. All processes of a log must share the root secret, so none is
  * created for a remote log: it comes from the environment, or from a file in the data directory.
  * Throws StartupError.
  */
 export const openSecrets = (config: Config): SystemSecrets => {
-  const { eventLogUrl, dataDirectory: directory, rootKey: root } = config;
+  const { dataDirectory: directory, rootKey: root } = config;
   const mailboxGeneration = config.mailboxKeyGeneration;
-  if (eventLogUrl.startsWith('memory:'))
-    return systemSecrets({ root: root ?? MEMORY_ROOT, mailboxGeneration });
   if (root || hasRoot(directory))
     return systemSecrets({ directory, mailboxGeneration, ...(root && { root }) });
   if (isRemoteLog(config))
@@ -43,12 +38,11 @@ const isEventStore = (log: EventLog): log is EventStoreLog => 'keyVault' in log;
  * if another root secret encrypted them, or the file is missing.
  */
 export const openVault = async (
-  { eventLogUrl, dataDirectory }: Config,
+  { dataDirectory }: Config,
   log: EventLog,
   { vaultKey }: Pick<SystemSecrets, 'vaultKey'>,
 ): Promise<KeyVault> => {
   if (isEventStore(log)) return log.keyVault(vaultKey);
-  if (eventLogUrl.startsWith('memory:')) return sqliteKeyVault(':memory:', vaultKey);
   const file = join(dataDirectory, 'keys.db');
   // The first start creates the file before the first event: a log without it has lost it.
   if (!existsSync(file) && (await log.head()).position > 0)

@@ -5,7 +5,7 @@ import { configure, post, proposed } from '../support/world/outreach.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
 });
 afterAll(() => app.close());
 

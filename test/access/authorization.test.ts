@@ -38,7 +38,6 @@ let rival: Agent;
 
 beforeAll(async () => {
   app = await testApp({
-    EVENT_LOG_URL: 'memory:',
     READS_PER_MINUTE: '1000000',
     WRITES_PER_MINUTE: '1000000',
   });

@@ -17,7 +17,7 @@ const V1 = '/api/affiliate/v1';
 let app: TestApp;
 let auditor: string;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   await app.publish([feedProduct('MUG-1')]);
   await configure(app, 'acme');
   await app.agent('acme');

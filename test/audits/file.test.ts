@@ -16,7 +16,7 @@ let app: TestApp;
 let path: string;
 let text: string;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   const history = await randomHistory(app, OWNER, 4);
   for (let act = 0; act < 40; act += 1) await history.act();
   await app.service.deps.audit.flush();

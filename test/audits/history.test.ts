@@ -35,7 +35,7 @@ const headPosition = async (): Promise<number> => (await app.service.deps.log.he
 let beforeLead: number;
 
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   await app.publish([feedProduct('MUG-1', { category: 'Mugs' })]);
   auditor = await person(app, ['auditor']);
   owner = await person(app, ['owner'], OWNER);

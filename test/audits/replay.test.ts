@@ -73,7 +73,7 @@ describe('The state of an owner by replay', () => {
   it.each([1, 2, 3])(
     'equals the live rows and as_of of every moment, and the answers of its exported file, with seed %i',
     async (seed) => {
-      app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+      app = await testApp();
       const history = await randomHistory(app, OWNER, seedOr(seed));
       const { log } = app.service.deps;
       const moments: { position: number; at: number; rows: object; totals: object }[] = [];

@@ -1,6 +1,6 @@
 /** Audit records while the log fails: none is lost, none is stored twice. */
 import { describe, expect, it, vi } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { auditLog } from '#src/calls/audit.ts';
 import { done } from '#src/shared/outcome.ts';
 import { recorder } from '#src/writing/recorder.ts';

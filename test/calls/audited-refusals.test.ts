@@ -17,7 +17,7 @@ let app: TestApp;
 let key: string;
 const buyer = reviews({ app: () => app, key: () => key });
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:' });
+  app = await testApp();
   ({ key } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
 });

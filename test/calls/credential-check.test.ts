@@ -1,6 +1,6 @@
 /** The log of one call, whose appends require that the credential of the caller still allows them. */
 import { expect, it } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { credentialCheckingLog, type CredentialState } from '#src/calls/credential-check.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import type { ReadModelFollower } from '#src/ports/follower.ts';

@@ -22,7 +22,7 @@ const post = async (path: string, payload: object): Promise<Record<string, strin
 };
 
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   await app.publish([feedProduct('MUG-1')]);
   ({ key } = await app.agent('acme'));
   const link = await post('/links', { target: { kind: 'search', ref: 'mug' } });

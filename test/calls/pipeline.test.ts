@@ -91,7 +91,7 @@ const NO_WAITS: Waits = { eventLoop: () => 0, reads: () => 0, appends: () => 0 }
 let app: TestApp;
 let credentials: Record<Actor, string | undefined>;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   const { key } = await app.agent('acme');
   credentials = {
     agent: key,

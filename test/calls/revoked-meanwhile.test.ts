@@ -4,7 +4,7 @@ import { testApp, type TestApp } from '../support/world/app.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
 });
 afterAll(() => app.close());
 

@@ -128,7 +128,7 @@ describe.each(['SIGINT', 'SIGTERM'])('Progress that %s interrupts', (signal) => 
 
 describe('The banner', () => {
   it('names the parked read models', () => {
-    const config = { dataDirectory: 'data', eventLogUrl: 'memory:' };
+    const config = { dataDirectory: 'data', eventLogUrl: 'sqlite:log' };
     const bannerWith = (parked: readonly unknown[]) =>
       formatBanner({
         url: 'http://127.0.0.1',

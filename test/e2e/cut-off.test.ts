@@ -6,7 +6,7 @@ import { until } from '../support/clients/cli.ts';
 import { linkTo } from '../support/clients/link.ts';
 import { endLogServers, logServer, type LogServer } from '../support/eventstoredb/log-server.ts';
 
-const SETTINGS = { READ_MODEL_URL: 'memory:', ROOT_KEY: Buffer.alloc(32, 9).toString('base64') };
+const SETTINGS = { ROOT_KEY: Buffer.alloc(32, 9).toString('base64') };
 const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
 const PRODUCTS = '/api/affiliate/v1/products';
 /** Long enough for the process to notice the pause. */

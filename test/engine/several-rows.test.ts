@@ -1,6 +1,6 @@
 /** A projection whose events change several rows of their scope. */
 import { expect, test } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';

@@ -5,7 +5,7 @@ import { advance } from '#projections/engine/advance.ts';
 import { findLiveSpace } from '#projections/engine/spaces.ts';
 import { SubscriptionBuffer } from '#projections/engine/subscription-buffer.ts';
 import { advanceCheckpoints, openTarget } from '#projections/engine/target.ts';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';
 import { partitionOf, ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';

@@ -86,7 +86,6 @@ let agent: Awaited<ReturnType<TestApp['agent']>>;
 beforeAll(async () => {
   const many = '100000000';
   app = await testApp({
-    EVENT_LOG_URL: 'memory:',
     READS_PER_MINUTE: many,
     WRITES_PER_MINUTE: many,
     OUTREACH_PER_MINUTE: many,

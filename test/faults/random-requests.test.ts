@@ -48,7 +48,6 @@ beforeAll(async () => {
   app = await testApp({
     WRITES_PER_MINUTE: '10000000',
     READS_PER_MINUTE: '10000000',
-    EVENT_LOG_URL: 'memory:',
   });
   ({ key } = await app.agent('acme'));
   const { agentId } = await app.agent('other');

@@ -15,7 +15,7 @@ const ORIGIN = 'https://t.example';
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:' });
+  app = await testApp();
 });
 afterAll(() => app.close());
 

@@ -22,7 +22,7 @@ const OF_HTTP =
 let app: TestApp;
 let contract: Contract;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', WRITES_PER_MINUTE: '4' });
+  app = await testApp({ WRITES_PER_MINUTE: '4' });
   await app.publish([feedProduct('MUG-1')]);
   contract = (await app.send({ method: 'GET', url: '/api/affiliate/openapi.json' })).body;
 });

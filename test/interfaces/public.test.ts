@@ -221,7 +221,7 @@ describe('The published limits', () => {
     verifies('limits');
     const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
     const address = { ADDRESS_PAGES_PER_SECOND: '41', ADDRESS_CALLS_PER_SECOND: '43' };
-    const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates, ...address });
+    const small = await testApp({ ...rates, ...address });
     const { key } = await small.agent('acme');
     const read = async (url: string) => small.send({ method: 'GET', url, key });
     const { body } = await read('/api/affiliate/v1/connection');

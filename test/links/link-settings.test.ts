@@ -152,7 +152,7 @@ describe('The fallback target of an owner', () => {
   it('and the window are those of redirects of another process, once it has read the change', async () => {
     const { url } = await logServer();
     const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
-    const open = () => testApp({ EVENT_LOG_URL: url, READ_MODEL_URL: 'memory:', ROOT_KEY });
+    const open = () => testApp({ EVENT_LOG_URL: url, ROOT_KEY });
     const [one, other] = await Promise.all([open(), open()]);
     try {
       const agent = await one.agent('acme');

@@ -234,7 +234,7 @@ describe('The QR code of a short link', () => {
 
 describe('A link that one network address follows more often than the limit', () => {
   it('redirects each time, and its surplus visits are raw clicks', async () => {
-    const small = await testApp({ EVENT_LOG_URL: 'memory:', ADDRESS_VISITS_PER_MINUTE: '1' });
+    const small = await testApp({ ADDRESS_VISITS_PER_MINUTE: '1' });
     const { key: own } = await small.agent('acme');
     const { code } = await createShortLink(small, own, { target: { kind: 'search', ref: 'mugs' } });
     for (let n = 0; n < 5; n += 1) {

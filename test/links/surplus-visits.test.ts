@@ -1,6 +1,6 @@
 /** Visits beyond the limit of an address are summed: numbers stay true, and the log does not grow. */
 import { describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { recorder } from '#src/writing/recorder.ts';
 import { surplusVisits } from '#src/links/surplus-visits.ts';
 import { type Visit, visitRecorder } from '#src/links/visits.ts';

@@ -22,7 +22,7 @@ let key: string;
 let agentId: string;
 
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:' }, { start: '2026-11-01T10:00:00Z' });
+  app = await testApp({}, { start: '2026-11-01T10:00:00Z' });
   ({ key, agentId } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1')]);
   const codes: string[] = [];

@@ -21,7 +21,7 @@ let [muted, kept] = ['', ''];
 
 beforeAll(async () => {
   const { url } = await logServer();
-  shared = { EVENT_LOG_URL: url, READ_MODEL_URL: 'memory:', ROOT_KEY };
+  shared = { EVENT_LOG_URL: url, ROOT_KEY };
   before = await testApp(shared);
   ({ key } = await before.agent('acme'));
   ({ key: beta } = await before.agent('beta'));

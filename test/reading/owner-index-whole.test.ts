@@ -26,7 +26,7 @@ afterAll(endStandIns);
 /** Opens a service on an empty log, and the log without an index. */
 const openWorld = async (): Promise<World> => {
   const server = await standIn();
-  const app = await testApp({ EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY });
+  const app = await testApp({ EVENT_LOG_URL: server.url, ROOT_KEY });
   const log = await patientLog({ url: server.url });
   opened.push(
     () => app.close(),

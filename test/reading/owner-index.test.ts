@@ -1,6 +1,6 @@
 /** An owner's newest events by its history, where the history cannot be used or names other events than the log has. */
 import { expect, test } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import { NO_STREAM, UnknownEventType } from '#src/ports/event-log.ts';
 import { type Row, ReadModelRebuilding, type ReadModels } from '#src/ports/read-model.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
 import { webhookSecret } from '#src/outreach/webhook-secret.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';

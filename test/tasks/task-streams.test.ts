@@ -2,9 +2,9 @@
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
 import type { Deps } from '#src/calls/call.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { followTask } from '#src/tasks/follow-task.ts';
 import { taskWatch } from '#src/tasks/task-watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';

@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 const serve = async (trustProxy: boolean | string) => {
-  const app = await testApp({ EVENT_LOG_URL: 'memory:', ADDRESS_SOCKETS_MAX: String(MAX) });
+  const app = await testApp({ ADDRESS_SOCKETS_MAX: String(MAX) });
   parts.push(() => app.close());
   const { deps } = app.service;
   const metrics = prometheusMetrics();

@@ -21,7 +21,6 @@ const AUDIT_RECORDS = new Set(['ActivityRecorded', 'CallsAudited']);
 const SETTINGS = {
   WRITES_PER_MINUTE: '1000000',
   READS_PER_MINUTE: '1000000',
-  EVENT_LOG_URL: 'memory:',
 };
 const before = prototypeNames();
 let app: TestApp;

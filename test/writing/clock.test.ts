@@ -1,7 +1,7 @@
 /** A clock that is behind the newest event, because it stepped back or because an event has a wrong time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { timeline } from '#src/writing/timeline.ts';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../support/memory-event-log.ts';
 import { freshKey, testApp, testClock, type TestApp } from '../support/world/app.ts';
 
 const MINUTE = 60_000;
@@ -11,7 +11,7 @@ const YEARS = 14 * 365 * DAY;
 
 let app: TestApp;
 beforeEach(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
 });
 afterEach(() => app.close());
 

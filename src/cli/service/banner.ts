@@ -54,7 +54,6 @@ const titleText = ({ readyS }: BannerFacts): string => {
 /** The shell of `status` may lack the EVENT_LOG_URL of the service: then the files say which log it is. */
 const logText = ({ config, head }: BannerFacts): string => {
   const { dataDirectory, eventLogUrl } = config;
-  if (eventLogUrl.startsWith('memory:')) return `in memory  ${formatPlural(head, 'event')}`;
   if (existsSync(join(dataDirectory, 'log.db')))
     return `sqlite  ${shortPath(dataDirectory)}/log.db  ${formatPlural(head, 'event')}`;
   const hosts = isRemoteLog(config) ? `  ${hostsOf(eventLogUrl)}` : '';

@@ -25,7 +25,7 @@ afterEach(async () => {
 const startOn = async (server: StandIn): Promise<StartingService> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-filling-'));
   directories.push(directory);
-  const urls = { EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:' };
+  const urls = { EVENT_LOG_URL: server.url };
   const config = readConfig({
     ...UNLIMITED_APP,
     DATA_DIR: directory,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { awaitToken, consistencyToken } from '#src/calls/consistency.ts';
 import { copyLog } from '#src/transfer/copy-log.ts';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../../support/memory-event-log.ts';
 import {
   type EventLog,
   NO_STREAM,
@@ -182,7 +182,7 @@ describe('log copy', () => {
     expect(code, stderr).toBe(0);
     expect(report).toMatchObject({ keys: 1, erased: 0 });
     await old.close();
-    const settings = { EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY };
+    const settings = { EVENT_LOG_URL: server.url, ROOT_KEY };
     const moved = await testApp(settings);
     const listed = await moved.send({ method: 'GET', url: LEADS, key });
     expect(listed.status, listed.text).toBe(200);

@@ -21,7 +21,7 @@ let a: TestApp;
 let b: TestApp;
 
 const open = (over: Record<string, string> = {}): Promise<TestApp> =>
-  testApp({ EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY, ...over });
+  testApp({ EVENT_LOG_URL: server.url, ROOT_KEY, ...over });
 
 beforeEach(async () => {
   server = await logServer();

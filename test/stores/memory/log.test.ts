@@ -1,4 +1,4 @@
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../../support/memory-event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
 import { embeddedLogConformance } from '../../conformance/event-log-subscribe.ts';
 

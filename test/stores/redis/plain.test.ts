@@ -1,7 +1,7 @@
 /** The warning about a connection to Redis that others on the network can read. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../../support/memory-event-log.ts';
 import { networkRiskOf } from '#src/stores/redis/url-options.ts';
 import { readConfig } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../../support/memory-event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { checkLive } from '#projections/engine/operator/check-daily.ts';
 import { runProjections } from '#projections/engine/engine.ts';

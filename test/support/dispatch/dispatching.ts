@@ -4,7 +4,7 @@ import { outboundRequests } from '#projections/owner-records.ts';
 import { localReadModels } from '#projections/engine/readers/local.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/system/ids.ts';

@@ -12,7 +12,7 @@ import { playedChannel, runningOver } from './playing.ts';
 
 /** Opens a service with a mailbox of staff, without a dispatcher yet. */
 export const mailing = async () => {
-  const world = await rfqWorld({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:', STAFF_MAIL });
+  const world = await rfqWorld({ STAFF_MAIL });
   const { app } = world;
   const { deps: served } = app.service;
   const time = manualTime(app.clock);

@@ -17,7 +17,7 @@ export const HOOK = 'https://hook.example/in';
 
 /** Opens a service with outreach, without a dispatcher yet. */
 export const notifying = async () => {
-  const app = await a2aApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  const app = await a2aApp();
   const { deps: served } = app.service;
   const time = manualTime(app.clock);
   const { channel, sent, play, sending } = playedChannel<PushDelivery>('http_204');

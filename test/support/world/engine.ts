@@ -1,5 +1,5 @@
 /** An engine over a log in memory, and a read model in which an event folded twice is visible. */
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, type LocalEngine, runProjections } from '#projections/engine/engine.ts';

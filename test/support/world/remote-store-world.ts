@@ -4,7 +4,7 @@ import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import { verify } from '#projections/engine/operator/verify.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryEventLog } from '#src/stores/memory/event-log.ts';
+import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
 import type {

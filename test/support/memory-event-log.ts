@@ -1,4 +1,4 @@
-/** The log in memory, for tests and trials: it is lost when the process ends. */
+/** The log in memory, for tests: it is lost when the process ends. */
 import {
   type AppendResult,
   type EventLog,
