@@ -2,7 +2,7 @@ import { application } from './application.decider.ts';
 import { accessScope, ALL_OWNERS, type DeskTokenRow } from '#src/ports/rows.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';
@@ -50,7 +50,7 @@ export const TAKEN = refuseField('/owner_id', 'taken', 'belongs to somebody else
  * so that neither the answer nor its delay depends on it.
  */
 export const applicationReceiver =
-  (limit: Pick<Limiter, 'take'>): HolderHandler<'applyForAccess'> =>
+  (limit: Pick<Limiter, 'take'>): HolderHandler<'applyForAccess', { sent: true }> =>
   async (deps, { address, ...entered }, holderCall) => {
     const refusal = refuseLink(limit, address);
     if (refusal) return refusal;

@@ -1,4 +1,5 @@
 /** What an applicant does with the mailed link: confirms the application, follows it, and gets the first key. */
+import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { Application } from '#contracts/access/applicant.holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { agent, type AgentState } from './access.decider.ts';
@@ -14,7 +15,7 @@ import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { DESK } from '#src/calls/audit.ts';
@@ -102,7 +103,11 @@ const readState = async (
 };
 
 /** Shows the application, or its decision. It changes nothing, because mail scanners also open links. */
-export const readApplication: HolderHandler<'readApplication'> = async (deps, _input, call) => {
+export const readApplication: HolderHandler<'readApplication', ApplicationView> = async (
+  deps,
+  _input,
+  call,
+) => {
   const shown = await show(deps, await readState(deps, call), call.at);
   return isRefusal(shown) ? shown : done(shown);
 };
@@ -178,7 +183,7 @@ type Begun = { application_id: string; agentId: string; entered: Application };
 const SUBJECT_CHARS = 32;
 
 /** Makes the new owner `owner_id`, and requests access for its agent. A repetition leaves everything as it is. */
-export const confirmApplication: HolderHandler<'confirmApplication'> = async (
+export const confirmApplication: HolderHandler<'confirmApplication', ApplicationView> = async (
   deps,
   { owner_id: ownerId },
   holderCall,
@@ -202,7 +207,7 @@ export const confirmApplication: HolderHandler<'confirmApplication'> = async (
 };
 
 /** Ends an application with the mailbox of somebody else, and blocks such messages to it. The block comes first. */
-export const disownApplication: HolderHandler<'disownApplication'> = async (
+export const disownApplication: HolderHandler<'disownApplication', { ended: true }> = async (
   deps,
   _input,
   holderCall,
@@ -217,7 +222,10 @@ export const disownApplication: HolderHandler<'disownApplication'> = async (
 };
 
 /** Issues the first key of the approved agent. The id of the key follows from the application, so there is one at most. */
-export const issueFirstKey: HolderHandler<'issueFirstKey'> = async (deps, input, holderCall) => {
+export const issueFirstKey: HolderHandler<
+  'issueFirstKey',
+  KeyRecord & { api_key: string }
+> = async (deps, input, holderCall) => {
   const state = await readState(deps, holderCall);
   const shown = state && (await showConfirmed(deps, state, holderCall.at));
   if (!shown) return NO_LINK;

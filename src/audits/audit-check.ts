@@ -2,9 +2,9 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
 import { present } from '#src/shared/present.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
-export const auditCheck: DeskHandler<'auditCheck', AuditDeps> = async (deps, input, call) => {
+export const auditCheck: DeskHandler<'auditCheck', AuditingDeps> = async (deps, input, call) => {
   const { owner_id: owner, sample = 1, run } = input;
   if (
     owner === undefined &&

@@ -6,7 +6,7 @@ import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/people.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;
@@ -41,7 +41,7 @@ const lineOf = (
 const ACTOR = /"actor":"([^"\\]*)"/;
 const actorIn = (meta: string): string => ACTOR.exec(meta)?.[1] ?? '';
 
-export const auditExport: DeskHandler<'auditExport', AuditDeps> = async (deps, input, call) => {
+export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps, input, call) => {
   const { owner_id: owner, after, limit, reason } = input;
   const range = await auditedRange(deps, call, { owner, from: input.from, to: input.to });
   if (isRefusal(range)) return range;

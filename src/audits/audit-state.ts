@@ -14,11 +14,11 @@ import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './momen
 import type { Replay } from './replays.ts';
 import { countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
 /** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
 export type OwnerAuditDeps = Pick<
-  AuditDeps,
+  AuditingDeps,
   | 'replays'
   | 'personName'
   | 'readModels'

@@ -18,7 +18,7 @@ import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
 import { withPeople } from '#src/access/people.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
 type Traced = Answer['events'][number];
@@ -40,7 +40,7 @@ const SHOWN_MAX = 200;
 /** Read models whose rows belong to many records: what one event changes in them is not told from its chain alone. */
 const SHARED: ReadonlySet<string> = new Set(['performance', 'history', 'handoff-leads']);
 
-export const auditTrace: DeskHandler<'auditTrace', AuditDeps> = async (
+export const auditTrace: DeskHandler<'auditTrace', AuditingDeps> = async (
   deps,
   { id, owner_id },
   call,
@@ -64,7 +64,7 @@ export const auditTrace: DeskHandler<'auditTrace', AuditDeps> = async (
 };
 
 const recordSubject = async (
-  deps: AuditDeps,
+  deps: AuditingDeps,
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
@@ -75,7 +75,7 @@ const recordSubject = async (
 };
 
 const requestSubject = async (
-  deps: AuditDeps,
+  deps: AuditingDeps,
   call: DeskCall,
   query: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
@@ -90,7 +90,7 @@ const requestSubject = async (
 
 /** Folds the chain in log order, and describes each event with the rows that it changes. */
 const follow = async (
-  deps: Pick<AuditDeps, 'replays'>,
+  deps: Pick<AuditingDeps, 'replays'>,
   owner: string,
   chain: readonly ChainEvent[],
 ): Promise<{ traced: Traced[]; answer: Answer['answer'] }> => {

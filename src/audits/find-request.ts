@@ -6,7 +6,7 @@ import { mayActFor } from '#src/calls/desk-handler.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
 import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
 import { ownerSpaces } from '#src/reading/find-owner.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
 /** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
 export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };
@@ -29,7 +29,7 @@ const isFound = ({ events, audited }: FoundRequest): boolean => events.length + 
  * owner by owner, and has no index for the others: products, and claims of names.
  */
 export const findRequest = async (
-  deps: Pick<AuditDeps, 'log' | 'readModels'>,
+  deps: Pick<AuditingDeps, 'log' | 'readModels'>,
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },
 ): Promise<FoundRequest> => {

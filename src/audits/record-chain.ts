@@ -3,11 +3,11 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { eventsOfLink } from '#src/tasks/event-chain.ts';
-import type { AuditDeps } from './replays.ts';
+import type { AuditingDeps } from './replays.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
 
-type Deps = Pick<AuditDeps, 'log' | 'readModels'>;
+type Deps = Pick<AuditingDeps, 'log' | 'readModels'>;
 
 /** Records of one chain at most. */
 const RECORDS_MAX = 50;

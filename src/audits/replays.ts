@@ -1,6 +1,6 @@
 import type { PeopleDeps } from '#src/access/people.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
-import type { ProjectionDeps } from '#src/reading/projection-desk.ts';
+import type { OperatorDeps } from '#src/reading/projection-desk.ts';
 /** Owners as they were: their events folded in memory by the projections of the read models. */
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/owner-fold.ts';
@@ -13,7 +13,7 @@ import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 export type Replay = OwnerFold & { position: Position; facts: FactsCache };
 
 /** What audits need. */
-export type AuditDeps = PeopleDeps & ProjectionDeps & PerformanceDeps & { replays: Replays };
+export type AuditingDeps = PeopleDeps & OperatorDeps & PerformanceDeps & { replays: Replays };
 
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
 const REPLAYS_MAX = 2;

@@ -13,7 +13,7 @@ import type { HolderCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { conflictOf } from './buyer-act.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { noticesOfConfirmed } from './confirmed-notices.ts';
 import { contactOf, forgetDropped } from './contact-subject.ts';
 import { findMailedLink, makeReview, type Review } from './review.ts';
@@ -59,7 +59,11 @@ const makeRequest = async (
 };
 
 /** Shows the request. It changes nothing, because mail scanners also open links. */
-export const readRequest: HolderHandler<'readRequest'> = async (deps, _input, call) => {
+export const readRequest: HolderHandler<'readRequest', BuyerRequest> = async (
+  deps,
+  _input,
+  call,
+) => {
   const row = await findMailedLink(deps, call.caller.token);
   const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
   return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_REQUEST;
@@ -96,7 +100,11 @@ const actOnRequest = async (
  * Confirms the request for the list that the page showed; its leads take note, and staff and the owner get notices. A person
  * who refused contact by the owner allows it with that.
  */
-export const confirmRequest: HolderHandler<'confirmRequest'> = async (deps, input, holderCall) => {
+export const confirmRequest: HolderHandler<'confirmRequest', BuyerRequest> = async (
+  deps,
+  input,
+  holderCall,
+) => {
   const confirmed = await actOnRequest(deps, holderCall, (state, { row, call }) => {
     const { at } = call;
     const { confirms: number } = row;
@@ -112,7 +120,11 @@ export const confirmRequest: HolderHandler<'confirmRequest'> = async (deps, inpu
 };
 
 /** Withdraws a request that staff have; the leads of the handoff are lost. */
-export const withdrawRequest: HolderHandler<'withdrawRequest'> = (deps, _input, holderCall) =>
+export const withdrawRequest: HolderHandler<'withdrawRequest', BuyerRequest> = (
+  deps,
+  _input,
+  holderCall,
+) =>
   actOnRequest(deps, holderCall, (_state, { row, call }) =>
     issue({ type: 'WithdrawRfq', at: call.at, number: row.confirms }),
   );
@@ -121,7 +133,11 @@ export const withdrawRequest: HolderHandler<'withdrawRequest'> = (deps, _input, 
  * Ends a request that somebody else sent with this mailbox, and blocks such messages to it. The block comes first: only the
  * contact, which is erased with the request, names the mailbox.
  */
-export const disownRequest: HolderHandler<'disownRequest'> = (deps, _input, holderCall) =>
+export const disownRequest: HolderHandler<'disownRequest', BuyerRequest> = (
+  deps,
+  _input,
+  holderCall,
+) =>
   actOnRequest(deps, holderCall, async (state, { row, call }) => {
     const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
     const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;

@@ -10,7 +10,7 @@ import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts
 import { linkOf, streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { openAttribution } from '#src/shared/jws.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { priceLines, totalsOf } from '#src/catalog/price-lines.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
 import type { Deps } from '#src/calls/call.ts';
@@ -58,7 +58,7 @@ const TOO_MANY = refuse(
  * visit follow from the visit and a number, so the log limits their count, also for concurrent calls and processes.
  */
 export const listCreator =
-  (limit: Limiter): HolderHandler<'createList'> =>
+  (limit: Limiter): HolderHandler<'createList', { token: string }> =>
   async (deps, input, call) => {
     const verdict = limit.take(networkOf(input.address));
     if (!verdict.allowed) return tooMany(verdict, limit);

@@ -11,7 +11,7 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { reviewTokenHash } from '#src/shared/review-token.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import {
   isChanged,
   type List,
@@ -145,7 +145,11 @@ export const makeReview = async (
 };
 
 /** Shows the list of a review link. It changes nothing, because mail scanners and chat previews also open links. */
-export const reviewHandoff: HolderHandler<'reviewHandoff'> = async (deps, input, { caller }) => {
+export const reviewHandoff: HolderHandler<'reviewHandoff', Review> = async (
+  deps,
+  input,
+  { caller },
+) => {
   const row = await findHandoff(deps, caller.token);
   if (!row) return NO_LIST;
   const { owner: ownerId, handoff_id } = row;

@@ -13,11 +13,11 @@ import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { actOnList, ERASED_LIST } from './buyer-act.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { contactSubjectOf } from './contact-subject.ts';
 import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
-import { differencesFromCatalog } from './review.ts';
+import { differencesFromCatalog, type Review } from './review.ts';
 import type { Deps } from '#src/calls/call.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 
@@ -37,7 +37,7 @@ const TOO_MANY = 'The network has sent as many requests as it can in a day.';
  * checked when the message is sent, so that neither the page nor its delay depends on the mailbox.
  */
 export const rfqSubmitter =
-  (limit: Pick<Limiter, 'take'>): HolderHandler<'submitRfq'> =>
+  (limit: Pick<Limiter, 'take'>): HolderHandler<'submitRfq', Review> =>
   (deps, input, call) =>
     actOnList(deps, call, async (state, owned) => {
       const { at } = owned;
@@ -109,7 +109,7 @@ const repeatedContact = async (
   return before === JSON.stringify(contact) ? rfq.contact : undefined;
 };
 
-type RfqInput = Parameters<HolderHandler<'submitRfq'>>[1];
+type RfqInput = Parameters<HolderHandler<'submitRfq', Review>>[1];
 
 /** The list and the contact of a form that can be sent, or every fault of it. */
 const readForm = (

@@ -1,7 +1,7 @@
 /** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
 import { ownerProfile, type ProfileCommand, type ProfileState } from './profile.decider.ts';
 import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { blockMailbox } from '#src/sending/mailbox-limits.ts';
 import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
 import type { Deps } from '#src/calls/call.ts';
@@ -48,7 +48,11 @@ const forOwner = (call: HolderCall): HolderCall | undefined => {
 };
 
 /** Shows what the link confirms. It changes nothing, because mail scanners also open links. */
-export const readOwnMailbox: HolderHandler<'readOwnMailbox'> = async (deps, _input, holderCall) => {
+export const readOwnMailbox: HolderHandler<'readOwnMailbox', MailboxToConfirm> = async (
+  deps,
+  _input,
+  holderCall,
+) => {
   const call = forOwner(holderCall);
   if (!call) return NO_LINK;
   const link = await openLink(deps, call, await readProfile(deps, call.ownerId));
@@ -84,14 +88,21 @@ const actOnMailbox = async (
 };
 
 /** Confirms exactly the mailbox that the link was mailed to. */
-export const confirmOwnMailbox: HolderHandler<'confirmOwnMailbox'> = (deps, _input, call) =>
-  actOnMailbox(deps, call, () => issue({ type: 'ConfirmMailbox' }));
+export const confirmOwnMailbox: HolderHandler<'confirmOwnMailbox', MailboxToConfirm> = (
+  deps,
+  _input,
+  call,
+) => actOnMailbox(deps, call, () => issue({ type: 'ConfirmMailbox' }));
 
 /**
  * Removes a profile that has the mailbox of somebody else, and blocks such messages to it. The block comes first: only
  * the profile names the mailbox.
  */
-export const disownMailbox: HolderHandler<'disownMailbox'> = (deps, _input, holderCall) =>
+export const disownMailbox: HolderHandler<'disownMailbox', MailboxToConfirm> = (
+  deps,
+  _input,
+  holderCall,
+) =>
   actOnMailbox(deps, holderCall, async ({ isConfirmed, mailbox }, call) => {
     if (isConfirmed) return IS_CONFIRMED;
     const reason = 'The holder of its mailbox did not ask for it.';

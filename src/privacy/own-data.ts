@@ -5,7 +5,7 @@ import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import type { HolderHandler } from '#src/registries/holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
 import { queueMail } from '#src/sending/queue-mail.ts';
 import { DESK } from '#src/calls/audit.ts';
@@ -57,7 +57,7 @@ const linkStream = (token: string): string => `${DESK}-privacy_${nameOf('privacy
  * nor its delay depends on the address.
  */
 export const linkRequester =
-  (limit: Pick<Limiter, 'take'>): HolderHandler<'requestPrivacyLink'> =>
+  (limit: Pick<Limiter, 'take'>): HolderHandler<'requestPrivacyLink', { sent: true }> =>
   async (deps, input, call) => {
     const entered = mailbox.safeParse(input.mailbox.trim());
     if (!entered.success)
@@ -129,7 +129,7 @@ const actWith = async <Value>(
   return isRefusal(link) ? link : act(link);
 };
 
-export const readOwnData: HolderHandler<'readOwnData'> = (deps, _input, call) =>
+export const readOwnData: HolderHandler<'readOwnData', OwnData> = (deps, _input, call) =>
   actWith(deps, call, async (link) => done(await show(deps, link)));
 
 /** The exact matches, and the folded ones that the person calls their own; ids of other records have no effect. */
@@ -138,7 +138,11 @@ const ownRecords = async (deps: Deps, { email }: Link, folded: readonly string[]
     ({ id, match }) => match === 'exact' || folded.includes(id),
   );
 
-export const exportOwnData: HolderHandler<'exportOwnData'> = (deps, { folded }, call) =>
+export const exportOwnData: HolderHandler<'exportOwnData', OwnDataCopy> = (
+  deps,
+  { folded },
+  call,
+) =>
   actWith(deps, call, async (link) => {
     const written = await recordRequest(deps, call, { email: link.email, action: 'export' });
     if (!written.ok) return written;
@@ -159,15 +163,18 @@ const changeContact =
       return written.ok ? done(await show(deps, link), traceOf(written)) : written;
     });
 
-export const refuseOwnContact: HolderHandler<'refuseOwnContact'> = changeContact(
+export const refuseOwnContact: HolderHandler<'refuseOwnContact', OwnData> = changeContact(
   'withdraw',
   'suppress',
 );
 
-export const allowOwnContact: HolderHandler<'allowOwnContact'> = changeContact('lift', 'lift');
+export const allowOwnContact: HolderHandler<'allowOwnContact', OwnData> = changeContact(
+  'lift',
+  'lift',
+);
 
 /** Ends the link last, so that the person can repeat an erasure that was interrupted. */
-export const eraseOwnData: HolderHandler<'eraseOwnData'> = (
+export const eraseOwnData: HolderHandler<'eraseOwnData', Erasure> = (
   deps,
   { folded, allow_contact },
   call,

@@ -52,4 +52,4 @@ export type ProjectionDesk = {
 };
 
 /** What use cases need that manage the read models. */
-export type ProjectionDeps = Deps & { projections: ProjectionDesk };
+export type OperatorDeps = Deps & { projections: ProjectionDesk };

@@ -3,11 +3,11 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { measureLags } from './lag.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import type { ProjectionDeps } from './projection-desk.ts';
+import type { OperatorDeps } from './projection-desk.ts';
 
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
-export const listProjections: DeskHandler<'listProjections', ProjectionDeps> = async (deps) => {
+export const listProjections: DeskHandler<'listProjections', OperatorDeps> = async (deps) => {
   const { position: head } = await deps.log.head();
   const statuses = await deps.projections.status();
   const lags = await measureLags({ ...deps, projections: { status: async () => statuses } });
@@ -19,7 +19,7 @@ export const listProjections: DeskHandler<'listProjections', ProjectionDeps> = a
   return done({ head, data });
 };
 
-export const rebuildProjection: DeskHandler<'rebuildProjection', ProjectionDeps> = async (
+export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> = async (
   deps,
   { name },
   call,
@@ -34,7 +34,7 @@ export const rebuildProjection: DeskHandler<'rebuildProjection', ProjectionDeps>
   return answerOnce(deps, call, { stream: 'projections', work });
 };
 
-export const verifyProjection: DeskHandler<'verifyProjection', ProjectionDeps> = async (
+export const verifyProjection: DeskHandler<'verifyProjection', OperatorDeps> = async (
   deps,
   { name, run },
 ) => {

@@ -32,11 +32,11 @@ import { acceptClock } from '#src/access/accept-clock.ts';
 import { listAccessRequests } from '#src/plans/list-access-requests.ts';
 import * as deskTokens from '#src/access/desk-tokens.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
-import type { AuditDeps } from '#src/audits/replays.ts';
+import type { AuditingDeps } from '#src/audits/replays.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** What the handlers of the desk need. Audits need the most. */
-export type DeskDeps = AuditDeps;
+export type DeskDeps = AuditingDeps;
 
 /** One handler per desk operation: a missing one does not compile. */
 export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id, DeskDeps> };

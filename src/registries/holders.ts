@@ -1,4 +1,7 @@
-import { declineReason } from '#contracts/registries/holders.ts';
+import { declineReason, type HolderOperationId } from '#contracts/registries/holders.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
+import type { HolderActor } from './public-rules.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
@@ -9,7 +12,7 @@ import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
 import * as ownData from '#src/privacy/own-data.ts';
 import { actOnList, ERASED_LIST, openList } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
-import type { HolderHandler, HolderHandlers } from './holder-handler.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import {
   confirmRequest,
   disownRequest,
@@ -18,7 +21,7 @@ import {
 } from '#src/handoffs/confirm-rfq.ts';
 import { listCreator } from '#src/handoffs/create-list.ts';
 import { withQuantities } from '#src/handoffs/entered-quantities.ts';
-import { reviewHandoff } from '#src/handoffs/review.ts';
+import { type Review, reviewHandoff } from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 
@@ -27,9 +30,10 @@ const REVISION_LIMITS = {
   lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
 };
 
-const openHandoff: HolderHandler<'openHandoff'> = (deps, _input, call) => openList(deps, call);
+const openHandoff: HolderHandler<'openHandoff', Review> = (deps, _input, call) =>
+  openList(deps, call);
 
-const reviseList: HolderHandler<'reviseList'> = (deps, input, call) =>
+const reviseList: HolderHandler<'reviseList', Review> = (deps, input, call) =>
   actOnList(deps, call, (state, { at }) => {
     const { list_revision: listRevision, quantities: entered, ...addition } = input;
     const addable = lineToAdd(deps.catalog, state, addition);
@@ -48,7 +52,7 @@ const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
   errors: [{ pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' }],
 });
 
-const declineHandoff: HolderHandler<'declineHandoff'> = (deps, { reason: entered }, call) =>
+const declineHandoff: HolderHandler<'declineHandoff', Review> = (deps, { reason: entered }, call) =>
   actOnList(deps, call, async (state, { at }) => {
     const reason = entered.trim();
     if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
@@ -68,29 +72,36 @@ type HolderLimits = {
 };
 
 /** The handlers of the operations of holders of a link, one line each. */
-export const holderHandlers = ({ lists, rfqs, links }: HolderLimits): HolderHandlers => ({
-  requestPrivacyLink: ownData.linkRequester(links),
-  readOwnData: ownData.readOwnData,
-  exportOwnData: ownData.exportOwnData,
-  refuseOwnContact: ownData.refuseOwnContact,
-  allowOwnContact: ownData.allowOwnContact,
-  eraseOwnData: ownData.eraseOwnData,
-  readOwnMailbox: ownMailbox.readOwnMailbox,
-  confirmOwnMailbox: ownMailbox.confirmOwnMailbox,
-  disownMailbox: ownMailbox.disownMailbox,
-  applyForAccess: applicationReceiver(links),
-  readApplication: ownApplication.readApplication,
-  confirmApplication: ownApplication.confirmApplication,
-  disownApplication: ownApplication.disownApplication,
-  issueFirstKey: ownApplication.issueFirstKey,
-  createList: listCreator(lists),
-  reviewHandoff,
-  openHandoff,
-  reviseList,
-  declineHandoff,
-  submitRfq: rfqSubmitter(rfqs),
-  readRequest,
-  confirmRequest,
-  withdrawRequest,
-  disownRequest,
-});
+export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
+  ({
+    requestPrivacyLink: ownData.linkRequester(links),
+    readOwnData: ownData.readOwnData,
+    exportOwnData: ownData.exportOwnData,
+    refuseOwnContact: ownData.refuseOwnContact,
+    allowOwnContact: ownData.allowOwnContact,
+    eraseOwnData: ownData.eraseOwnData,
+    readOwnMailbox: ownMailbox.readOwnMailbox,
+    confirmOwnMailbox: ownMailbox.confirmOwnMailbox,
+    disownMailbox: ownMailbox.disownMailbox,
+    applyForAccess: applicationReceiver(links),
+    readApplication: ownApplication.readApplication,
+    confirmApplication: ownApplication.confirmApplication,
+    disownApplication: ownApplication.disownApplication,
+    issueFirstKey: ownApplication.issueFirstKey,
+    createList: listCreator(lists),
+    reviewHandoff,
+    openHandoff,
+    reviseList,
+    declineHandoff,
+    submitRfq: rfqSubmitter(rfqs),
+    readRequest,
+    confirmRequest,
+    withdrawRequest,
+    disownRequest,
+  }) satisfies {
+    // One handler per operation: a missing one does not compile.
+    [Id in HolderOperationId]: HolderHandler<Id, unknown>;
+  };
+
+export type HolderHandlers = ReturnType<typeof holderHandlers>;
+export type HolderPipeline = Pipeline<SignaturesOf<HolderHandlers>, HolderActor>;

@@ -6,7 +6,6 @@ import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { foldPages } from '#src/audits/replays.ts';
 import type { CheckedRows } from '#src/reading/projection-desk.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
-import type { CheckReport, CheckTask } from './check-thread.ts';
 
 export type CheckRows = (
   rows: CheckedRows,
@@ -54,3 +53,8 @@ export const checkInThread = (
       });
     });
 };
+
+/** `file` in the directory has the rows. */
+export type CheckTask = { directory: string; file: string; rows: CheckedRows };
+
+export type CheckReport = { position: Position; rows: number } | { check: RowCheck };

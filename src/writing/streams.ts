@@ -4,16 +4,15 @@ import type { LeadState } from '#src/leads/lead-state.decider.ts';
 import { lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
 import type { Decider } from '#src/shared/decider.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
 import { stateOf } from './fold.ts';
 import { nameOf } from './hash.ts';
-import type { Deps } from '#src/calls/call.ts';
 import type { Call } from '#src/shared/call.ts';
 import { decideAndAppend, type Issued, type RejectedBy, traceOf } from './decide-and-append.ts';
 import type { EventWriter } from './idempotency.ts';
 import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 
-type Log = Pick<Deps, 'log'>;
+type Log = { log: Pick<EventLog, 'readStream'> };
 
 /** The stream of a record: owner, kind and the id without its prefix. */
 export const streamOf = (ownerId: string, kind: string, id: string): string =>
