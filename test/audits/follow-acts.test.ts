@@ -1,6 +1,6 @@
 /** What `audit history --follow` asks the desk, and prints. */
 import { expect, test, vi } from 'vitest';
-import type { Desk } from '#src/cli/desk/desk-client.ts';
+import type { Desk } from '#src/cli/desk/desk-transport.ts';
 import { followActs } from '#src/cli/verbs/follow-acts.ts';
 
 const act = (position: number) => ({ position, at: '2026-11-20T10:00:00.000Z', outcome: 'done' });

@@ -1,6 +1,7 @@
 /** Compares live rows with a fold of the log, and waits for the end. */
 import { systemIds } from '#src/system/ids.ts';
-import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
+import { withDesk } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, printResult, style } from '../terminal/output.ts';
 import { askUntilDone } from '../terminal/progress.ts';

@@ -2,7 +2,8 @@
 import { statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AuditBody } from '#src/stores/audit-file-body.ts';
-import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
+import { withDesk } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';

@@ -1,6 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { type FeedFault, type FeedFormat, type ProductInput, readFeed } from '#src/catalog/feed.ts';
-import { type Desk, withDesk } from '../desk/desk-client.ts';
+import { withDesk } from '../desk/desk-client.ts';
+import type { Desk } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 import {
   CommandError,

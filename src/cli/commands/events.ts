@@ -1,5 +1,6 @@
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
-import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
+import { withDesk } from '../desk/desk-client.ts';
+import type { Desk, DeskRequest } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
 import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';

@@ -1,7 +1,8 @@
 /** Rebuilds and verifies read models, and waits for the end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemIds } from '#src/system/ids.ts';
-import { type Desk, type DeskAnswer, withDesk } from '../desk/desk-client.ts';
+import { withDesk } from '../desk/desk-client.ts';
+import type { Desk, DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, print, printNotice, style } from '../terminal/output.ts';
 import { askUntilDone, startProgress } from '../terminal/progress.ts';

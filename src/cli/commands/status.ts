@@ -10,7 +10,7 @@ import { CommandError, EXIT, printResult } from '../terminal/output.ts';
 /** Prints again what the running service printed when it was ready; with `check`, what the checks of the installation found. */
 export const showStatus = async (options: CommonOptions & { check?: boolean }): Promise<void> => {
   if (options.check) {
-    const { diagnose } = await import('./doctor.ts');
+    const { diagnose } = await import('./status-check.ts');
     return diagnose(options);
   }
   const config = configFor(options);

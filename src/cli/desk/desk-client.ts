@@ -1,10 +1,5 @@
 /** The desk for commands: over HTTP if a server runs on the data directory, otherwise in this process. */
-import type { z } from 'zod';
-import {
-  type DeskOperationId,
-  type DeskOperations,
-  deskOperations,
-} from '#contracts/registries/desk.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { present } from '#src/shared/present.ts';
 import type { Config } from '#src/config.ts';
@@ -12,21 +7,8 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { findProcess, findServer, type RunningServer } from '../service/server-file.ts';
 import { deskOverHttp } from './desk-http.ts';
-import type { Transport } from './desk-transport.ts';
+import type { Transport, Desk } from './desk-transport.ts';
 import { CommandError, EXIT } from '../terminal/output.ts';
-
-/** Input of an operation without its idempotency key, which the client adds. */
-export type DeskRequest<Id extends DeskOperationId> = Omit<
-  z.input<DeskOperations[Id]['input']>,
-  'idempotency_key'
->;
-export type DeskAnswer<Id extends DeskOperationId> = z.output<DeskOperations[Id]['output']>;
-
-export type Desk = {
-  call<Id extends DeskOperationId>(id: Id, request: DeskRequest<Id>): Promise<DeskAnswer<Id>>;
-  /** Undefined if this process itself holds the data directory. */
-  server: RunningServer | undefined;
-};
 
 type Connection = { transport: Transport; server: RunningServer | undefined };
 

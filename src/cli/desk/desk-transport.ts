@@ -1,9 +1,11 @@
 /** How a command reaches the desk: over HTTP, or in this process. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DeskOperationId } from '#contracts/registries/desk.ts';
+import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { Config } from '#src/config.ts';
 import { CommandError, EXIT } from '../terminal/output.ts';
+import type { z } from 'zod';
+import type { RunningServer } from '#src/cli/service/server-file.ts';
 
 export type Transport = {
   /** Calls an operation. `key` repeats the whole command, whose writes have a key of their own each. */
@@ -35,3 +37,17 @@ export const commandToken = ({
   deskToken,
   dataDirectory,
 }: Pick<Config, 'deskToken' | 'dataDirectory'>): string => deskToken ?? tokenIn(dataDirectory);
+
+/** Input of an operation without its idempotency key, which the client adds. */
+export type DeskRequest<Id extends DeskOperationId> = Omit<
+  z.input<DeskOperations[Id]['input']>,
+  'idempotency_key'
+>;
+
+export type DeskAnswer<Id extends DeskOperationId> = z.output<DeskOperations[Id]['output']>;
+
+export type Desk = {
+  call<Id extends DeskOperationId>(id: Id, request: DeskRequest<Id>): Promise<DeskAnswer<Id>>;
+  /** Undefined if this process itself holds the data directory. */
+  server: RunningServer | undefined;
+};

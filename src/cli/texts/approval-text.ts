@@ -1,6 +1,6 @@
 /** Texts of outreach requests. Text of agents reaches a terminal as visible characters only. */
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import type { DeskAnswer } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import { style } from '../terminal/output.ts';
 import { formatPage, formatSafely } from './answer-text.ts';
 

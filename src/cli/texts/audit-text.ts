@@ -1,7 +1,7 @@
 /** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
 import { METRICS } from '#contracts/performance/performance.records.ts';
 import { moneyText } from '#src/shared/cells.ts';
-import type { DeskAnswer } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import { formatTable, style } from '../terminal/output.ts';
 import { formatPage, formatSafely } from './answer-text.ts';
 import { formatData } from './event-text.ts';

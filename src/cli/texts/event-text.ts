@@ -1,6 +1,6 @@
 /** One event on one line for a person, without hashes and encrypted text. */
 import { moneyText } from '#src/shared/cells.ts';
-import type { DeskAnswer } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import { formatSafely, isMoney } from './answer-text.ts';
 
 export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];

@@ -1,5 +1,5 @@
 import { visible } from '#src/shared/visible.ts';
-import type { DeskAnswer } from '../desk/desk-client.ts';
+import type { DeskAnswer } from '#src/cli/desk/desk-transport.ts';
 import { formatPage } from './answer-text.ts';
 import { formatCount, formatTable } from '../terminal/output.ts';
 

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { InvalidArgumentError } from 'commander';
 import type { CommonOptions } from '../options.ts';
-import type { Desk, DeskRequest } from '../desk/desk-client.ts';
+import type { Desk, DeskRequest } from '#src/cli/desk/desk-transport.ts';
 import { CommandError, EXIT, printNotice } from '../terminal/output.ts';
 import { approvalText } from '../texts/approval-text.ts';
 

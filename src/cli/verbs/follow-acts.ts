@@ -2,7 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { everyPage } from '#src/reading/listing.ts';
-import type { Desk, DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
+import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/desk/desk-transport.ts';
 import { followUntilInterrupted } from '../terminal/follow.ts';
 import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';
 import { actCells } from '../texts/audit-text.ts';

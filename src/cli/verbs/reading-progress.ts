@@ -1,6 +1,6 @@
 /** How far a long audit has read an owner's history, shown while its answer is awaited. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Desk } from '../desk/desk-client.ts';
+import type { Desk } from '#src/cli/desk/desk-transport.ts';
 import { type Progress, startProgress } from '../terminal/progress.ts';
 
 /** Most answers arrive before the first look. */

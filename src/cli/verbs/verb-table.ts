@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
 import { moneyIn } from '#src/shared/cells.ts';
-import type { DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
+import type { DeskAnswer, DeskRequest } from '#src/cli/desk/desk-transport.ts';
 import {
   auditDiffText,
   auditHistoryText,

@@ -1,6 +1,6 @@
 /** What a command says about its desk operation beyond the operation's schema. */
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
-import type { Desk, DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
+import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/desk/desk-transport.ts';
 import type { CommonOptions } from '../options.ts';
 
 /** How a field of the input is written on the command line. */
