@@ -6,12 +6,12 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
-import type { AgentCaller, DeskCaller } from '#src/shared/call.ts';
+import type { AgentCaller, DeskCaller, Caller } from '#src/shared/call.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';
-import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
-import type { Identified } from './rules.ts';
+import { done, type Refusal, refuse, type Done } from '#src/shared/outcome.ts';
+import type { AuditedCaller } from './audit.ts';
 
 /**
  * Credentials as this process has followed them; read synchronously on every request. The functions throw
@@ -24,10 +24,12 @@ export type Credentials = {
 };
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
 const CHECKSUM_CHARS = 6;
 
 /** The published pattern of an agent key, for secret scanners. */
 const AGENT_KEY = /^trb_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+
 const DESK_TOKEN = /^trbd_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
 /** Anything that looks like a credential of this service, anywhere in a text. */
@@ -68,15 +70,19 @@ const spaceOf = ({ environment, owner }: KeyRow): string =>
   environment === 'test' ? testSpaceOf(owner) : owner;
 
 const VERIFIED_MAX = 10_000;
+
 const INVALID = refuse('credential_invalid', 'The credential is unknown or incomplete.');
+
 const IS_DESK_TOKEN = refuse(
   'credential_invalid',
   `This is a desk token, which is valid under ${DESK_BASE} only. Send the API key of an agent.`,
 );
+
 const IS_AGENT_KEY = refuse(
   'credential_invalid',
   'This is the API key of an agent, which is not valid at the desk. Send a desk token.',
 );
+
 /** Refuses the credential of a process that has not heard from its log. */
 export const UNCONFIRMED: Refusal = {
   ...unavailable(new LogUnavailable('fault', 'no', 'the log confirms no credential')),
@@ -229,3 +235,6 @@ class LiveAuthenticator implements Authenticator {
 const digestOf = (credential: string): string => hash('sha256', credential, 'base64url');
 
 export const authenticator = (parts: Parts): Authenticator => new LiveAuthenticator(parts);
+
+/** The refusal of a known credential has its subject, so that the attempt is audited. */
+export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditedCaller });

@@ -15,11 +15,9 @@ import type {
   Surface,
 } from '#src/shared/call.ts';
 import type { CredentialState } from './credential-check.ts';
-import type { Done, Outcome, Refusal } from '#src/shared/outcome.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import type { Parsable, Parsed } from './parse-input.ts';
-
-/** The refusal of a known credential has its subject, so that the attempt is audited. */
-export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditedCaller });
+import type { Identified } from './authenticate.ts';
 
 /** A call before its input is parsed. */
 export type Incoming<C extends Caller> = CallInput & {
