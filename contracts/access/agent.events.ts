@@ -22,3 +22,11 @@ export const AgentSuspended = z.object({
 });
 
 export const AgentReinstated = z.object(decision);
+
+export const agentEvents = {
+  AccessApproved,
+  AccessDenied,
+  AccessRequested,
+  AgentReinstated,
+  AgentSuspended,
+};

@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import { line, ownerId, text } from '#contracts/fields.ts';
-import { agentRecord } from './access.records.ts';
-import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import {
   accessReason,
   agentId,
@@ -10,8 +7,11 @@ import {
   EXAMPLE_AT,
   recordCommands,
 } from '#contracts/desk-operation.ts';
+import { line, ownerId, text } from '#contracts/fields.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { agentRecord } from './access.records.ts';
 
-const scopes = z
+const requestedScopes = z
   .array(z.enum(SCOPE_NAMES))
   .min(1)
   .max(SCOPE_NAMES.length)
@@ -47,7 +47,7 @@ export const requestAccess = deskCommand({
     agent_id: agentId.optional().describe('An existing agent, to change its request'),
     name: line(100).describe('Name of the agent; buyers read it'),
     purpose: text(2_000).describe('What the agent does'),
-    scopes,
+    scopes: requestedScopes,
   },
   output: agentRecord,
   example: {
@@ -73,7 +73,7 @@ export const approveAccess = decide({
     'Also approves the name and purpose in pending: buyers read the name. Scopes that were not requested ' +
     'are refused. For an agent that is already approved, scopes that are left out are revoked. The person who ' +
     'requested the access cannot approve it. The owner then issues a key.',
-  fields: { scopes: scopes.optional().describe('Default: all that were requested') },
+  fields: { scopes: requestedScopes.optional().describe('Default: all that were requested') },
   problems: ['approver_not_independent'],
   name: 'as requested',
   output: { status: 'approved', granted_scopes: decided.requested_scopes },
@@ -117,3 +117,12 @@ export const listAgents = deskList({
   row: agentRecord,
   example: undecided,
 });
+
+export const agentsDeskOperations = {
+  approveAccess,
+  denyAccess,
+  listAgents,
+  reinstateAgent,
+  requestAccess,
+  suspendAgent,
+};

@@ -19,3 +19,5 @@ export const ApplicationConfirmed = z.object({
   owner_id: z.string(),
   agent_id: z.string(),
 });
+
+export const applicationEvents = { ApplicationConfirmed, ApplicationReceived };

@@ -13,3 +13,5 @@ export const DeskTokenIssued = z.object({
 });
 
 export const DeskTokenRevoked = z.object({ token_id: z.string(), reason: z.string() });
+
+export const deskTokenEvents = { DeskTokenIssued, DeskTokenRevoked };

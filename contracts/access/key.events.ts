@@ -20,3 +20,5 @@ export const KeyRetired = z.object({
 });
 
 export const KeyRevoked = z.object({ key_id: z.string(), reason: z.string() });
+
+export const keyEvents = { KeyIssued, KeyRetired, KeyRevoked };

@@ -1,9 +1,4 @@
 import { z } from 'zod';
-import { ownerId } from '#contracts/fields.ts';
-import { LIMITS } from '#contracts/limits.ts';
-import { personId, personName } from '#contracts/person.ts';
-import { deskTokenRecord, keyRecord } from './access.records.ts';
-import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import {
   accessReason,
   agentId,
@@ -11,6 +6,11 @@ import {
   deskList,
   EXAMPLE_AT,
 } from '#contracts/desk-operation.ts';
+import { ownerId } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { personId, personName } from '#contracts/person.ts';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
+import { deskTokenRecord, keyRecord } from './access.records.ts';
 
 const credentialId = z
   .string()
@@ -165,3 +165,12 @@ export const revokeDeskToken = deskCommand({
     output: { id: exampleToken.id, name: 'Acme', roles: ['owner'], status: 'revoked' },
   },
 });
+
+export const keysDeskOperations = {
+  issueDeskToken,
+  issueKey,
+  listKeys,
+  revokeDeskToken,
+  revokeKey,
+  rotateKey,
+};

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { deskQuery, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { line, ownerSpace } from '#contracts/fields.ts';
 import {
   AUDIT_AS_OF,
@@ -8,7 +9,6 @@ import {
   moment,
   openingReason,
 } from './audit-fields.ts';
-import { deskQuery, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 /* What auditors take away: an owner's events as canonical JSON. */
 
@@ -99,3 +99,5 @@ export const auditCheck = deskQuery({
     output: { done: true, position: 3120, head: 3120, rows: 204 },
   },
 });
+
+export const auditFilesDeskOperations = { auditCheck, auditExport };

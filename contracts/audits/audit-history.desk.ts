@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { deskQuery, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 import { asOf, before, id, limit, line, nextBefore, ownerSpace, time } from '#contracts/fields.ts';
 import {
   ACTS_SCANNED_MAX,
@@ -8,7 +9,6 @@ import {
   cause,
   moment,
 } from './audit-fields.ts';
-import { deskQuery, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 
 /* What happened: the acts and refusals of an owner, and the chain of one of them. */
 
@@ -119,3 +119,5 @@ export const auditTrace = deskQuery({
     },
   },
 });
+
+export const auditHistoryDeskOperations = { auditHistory, auditTrace };

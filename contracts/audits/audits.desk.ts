@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { deskQuery } from '#contracts/desk-operation.ts';
 import { before, limit, nextBefore, ownerSpace, time } from '#contracts/fields.ts';
 import { getPerformance } from '#contracts/performance/get-performance.ts';
 import {
@@ -11,7 +12,6 @@ import {
   moment,
   openingReason,
 } from './audit-fields.ts';
-import { deskQuery } from '#contracts/desk-operation.ts';
 
 /* What auditors read: an owner's records and numbers at any position of the log, and their changes. */
 
@@ -187,3 +187,5 @@ export const auditProgress = deskQuery({
     output: { reading: { position: 1200, up_to: 3120 } },
   },
 });
+
+export const auditDeskOperations = { auditDiff, auditPerformance, auditProgress, auditState };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { deskCommand, recordCommands, recordState } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample, linkExample } from '#contracts/examples/records.ts';
 import { id, line, ownerSpace } from '#contracts/fields.ts';
-import { deskCommand, recordCommands, recordState } from '#contracts/desk-operation.ts';
 
 /* What people do with single handoffs and links, and the erasure of a person. */
 
@@ -94,3 +94,10 @@ export const eraseSubject = deskCommand({
     },
   },
 });
+
+export const historyDeskOperations = {
+  disableLink,
+  eraseSubject,
+  invalidateHandoff,
+  withdrawHandoff,
+};

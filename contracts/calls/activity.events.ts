@@ -49,3 +49,5 @@ export const CallsAudited = z.object({
   handoff_id: z.string().optional(),
   entries: z.array(z.object(auditEntry)),
 });
+
+export const activityEvents = { ActivityRecorded, CallsAudited, VisitRecorded, VisitsSummed };

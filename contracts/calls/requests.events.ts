@@ -26,3 +26,5 @@ export const PrivacyLinkRequested = z.object({
   /** Epoch milliseconds. */
   expires_at: z.number(),
 });
+
+export const requestsEvents = { PrivacyLinkRequested, PrivacyRequestRecorded };

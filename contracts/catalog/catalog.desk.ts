@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { deskCommand } from '#contracts/desk-operation.ts';
 import { country, currency, line, quantity, text, url } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { deskCommand } from '#contracts/desk-operation.ts';
 
 const PRICE_MAX = 1_000_000_000;
 
@@ -111,3 +111,5 @@ export const withdrawProduct = deskCommand({
     output: { sku: '22847', status: 'withdrawn' },
   },
 });
+
+export const catalogDeskOperations = { importProducts, withdrawProduct };

@@ -5,3 +5,10 @@ export const ProductPublished = z.object({ product: publishedProduct, stock: sto
 export const ProductRevised = z.object({ product: publishedProduct, stock: stockLevel });
 export const ProductStockObserved = z.object({ product_id: z.string(), stock: stockLevel });
 export const ProductWithdrawn = z.object({ product_id: z.string(), reason: z.string() });
+
+export const catalogEvents = {
+  ProductPublished,
+  ProductRevised,
+  ProductStockObserved,
+  ProductWithdrawn,
+};

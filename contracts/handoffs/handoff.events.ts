@@ -126,3 +126,14 @@ export const HandoffInvalidated = z.object({
   handoff_id: z.string(),
   sealed_reason: sealed.optional(),
 });
+
+export const handoffEvents = {
+  BuyerListCreated,
+  HandoffCreated,
+  HandoffDeclinedByBuyer,
+  HandoffInvalidated,
+  HandoffListRevisedByBuyer,
+  HandoffOpenedByBuyer,
+  HandoffWithdrawn,
+  RfqSubmittedByBuyer,
+};

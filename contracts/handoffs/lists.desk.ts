@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, linkExample } from '#contracts/examples/records.ts';
 import { asOf, before, limit, nextBefore, ownerSpace } from '#contracts/fields.ts';
-import { handoffRecord } from './handoff.records.ts';
 import { linkRecord } from '#contracts/links/link.records.ts';
-import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
+import { handoffRecord } from './handoff.records.ts';
 
 export const listLinks = deskList({
   path: '/links',
@@ -72,3 +72,5 @@ export const listHistory = deskQuery({
     },
   },
 });
+
+export const listsDeskOperations = { listHandoffs, listHistory, listLinks };

@@ -77,3 +77,18 @@ export const RfqOutcomeCorrected = moved.extend({
   outcome_at: z.number(),
   counted_lead: z.string().optional(),
 });
+
+export const rfqEvents = {
+  RfqConfirmationExpired,
+  RfqConfirmedByBuyer,
+  RfqConfirmedByStaff,
+  RfqDropped,
+  RfqLost,
+  RfqMoveProposed,
+  RfqMoveRefused,
+  RfqOutcomeCorrected,
+  RfqQuoted,
+  RfqTakenUp,
+  RfqWithdrawn,
+  RfqWon,
+};

@@ -1,10 +1,5 @@
 /* What staff do with the RFQs that buyers sent. */
 import { z } from 'zod';
-import { handoffExample } from '#contracts/examples/records.ts';
-import { id, line, money, ownerSpace, time } from '#contracts/fields.ts';
-import { lineItem, moneyList, rfqContact } from './handoff.records.ts';
-import { closedContact } from '#contracts/leads/lead.records.ts';
-import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
 import {
   deskQuery,
   EXAMPLE_AT,
@@ -12,7 +7,12 @@ import {
   recordCommands,
   recordState,
 } from '#contracts/desk-operation.ts';
+import { handoffExample } from '#contracts/examples/records.ts';
+import { id, line, money, ownerSpace, time } from '#contracts/fields.ts';
+import { closedContact } from '#contracts/leads/lead.records.ts';
+import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
 import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+import { lineItem, moneyList, rfqContact } from './handoff.records.ts';
 
 const HANDOFF = {
   handoff_id: id('hnd'),
@@ -191,3 +191,5 @@ export const readRfq = deskQuery({
     },
   },
 });
+
+export const rfqsDeskOperations = { approveRfqMove, correctRfq, moveRfq, readRfq, refuseRfqMove };

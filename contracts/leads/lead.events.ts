@@ -116,3 +116,21 @@ export const LeadMoveProposed = moved.extend({
 });
 
 export const LeadMoveRefused = moved;
+
+export const leadEvents = {
+  LeadAccepted,
+  LeadAmended,
+  LeadContacted,
+  LeadLost,
+  LeadMarkedDuplicate,
+  LeadMoveProposed,
+  LeadMoveRefused,
+  LeadOutcomeCorrected,
+  LeadQualified,
+  LeadRejected,
+  LeadRfqObserved,
+  LeadSubmitted,
+  LeadUnqualified,
+  LeadWithdrawn,
+  LeadWon,
+};

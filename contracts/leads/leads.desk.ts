@@ -1,11 +1,11 @@
 /* What staff do with leads. */
 import { z } from 'zod';
+import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
 import { leadExample } from '#contracts/examples/records.ts';
 import { id, line, money, ownerSpace } from '#contracts/fields.ts';
 import { LEAD_MOVES, LEAD_STATES } from '#contracts/moves.ts';
-import { leadRecord } from './lead.records.ts';
-import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
 import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+import { leadRecord } from './lead.records.ts';
 
 const LEAD = { lead_id: id('led'), owner_id: ownerSpace };
 const CORRECTIONS = ['won', 'lost', 'qualified'] as const;
@@ -125,3 +125,11 @@ export const readLead = deskQuery({
     output: { ...leadExample, alike: [] },
   },
 });
+
+export const leadsDeskOperations = {
+  approveLeadMove,
+  correctLead,
+  moveLead,
+  readLead,
+  refuseLeadMove,
+};

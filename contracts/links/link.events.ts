@@ -18,3 +18,5 @@ export const LinkCreated = z.object({
 });
 
 export const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });
+
+export const linkEvents = { LinkCreated, LinkDisabled };

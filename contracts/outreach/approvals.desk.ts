@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { deskQuery, EXAMPLE_AS_OF, recordCommands } from '#contracts/desk-operation.ts';
 import { postExample } from '#contracts/examples/records.ts';
 import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '#contracts/fields.ts';
 import { OUTBOUND_STATUSES, outboundRecord } from './outbound.records.ts';
-import { deskQuery, EXAMPLE_AS_OF, recordCommands } from '#contracts/desk-operation.ts';
 
 const request = {
   outbound_id: id('out'),
@@ -156,3 +156,13 @@ export const observeOutbound = decide({
   input: { outcome: 'confirmed', evidence: 'The post is there' },
   output: { status: 'confirmed' },
 });
+
+export const approvalsDeskOperations = {
+  approveOutbound,
+  cancelOutbound,
+  listApprovals,
+  observeOutbound,
+  refuseOutbound,
+  requestOutboundChanges,
+  showApproval,
+};

@@ -93,3 +93,18 @@ export const OutboundOutcomeUnknown = z.object({
   attempt: z.number(),
   reason: z.string(),
 });
+
+export const outboundEvents = {
+  OutboundApproved,
+  OutboundCanceled,
+  OutboundChangesRequested,
+  OutboundConfirmed,
+  OutboundDeferred,
+  OutboundDispatched,
+  OutboundExpired,
+  OutboundFailed,
+  OutboundOutcomeUnknown,
+  OutboundProposed,
+  OutboundRejected,
+  OutboundRevised,
+};

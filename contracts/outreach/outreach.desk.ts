@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 import { line, ownerId, url } from '#contracts/fields.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { APPROVAL_MODES, OUTBOUND_KINDS } from './outbound.records.ts';
-import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 
 const settings = z
   .object({
@@ -167,3 +167,10 @@ export const resumeOutreach = control({
   guidance: 'Approved requests that have not expired are sent.',
   halted: null,
 });
+
+export const outreachDeskOperations = {
+  configureOutreach,
+  getOutreach,
+  haltOutreach,
+  resumeOutreach,
+};

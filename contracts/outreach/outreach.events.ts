@@ -23,3 +23,10 @@ export const OutreachChannelDisabled = z.object({
   kind: outboundKind,
   reason: z.string(),
 });
+
+export const outreachEvents = {
+  OutreachChannelDisabled,
+  OutreachConfigured,
+  OutreachHalted,
+  OutreachResumed,
+};

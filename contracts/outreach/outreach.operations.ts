@@ -13,8 +13,8 @@ import {
 import { LIMITS } from '#contracts/limits.ts';
 import { defineToolOperation, type ToolOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
-import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from './outbound.records.ts';
 import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
+import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from './outbound.records.ts';
 
 /** A name of an account or a recipient; an address would be personal data in the log. */
 const reference = (what: string) =>
@@ -203,3 +203,11 @@ export const cancelOutboundRequest = defineToolOperation({
     },
   ],
 });
+
+export const outreachAgentOperations = {
+  cancelOutboundRequest,
+  getOutboundRequest,
+  requestAgentNotification,
+  requestMessage,
+  requestSocialPost,
+};

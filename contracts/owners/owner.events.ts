@@ -20,3 +20,5 @@ export const OwnerProfileSet = z.object({
 export const OwnerMailboxConfirmed = z.object({ sealed_reason: sealed.optional() });
 
 export const OwnerProfileRemoved = z.object({ reason: z.string() });
+
+export const ownerEvents = { OwnerMailboxConfirmed, OwnerProfileRemoved, OwnerProfileSet };

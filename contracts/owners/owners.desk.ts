@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
+import { line, mailbox, ownerId, text, time } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkRecord, target } from '#contracts/links/link.records.ts';
-import { line, mailbox, ownerId, text, time } from '#contracts/fields.ts';
-import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 
@@ -110,3 +110,10 @@ export const removeOwnerProfile = ownerCommand({
   name: 'a former promoter',
   input: { reason: 'The contract ended' },
 });
+
+export const ownersDeskOperations = {
+  confirmOwnerMailbox,
+  readOwnerProfile,
+  removeOwnerProfile,
+  setOwnerProfile,
+};

@@ -1,5 +1,8 @@
 /* What waits for staff, over all owners. */
 import { z } from 'zod';
+import { agentRecord } from '#contracts/access/access.records.ts';
+import { lastRequest } from '#contracts/access/connection.records.ts';
+import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
 import {
   asOf,
@@ -12,11 +15,8 @@ import {
   ownerSpace,
   time,
 } from '#contracts/fields.ts';
-import { OPEN_LEAD_STATES, RFQ_STATES } from '#contracts/moves.ts';
-import { agentRecord } from '#contracts/access/access.records.ts';
-import { lastRequest } from '#contracts/access/connection.records.ts';
 import { leadRecord } from '#contracts/leads/lead.records.ts';
-import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
+import { OPEN_LEAD_STATES, RFQ_STATES } from '#contracts/moves.ts';
 import { needsApproval, needsApprovalOnly } from '#contracts/proposals.ts';
 
 /** What staff plan for a record, as readPlan shows it; only staff and auditors see it. */
@@ -189,3 +189,5 @@ export const listAccessRequests = inboxList({
     granted_scopes: [],
   },
 });
+
+export const inboxDeskOperations = { listAccessRequests, listOpenLeads, listRfqs };

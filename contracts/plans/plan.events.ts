@@ -22,3 +22,5 @@ export const NextStepPlanned = z.object({
 });
 
 export const NextStepDone = z.object({ record });
+
+export const planEvents = { NextStepDone, NextStepPlanned, RecordAssigned, RecordNoted };

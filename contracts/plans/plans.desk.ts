@@ -1,8 +1,8 @@
 /* What staff plan for a lead, an RFQ or a request for access. */
 import { z } from 'zod';
+import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 import { leadExample } from '#contracts/examples/records.ts';
 import { line, ownerSpace, text, time } from '#contracts/fields.ts';
-import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
 
 const RECORD = {
   record_id: z
@@ -98,3 +98,5 @@ export const readPlan = deskQuery({
     },
   },
 });
+
+export const plansDeskOperations = { addNote, assignRecord, endNextStep, planNextStep, readPlan };

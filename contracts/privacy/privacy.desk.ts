@@ -1,11 +1,11 @@
 /* What is done with all records of a person. */
 import { z } from 'zod';
 import { applicationForm } from '#contracts/access/applicant.holders.ts';
+import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
 import { impersonal, line, mailbox, ownerId, time } from '#contracts/fields.ts';
 import { handoffRecord, rfqContact } from '#contracts/handoffs/handoff.records.ts';
 import { leadRecord } from '#contracts/leads/lead.records.ts';
-import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 const ADDRESS = 'ada@shop.example';
 const PROOF = 'Called back on the number of the contract, ticket 4711';
@@ -23,7 +23,7 @@ const about = {
     'How you know that the person asked for it. Stored unencrypted and never erased: do not name a person in it',
   ),
 };
-const folded = z
+const foldedMatches = z
   .array(recordId)
   .max(100)
   .default([])
@@ -72,7 +72,7 @@ const refused = z.object({
 });
 const NONE_REFUSED = { refused: [], exempt: [] };
 const EVERYBODY = { refused: [{ owner_id: null, since: EXAMPLE_AT }], exempt: [] };
-const scope = {
+const ownerOnly = {
   owner_id: ownerId.optional().describe('For this promoter only; without it for all'),
 };
 
@@ -113,7 +113,7 @@ export const exportPersonalData = personCommand({
   guidance:
     'Exact matches, and the folded ones that you name. Erased texts are missing. The call and its proof are recorded, ' +
     'and the answer is not: a repeated call answers what is stored now.',
-  fields: { folded },
+  fields: { folded: foldedMatches },
   output: z.object({ data: z.array(exported), contact: refused }),
   answer: {
     data: [{ ...EXAMPLE_MATCH, lead: leadExample, notes: [] }],
@@ -128,7 +128,7 @@ export const refuseContact = personCommand({
     'Binds all spellings of the mailbox. The contact is masked everywhere at once, outreach to it is refused, and an ' +
     'agent that submits it again gets the answer of a contact that another promoter has. It ends when the person asks for ' +
     'it, or with allowContact.',
-  fields: scope,
+  fields: ownerOnly,
   output: z.object({
     data: z.array(
       match.extend({
@@ -146,7 +146,7 @@ export const allowContact = personCommand({
   name: 'lift',
   summary: 'Record that a person allows contact again',
   guidance: 'Only with evidence that the person wants it: the word of an agent is none.',
-  fields: scope,
+  fields: ownerOnly,
   output: z.object({ contact: refused }),
   answer: { contact: NONE_REFUSED },
 });
@@ -160,7 +160,7 @@ export const erasePersonalData = personCommand({
     'stay, the claims of leads are released, and a profile is removed. Contact is refused from then on, as with refuseContact. Cannot be undone. ' +
     'Repeat the call, with the same key, after an interruption: it continues.',
   fields: {
-    folded,
+    folded: foldedMatches,
     allow_contact: z
       .boolean()
       .default(false)
@@ -182,3 +182,11 @@ export const erasePersonalData = personCommand({
     contact: EVERYBODY,
   },
 });
+
+export const privacyDeskOperations = {
+  allowContact,
+  erasePersonalData,
+  exportPersonalData,
+  findPersonalData,
+  refuseContact,
+};

@@ -7,3 +7,5 @@ export const SubjectErased = z.object({
   /** The subject of its RFQ's contact, whose key is also destroyed. */
   contact_subject: z.string().optional(),
 });
+
+export const privacyEvents = { SubjectErased };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { line, ownerSpace } from '#contracts/fields.ts';
 import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
+import { line, ownerSpace } from '#contracts/fields.ts';
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 
 const event = z
@@ -144,3 +144,10 @@ export const verifyProjection = deskQuery({
     output: { name: 'leads', done: true, position: 3120, head: 3120, rows: 204, mismatches: [] },
   },
 });
+
+export const projectionDeskOperations = {
+  listProjections,
+  readEvents,
+  rebuildProjection,
+  verifyProjection,
+};

@@ -4,7 +4,7 @@ import { createLink } from '#contracts/links/create-link.ts';
 import { getConnection } from '#contracts/access/get-connection.ts';
 import { getPerformance } from '#contracts/performance/get-performance.ts';
 import { listLeads } from '#contracts/leads/list-leads.ts';
-import * as outreach from '#contracts/outreach/outreach.operations.ts';
+import { outreachAgentOperations } from '#contracts/outreach/outreach.operations.ts';
 import { readRecord } from '#contracts/reading/read-record.ts';
 import { searchProducts } from '#contracts/catalog/search-products.ts';
 import { submitLead } from '#contracts/leads/submit-lead.ts';
@@ -22,11 +22,11 @@ export const operations = registryOf({
 
 /** Operations of agents over MCP and A2A only: they propose outreach, which people approve. */
 export const outreachOperations = registryOf({
-  requestSocialPost: outreach.requestSocialPost,
-  requestMessage: outreach.requestMessage,
-  requestAgentNotification: outreach.requestAgentNotification,
-  getOutboundRequest: outreach.getOutboundRequest,
-  cancelOutboundRequest: outreach.cancelOutboundRequest,
+  requestSocialPost: outreachAgentOperations.requestSocialPost,
+  requestMessage: outreachAgentOperations.requestMessage,
+  requestAgentNotification: outreachAgentOperations.requestAgentNotification,
+  getOutboundRequest: outreachAgentOperations.getOutboundRequest,
+  cancelOutboundRequest: outreachAgentOperations.cancelOutboundRequest,
 });
 
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */

@@ -38,3 +38,12 @@ export const MailFailed = z.object({ ...attempt, reason: z.string() });
 
 /** The message may have been accepted, and is not sent again. */
 export const MailOutcomeUnknown = z.object({ ...attempt, reason: z.string() });
+
+export const mailEvents = {
+  MailDeferred,
+  MailDispatched,
+  MailFailed,
+  MailOutcomeUnknown,
+  MailQueued,
+  MailSent,
+};

@@ -7,3 +7,5 @@ export const MailboxMailed = z.object({ mail_id: z.string() });
 
 /** The holder of the mailbox did not ask for such a message. Until then, in epoch milliseconds, none is sent. */
 export const MailboxBlocked = z.object({ until: z.number() });
+
+export const mailboxEvents = { MailboxBlocked, MailboxMailed };

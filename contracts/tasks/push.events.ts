@@ -3,7 +3,7 @@ import { sealed } from '#contracts/event-fields.ts';
 
 // `task` and not `task_id`: these events change no task, and a follower of a task reads every event with its `task_id`.
 
-const subject = {
+const pushSubject = {
   push_id: z.string(),
   task: z.string(),
   agent_id: z.string(),
@@ -11,7 +11,7 @@ const subject = {
 
 /** A registration replaces the one before. Secrets of the receiver are sealed for the subject `sealed_for`. */
 export const PushConfigCreated = z.object({
-  ...subject,
+  ...pushSubject,
   /** The id by which the client knows it, unique in the task. */
   config_id: z.string(),
   /** The key that registered it. It ends with this key. */
@@ -26,11 +26,11 @@ export const PushConfigCreated = z.object({
 });
 
 /** `reason`: why the service removed it; absent if the client did. */
-export const PushConfigDeleted = z.object({ ...subject, reason: z.string().optional() });
+export const PushConfigDeleted = z.object({ ...pushSubject, reason: z.string().optional() });
 
 // `change` is the number of the task's change that the notification shows, from 1.
 
-const attempt = { ...subject, change: z.number(), attempt: z.number() };
+const attempt = { ...pushSubject, change: z.number(), attempt: z.number() };
 
 /** Written before the request is sent. After `until` another process assumes that the sender is gone. */
 export const PushDispatched = z.object({ ...attempt, until: z.number() });
@@ -50,3 +50,13 @@ export const PushFailed = z.object({ ...attempt, reason: z.string() });
 
 /** The notification may have been accepted, and is not sent again. */
 export const PushOutcomeUnknown = z.object({ ...attempt, reason: z.string() });
+
+export const pushEvents = {
+  PushConfigCreated,
+  PushConfigDeleted,
+  PushDeferred,
+  PushDelivered,
+  PushDispatched,
+  PushFailed,
+  PushOutcomeUnknown,
+};

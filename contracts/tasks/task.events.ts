@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 // A task stores the skill and a hash of each message, never its text.
 
-const subject = {
+const taskSubject = {
   task_id: z.string(),
   context_id: z.string(),
   agent_id: z.string(),
@@ -12,7 +12,7 @@ const subject = {
 
 /** A message that created no record: fields are missing, or it names an existing record. */
 export const TaskReceived = z.object({
-  ...subject,
+  ...taskSubject,
   /** Names of the missing fields. */
   missing: z.array(z.string()).optional(),
   /** The record of the task from now on, if it was created over another interface. */
@@ -21,17 +21,19 @@ export const TaskReceived = z.object({
 
 /** The task was answered immediately. */
 export const TaskCompleted = z.object({
-  ...subject,
+  ...taskSubject,
   /** `content` is JSON as text, so that the answer stays byte for byte. */
   artifact: z.object({ name: z.string(), content: z.string(), cut: z.boolean().optional() }),
 });
 
 /** The task was refused with a problem code; this is final. */
 export const TaskRejected = z.object({
-  ...subject,
+  ...taskSubject,
   code: z.string(),
   /** The boundary, if the task asked for an act that no agent can do. */
   boundary: z.string().optional(),
 });
 
-export const TaskCanceled = z.object(subject);
+export const TaskCanceled = z.object(taskSubject);
+
+export const taskEvents = { TaskCanceled, TaskCompleted, TaskReceived, TaskRejected };

@@ -35,3 +35,11 @@ export const RequestBound = z.object({
   revision: z.number().optional(),
   answer: z.record(z.string(), z.unknown()).optional(),
 });
+
+export const claimsEvents = {
+  CodeClaimed,
+  KnownContactSubmitted,
+  LeadClaimReleased,
+  LeadClaimed,
+  RequestBound,
+};

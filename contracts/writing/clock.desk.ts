@@ -20,3 +20,5 @@ export const acceptClock = deskCommand({
     output: { accepted_at: EXAMPLE_AT, position: 3119, event_at: '2040-01-01T00:00:00.000Z' },
   },
 });
+
+export const clockDeskOperations = { acceptClock };

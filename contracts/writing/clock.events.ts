@@ -7,3 +7,5 @@ export const ClockAccepted = z.object({
   event_at: z.number(),
   reason: z.string(),
 });
+
+export const clockEvents = { ClockAccepted };

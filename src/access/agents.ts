@@ -1,23 +1,27 @@
-import type { Deps } from '#src/calls/call.ts';
 import type { AgentRecord } from '#contracts/access/access.records.ts';
-import type { AgentCommand, AgentRejection, AgentState } from './access.decider.ts';
-import { agent } from './access.decider.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { mailToOwner } from '#src/owners/owner-notices.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
+import { listRows } from '#src/reading/list-rows.ts';
+import type { MailFacts } from '#src/sending/mail-kinds.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
 import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { MailFacts } from '#src/sending/mail-kinds.ts';
-import { mailToOwner } from '#src/owners/owner-notices.ts';
-import { APPLICATION_MS, linkOfApplication } from './application-link.ts';
-import type { DeskCall } from '#src/shared/call.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { listRows } from '#src/reading/list-rows.ts';
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
+import {
+  type AgentCommand,
+  type AgentRejection,
+  type AgentState,
+  agent,
+} from './access.decider.ts';
+import { APPLICATION_MS, linkOfApplication } from './application-link.ts';
 import { actorOfLast, refuseDependent } from './independence.ts';
-import { present } from '#src/shared/present.ts';
-import { iso } from '#src/shared/time.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 

@@ -8,7 +8,7 @@ import {
   type RecordVersion,
 } from '#src/shared/decider.ts';
 
-type Event = EventOf<ApplicationEventType>;
+type ApplicationEvent = EventOf<ApplicationEventType>;
 type Received = EventData<'ApplicationReceived'>;
 
 export type ApplicationCommand =
@@ -28,7 +28,7 @@ export type ApplicationState = Received &
 export const application: Decider<
   ApplicationState,
   ApplicationCommand,
-  Event,
+  ApplicationEvent,
   ApplicationRejection
 > = {
   evolve(state, event) {
@@ -48,7 +48,7 @@ export const application: Decider<
       return accept({ type: 'ApplicationReceived', data: command.application });
     if (!state) return reject('application_unknown', 'no such application');
     const { application_id, status, expires_at } = state;
-    const erase = (reason: string): Event => ({
+    const erase = (reason: string): ApplicationEvent => ({
       type: 'SubjectErased',
       data: { subject: application_id, reason },
     });
@@ -58,7 +58,7 @@ export const application: Decider<
     const { at, ownerId: owner_id, agentId: agent_id } = command;
     return status === 'ended' || at >= expires_at
       ? reject('application_over', 'the application was not confirmed in time, or was ended')
-      : accept<Event>(
+      : accept<ApplicationEvent>(
           { type: 'ApplicationConfirmed', data: { application_id, owner_id, agent_id } },
           // From now on the profile has its texts.
           erase('It was confirmed.'),

@@ -2,32 +2,32 @@
 import type { KeyRecord } from '#contracts/access/access.records.ts';
 import type { Application } from '#contracts/access/applicant.holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
+import { profileStream, readProfile } from '#src/owners/profile.ts';
+import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { blockMailbox } from '#src/sending/mailbox-limits.ts';
+import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
+import type { HolderCall } from '#src/shared/call.ts';
+import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { attribute } from '#src/writing/attribution.ts';
+import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
+import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import { agent, type AgentState } from './access.decider.ts';
+import { APPLICATION_MS, applicationStream } from './application-link.ts';
 import {
   application,
   type ApplicationCommand,
   type ApplicationState,
 } from './application.decider.ts';
-import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
-import { keyIdOf } from './key-id.ts';
-import { issueOnce, refuseIfFull } from './keys.ts';
-import { attribute } from '#src/writing/attribution.ts';
-import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
-import { blockMailbox } from '#src/sending/mailbox-limits.ts';
-import { DESK } from '#src/calls/audit.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { HolderCall } from '#src/shared/call.ts';
-import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
-import { streamOf, streamOfKey } from '#src/writing/streams.ts';
-import { APPLICATION_MS, applicationStream } from './application-link.ts';
 import { isOwnerTaken, TAKEN } from './apply.ts';
 import { openApplication } from './end-applications.ts';
-import { profileStream, readProfile } from '#src/owners/profile.ts';
+import { keyIdOf } from './key-id.ts';
+import { issueOnce, refuseIfFull } from './keys.ts';
 
 type Confirmed = {
   phase: AgentState['status'];

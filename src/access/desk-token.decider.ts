@@ -1,7 +1,7 @@
 import type { DeskTokenEventType, EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
-type Event = EventOf<DeskTokenEventType>;
+type DeskTokenEvent = EventOf<DeskTokenEventType>;
 
 export type DeskTokenCommand =
   | { type: 'IssueToken'; token: EventData<'DeskTokenIssued'> }
@@ -11,7 +11,12 @@ export type DeskTokenRejection = 'token_exists' | 'token_unknown';
 
 export type DeskTokenState = EventData<'DeskTokenIssued'> & { status: 'active' | 'revoked' };
 
-export const deskToken: Decider<DeskTokenState, DeskTokenCommand, Event, DeskTokenRejection> = {
+export const deskToken: Decider<
+  DeskTokenState,
+  DeskTokenCommand,
+  DeskTokenEvent,
+  DeskTokenRejection
+> = {
   evolve(state, event) {
     if (event.type === 'DeskTokenIssued') return { ...event.data, status: 'active' };
     if (!state) throw new Error(`${event.type} on a token that was never issued`);

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
-import { deskToken, type DeskTokenState } from './desk-token.decider.ts';
-import { personIdOfName } from '#src/shared/person.ts';
-import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { changeRecord, streamOfToken } from '#src/writing/streams.ts';
+import { personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
+import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { changeRecord, streamOfToken } from '#src/writing/streams.ts';
+import { deskToken, type DeskTokenState } from './desk-token.decider.ts';
 import { keyIdOf } from './key-id.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 

@@ -16,7 +16,7 @@ export type CredentialState = {
   streams: readonly StreamRevision[];
 };
 
-type Parts = Pick<Deps, 'log' | 'following' | 'confirmation'>;
+type CheckParts = Pick<Deps, 'log' | 'following' | 'confirmation'>;
 
 const LAGS = refuse(
   'read_model_rebuilding',
@@ -33,7 +33,7 @@ const FOLLOW_MS_MAX = 1_000;
  * and its rows must have been confirmed within the last second. Appends of a revoked credential throw Refused.
  */
 export const credentialCheckingLog = (
-  { log, following, confirmation }: Parts,
+  { log, following, confirmation }: CheckParts,
   current: () => CredentialState,
 ): EventLog => {
   const confirm = async (): Promise<CredentialState['streams']> => {
@@ -68,7 +68,7 @@ export const credentialCheckingLog = (
 };
 
 /** The dependencies of one call with such a log; the given ones for a caller without a credential. */
-export const whileAllowed = <D extends Parts>(
+export const whileAllowed = <D extends CheckParts>(
   deps: D,
   current: (() => CredentialState) | undefined,
 ): D => (current ? { ...deps, log: credentialCheckingLog(deps, current) } : deps);

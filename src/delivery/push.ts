@@ -2,11 +2,11 @@ import type { Channel, PushDelivery } from '#src/ports/delivery.ts';
 import type { HttpChannelDeps } from './guarded-request.ts';
 import { failedDelivery } from './http-result.ts';
 
-const LIMIT_MS = 20_000;
+const PUSH_LIMIT_MS = 20_000;
 
 /** POSTs push notifications of A2A 1.0 (4.3.3). Only a 2xx status is a delivery; redirects are not followed. */
 export const pushChannel = ({ request, clock }: HttpChannelDeps): Channel<PushDelivery> => ({
-  limitMs: LIMIT_MS,
+  limitMs: PUSH_LIMIT_MS,
   async deliver({ id, url, body, signature, token, authorization }, signal) {
     const headers = {
       'content-type': 'application/a2a+json',

@@ -5,11 +5,11 @@ import { failedDelivery, answerJson, safeId } from './http-result.ts';
 
 /** The recommendation of Standard Webhooks: receivers may truncate longer payloads. */
 const PAYLOAD_BYTES_MAX = 20_000;
-const LIMIT_MS = 20_000;
+const WEBHOOK_LIMIT_MS = 20_000;
 
 /** POSTs the exact bytes, signed as in Standard Webhooks. Only a 2xx status is a delivery. */
 export const webhookChannel = ({ request, clock }: HttpChannelDeps): Channel => ({
-  limitMs: LIMIT_MS,
+  limitMs: WEBHOOK_LIMIT_MS,
   async deliver({ outboundId, revision, envelope, url, signingSecrets }, signal) {
     if (url === undefined) return { outcome: 'refused', reason: 'no_url' };
     if (Buffer.byteLength(envelope) > PAYLOAD_BYTES_MAX)

@@ -1,11 +1,11 @@
-import type { HandoffState } from './handoff-state.decider.ts';
-import { handoff, isOpen } from './handoff.decider.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { refuse } from '#src/shared/outcome.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
 import { changeRecord, streamOf } from '#src/writing/streams.ts';
 import { forgetDropped } from './contact-subject.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
-import { issue } from '#src/writing/decide-and-append.ts';
+import type { HandoffState } from './handoff-state.decider.ts';
+import { handoff, isOpen } from './handoff.decider.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');

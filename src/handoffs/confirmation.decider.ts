@@ -4,7 +4,7 @@ import { accept, type Decision, reject } from '#src/shared/decider.ts';
 import type { HandoffState } from './handoff-state.decider.ts';
 import { isRfqOutcome, isUnconfirmed } from './rfq-state.decider.ts';
 
-type Event = EventOf<RfqEventType>;
+type RfqEvent = EventOf<RfqEventType>;
 
 /** The reason of a withdrawal, as staff see it. */
 const WITHDRAWN_BY_BUYER = 'withdrawn_by_buyer';
@@ -31,14 +31,17 @@ export type ConfirmationRejection =
   | 'confirmation_over'
   | 'list_changed';
 
-type Reference = Omit<Extract<Event, { type: 'RfqDropped' }>['data'], 'contact_subject' | 'reason'>;
-type ConfirmationDecision = Decision<Event, ConfirmationRejection>;
+type DroppedReference = Omit<
+  Extract<RfqEvent, { type: 'RfqDropped' }>['data'],
+  'contact_subject' | 'reason'
+>;
+type ConfirmationDecision = Decision<RfqEvent, ConfirmationRejection>;
 
 export const dropRfq = (
   { rfq }: HandoffState,
-  reference: Reference,
-  reason: Extract<Event, { type: 'RfqDropped' }>['data']['reason'],
-): Event[] =>
+  reference: DroppedReference,
+  reason: Extract<RfqEvent, { type: 'RfqDropped' }>['data']['reason'],
+): RfqEvent[] =>
   rfq?.confirmation
     ? [{ type: 'RfqDropped', data: { ...reference, ...subjectOf(rfq), reason } }]
     : [];
@@ -47,7 +50,7 @@ const subjectOf = ({ contact_subject = '' }: NonNullable<HandoffState['rfq']>) =
   contact_subject,
 });
 
-const confirmed = ({ totals, rfq }: HandoffState, reference: Reference) => ({
+const confirmed = ({ totals, rfq }: HandoffState, reference: DroppedReference) => ({
   ...reference,
   totals,
   submitted_at: rfq?.submitted_at ?? 0,
@@ -57,7 +60,7 @@ const confirmed = ({ totals, rfq }: HandoffState, reference: Reference) => ({
 export const decideConfirmation = (
   state: HandoffState,
   command: ConfirmationCommand,
-  reference: Reference,
+  reference: DroppedReference,
 ): ConfirmationDecision => {
   const { rfq } = state;
   if (command.type === 'ExpireConfirmation')
@@ -85,7 +88,7 @@ export const decideConfirmation = (
 const confirmByStaff = (
   state: HandoffState,
   sealed_reason: string,
-  reference: Reference,
+  reference: DroppedReference,
 ): ConfirmationDecision => {
   const { rfq } = state;
   if (!rfq) return reject('rfq_unsent', 'the buyer has sent no RFQ of this handoff');
@@ -100,7 +103,7 @@ const confirmByStaff = (
 };
 
 /** By the buyer; without the limits of what staff may do. */
-const withdraw = ({ rfq }: HandoffState, reference: Reference): ConfirmationDecision => {
+const withdraw = ({ rfq }: HandoffState, reference: DroppedReference): ConfirmationDecision => {
   if (!rfq || rfq.confirmation)
     return reject('confirmation_over', 'there is no confirmed request to withdraw');
   if (rfq.state === 'withdrawn') return accept();

@@ -4,7 +4,7 @@ import { companyDomains } from '#src/shared/mailbox.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import { present } from '#src/shared/present.ts';
 
-type Facts = {
+type HintFacts = {
   company?: { website?: string | undefined } | undefined;
   contact?: { email: string; phone?: string | undefined } | undefined;
 };
@@ -16,7 +16,7 @@ type Facts = {
 export const deriveHintKeys = (
   { mac }: Pick<Secrets, 'mac'>,
   ownerId: string,
-  { contact, company }: Facts,
+  { contact, company }: HintFacts,
 ): EventData<'LeadSubmitted'>['hint_keys'] => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
   const keyOf = (kind: string, value: string): string =>

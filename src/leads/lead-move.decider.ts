@@ -31,7 +31,7 @@ export type LeadMoveCommand =
   | { type: 'ApproveLeadMove'; at: number; proposal: number }
   | { type: 'RefuseLeadMove'; at: number; proposal: number; sealedReason: string };
 
-type Of<Type> = Extract<LeadMoveCommand, { type: Type }>;
+type MoveOf<Type> = Extract<LeadMoveCommand, { type: Type }>;
 
 /** A lead with its state now, and what each of its events contains. */
 type Subject = { lead: LeadState; now: LeadStatus; reference: LeadReference };
@@ -67,7 +67,7 @@ const proposalOf = (reference: LeadReference, proposed: LeadMove): Event => ({
 
 const move = (
   { lead, now, reference }: Subject,
-  { to, value, sealedReason, approvalAbove }: Of<'MoveLead'>,
+  { to, value, sealedReason, approvalAbove }: MoveOf<'MoveLead'>,
 ): MoveDecision => {
   const data = { ...reference, sealed_reason: sealedReason };
   const type = MOVE_EVENTS[to];
@@ -100,7 +100,7 @@ const rejectMove = (
 
 const correct = (
   { lead, reference }: Subject,
-  { to: state, value, sealedReason, approvalAbove }: Of<'CorrectLead'>,
+  { to: state, value, sealedReason, approvalAbove }: MoveOf<'CorrectLead'>,
 ): MoveDecision => {
   if (lead.from_rfq)
     return reject(

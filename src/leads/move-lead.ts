@@ -1,11 +1,12 @@
-import type { Deps } from '#src/calls/call.ts';
 import type { EventType } from '#contracts/registries/events.ts';
-import { isOpen } from '#src/handoffs/handoff.decider.ts';
-import type { LeadState, LeadStatus } from './lead-state.decider.ts';
-import { lead } from './lead.decider.ts';
-import type { LeadMoveCommand } from './lead-move.decider.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { isOpen } from '#src/handoffs/handoff.decider.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import {
   decideAndAppend,
   issue,
@@ -14,12 +15,11 @@ import {
   releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { Call, DeskCall } from '#src/shared/call.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
-import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
 import { releaseClaim } from './claim-contact.ts';
+import type { LeadMoveCommand } from './lead-move.decider.ts';
+import type { LeadState, LeadStatus } from './lead-state.decider.ts';
+import { lead } from './lead.decider.ts';
 import { observeRfq } from './observe-rfq.ts';
 import { renderProposal } from './render-lead.ts';
 

@@ -1,23 +1,23 @@
-import type { Deps } from '#src/calls/call.ts';
-import type { EventType } from '#contracts/registries/events.ts';
 import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import type { OutboundCommand, OutboundRejection } from './outbound.decider.ts';
-import { deciderFor, type OutboundState } from './outbound-state.decider.ts';
+import type { EventType } from '#contracts/registries/events.ts';
+import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
+import type { Deps } from '#src/calls/call.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
-import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import type { ProblemByRejection } from '#src/writing/rejections.ts';
-import type { DeskCall } from '#src/shared/call.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
-import { streamOfKey } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
-import { envelopeHash, envelopeOf } from './envelope.ts';
-import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { visible } from '#src/shared/visible.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
+import type { ProblemByRejection } from '#src/writing/rejections.ts';
+import { streamOfKey } from '#src/writing/streams.ts';
+import { envelopeHash, envelopeOf } from './envelope.ts';
+import { deciderFor, type OutboundState } from './outbound-state.decider.ts';
+import type { OutboundCommand, OutboundRejection } from './outbound.decider.ts';
+import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */

@@ -1,22 +1,22 @@
 import type { z } from 'zod';
-import type { deskOperations } from '#contracts/registries/desk.ts';
 import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
+import type { deskOperations } from '#contracts/registries/desk.ts';
 import type { EventData } from '#contracts/registries/events.ts';
+import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { outreach, type OutreachKind, type OutreachState } from '#src/sending/settings.decider.ts';
-import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
-import { done } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
-import { DAY_MS } from '#src/shared/time.ts';
 import {
   EVERYBODY,
   readHaltForEverybody,
   readSettings,
   settingsStream,
 } from '#src/sending/settings.ts';
-import { webhookSecret } from './webhook-secret.ts';
-import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { done } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS } from '#src/shared/time.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
 import { changeRecord } from '#src/writing/streams.ts';
+import { webhookSecret } from './webhook-secret.ts';
 
 type Settings = EventData<'OutreachConfigured'>;
 type Rendered = z.output<(typeof deskOperations)['getOutreach']['output']>;

@@ -100,7 +100,7 @@ const changesOf = (
         decisions: [],
       };
     case 'OutboundApproved':
-      return approve(state, event);
+      return foldApproval(state, event);
     case 'OutboundRejected':
       return { ...addDecision(state, event, 'reject'), status: 'rejected' };
     case 'OutboundChangesRequested':
@@ -142,7 +142,7 @@ const changesOf = (
   }
 };
 
-const approve = (
+const foldApproval = (
   state: OutboundState,
   { data, at }: Happened<'OutboundApproved'>,
 ): Partial<OutboundState> => {

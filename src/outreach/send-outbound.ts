@@ -30,13 +30,13 @@ export type SendingDeps = Pick<
 > &
   Scheduling & { channels: Channels };
 
-type Work = { deps: SendingDeps; call: SystemCall; stream: string; state: OutboundState };
+type OutboundWork = { deps: SendingDeps; call: SystemCall; stream: string; state: OutboundState };
 
 const load = async (
   deps: SendingDeps,
   call: SystemCall,
   outboundId: string,
-): Promise<Work | undefined> => {
+): Promise<OutboundWork | undefined> => {
   const stream = streamOf(call.ownerId, 'outbound', outboundId);
   const events = await deps.log.readStream(stream);
   const state = foldOf(outbound, events);
@@ -65,7 +65,7 @@ export const dispatchOutbound = async (
 
 type Step = { wait: number } | { command: OutboundCommand } | { channel: OutreachChannel };
 
-const nextStep = async (work: Work): Promise<Step> => {
+const nextStep = async (work: OutboundWork): Promise<Step> => {
   const { deps, call, state } = work;
   const { status, uncertain, retry_at, until = 0 } = state;
   const { not_before = 0, not_after } = state.schedule;
@@ -90,7 +90,7 @@ const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState
     : findOpenChannel(deps, owner, state);
 
 /** The sending process is gone, so the outcome of its attempt is unknown. */
-const recoverAbandoned = async ({ deps, call, state }: Work): Promise<OutboundCommand> => {
+const recoverAbandoned = async ({ deps, call, state }: OutboundWork): Promise<OutboundCommand> => {
   const found = await findPinnedChannel(deps, call.ownerId, state);
   // A changed channel stops the next attempt; this attempt went to the pinned one.
   const channel = 'channel' in found ? found.channel : state.via;
@@ -116,7 +116,7 @@ const commandFor = (
  * Writes the attempt ahead, sends, and writes the result; only the process whose append succeeds
  * sends. False when nothing was written.
  */
-const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> => {
+const attempt = async (work: OutboundWork, channel: OutreachChannel): Promise<boolean> => {
   const { deps, call, stream } = work;
   const { ownerId, signal } = call;
   const sender = deps.channels[work.state.via.adapter];
@@ -158,7 +158,7 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
  * before it, the channel changed, the append took too long, or the log cannot be read.
  */
 const holdBack = async (
-  { deps, call: { ownerId: owner } }: Work,
+  { deps, call: { ownerId: owner } }: OutboundWork,
   state: OutboundState,
   at: number,
 ): Promise<DeliveryResult | undefined> => {
@@ -174,7 +174,7 @@ const holdBack = async (
 };
 
 /** Writes what is known; false when nothing was written. */
-const record = ({ deps, call, stream }: Work, command: OutboundCommand): Promise<boolean> =>
+const record = ({ deps, call, stream }: OutboundWork, command: OutboundCommand): Promise<boolean> =>
   recordOutcome(deps, call, {
     stream,
     decider: outbound,

@@ -1,25 +1,25 @@
+import { LIMITS } from '#contracts/limits.ts';
+import type { Deps } from '#src/calls/call.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { resolveTarget } from '#src/catalog/link-target.ts';
+import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import type { Call } from '#src/shared/call.ts';
+import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { iso } from '#src/shared/time.ts';
+import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import type { EventWriter } from '#src/writing/idempotency.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { changeRecord, type CommandFrom } from '#src/writing/streams.ts';
+import { mailMailboxLink } from './mailbox-link.ts';
 import {
   ownerProfile,
   type ProfileCommand,
   type ProfileRejection,
   type ProfileState,
 } from './profile.decider.ts';
-import { LIMITS } from '#contracts/limits.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
-import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
-import type { EventWriter } from '#src/writing/idempotency.ts';
-import { resolveTarget } from '#src/catalog/link-target.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { Call } from '#src/shared/call.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
-import { present } from '#src/shared/present.ts';
-import { iso } from '#src/shared/time.ts';
-import { mailMailboxLink } from './mailbox-link.ts';
-import { changeRecord, type CommandFrom } from '#src/writing/streams.ts';
 
 type Profile = { name: string; postal_address: string; mailbox: string };
 

@@ -11,7 +11,7 @@ const BYTES_PER_DAY = 24;
 /** A series without its days, with its entry in the Map. */
 const BYTES_PER_SERIES = 300;
 const QUARTERS = 96;
-const SLICE = 8_192;
+const ROLL_UP_SLICE = 8_192;
 /** More than the days since the epoch of any event. */
 const DAYS_MAX = 2 ** 17;
 
@@ -58,7 +58,7 @@ export class RollUp {
     while (this.#counted < length) {
       const pause = eventLoopTurns.pause();
       if (pause) await pause;
-      const to = Math.min(this.#counted + SLICE, length);
+      const to = Math.min(this.#counted + ROLL_UP_SLICE, length);
       for (let index = this.#counted; index < to; index += 1) this.#add(index);
       this.#counted = to;
     }

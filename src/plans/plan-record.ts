@@ -1,26 +1,25 @@
 /** Assigns records to people, and records notes and next steps. */
-import type { PeopleDeps } from '#src/access/people.ts';
-import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
-import { isOneName, personIdOfName } from '#src/shared/person.ts';
-import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
+import { type PeopleDeps, withPeople } from '#src/access/people.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/call.ts';
-import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-texts.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { accessScope, ALL_RFQS, type DeskTokenRow, OPEN_RECORDS } from '#src/ports/rows.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
+import { maySeePlans } from '#src/reading/inbox.ts';
 import { listing } from '#src/reading/listing.ts';
+import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-texts.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
+import { isOneName, personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
-import { ownerFor } from '#src/reading/find-owner.ts';
-import { changeRecord, handoffOf, leadOf } from '#src/writing/streams.ts';
-import { withPeople } from '#src/access/people.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { maySeePlans } from '#src/reading/inbox.ts';
 import { type Issued, issue } from '#src/writing/decide-and-append.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { changeRecord, handoffOf, leadOf } from '#src/writing/streams.ts';
+import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
 
 type RecordRef = { record_id: string; owner_id?: string | undefined };
 

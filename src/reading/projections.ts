@@ -1,8 +1,8 @@
-import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
+import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { measureLags } from './lag.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import type { OperatorDeps } from './projection-desk.ts';
 
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');

@@ -7,9 +7,21 @@ import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { Limiter } from '#src/calls/limiter.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { applicationReceiver } from '#src/access/apply.ts';
-import * as ownApplication from '#src/access/confirm-application.ts';
-import * as ownMailbox from '#src/owners/confirm-mailbox.ts';
-import * as ownData from '#src/privacy/own-data.ts';
+import {
+  readApplication,
+  confirmApplication,
+  disownApplication,
+  issueFirstKey,
+} from '#src/access/confirm-application.ts';
+import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
+import {
+  linkRequester,
+  readOwnData,
+  exportOwnData,
+  refuseOwnContact,
+  allowOwnContact,
+  eraseOwnData,
+} from '#src/privacy/own-data.ts';
 import { actOnList, ERASED_LIST, openList } from '#src/handoffs/buyer-act.ts';
 import { lineToAdd } from '#src/handoffs/added-line.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
@@ -74,20 +86,20 @@ type HolderLimits = {
 /** The handlers of the operations of holders of a link, one line each. */
 export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
   ({
-    requestPrivacyLink: ownData.linkRequester(links),
-    readOwnData: ownData.readOwnData,
-    exportOwnData: ownData.exportOwnData,
-    refuseOwnContact: ownData.refuseOwnContact,
-    allowOwnContact: ownData.allowOwnContact,
-    eraseOwnData: ownData.eraseOwnData,
-    readOwnMailbox: ownMailbox.readOwnMailbox,
-    confirmOwnMailbox: ownMailbox.confirmOwnMailbox,
-    disownMailbox: ownMailbox.disownMailbox,
+    requestPrivacyLink: linkRequester(links),
+    readOwnData,
+    exportOwnData,
+    refuseOwnContact,
+    allowOwnContact,
+    eraseOwnData,
+    readOwnMailbox,
+    confirmOwnMailbox,
+    disownMailbox,
     applyForAccess: applicationReceiver(links),
-    readApplication: ownApplication.readApplication,
-    confirmApplication: ownApplication.confirmApplication,
-    disownApplication: ownApplication.disownApplication,
-    issueFirstKey: ownApplication.issueFirstKey,
+    readApplication,
+    confirmApplication,
+    disownApplication,
+    issueFirstKey,
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,

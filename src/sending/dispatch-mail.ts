@@ -38,7 +38,7 @@ export type MailSendingDeps = Pick<
     render<Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]): Promise<MailTexts>;
   };
 
-type Work = { deps: MailSendingDeps; call: SystemCall; stream: string; state: MailState };
+type MailWork = { deps: MailSendingDeps; call: SystemCall; stream: string; state: MailState };
 
 /**
  * Does what is due now. `next_at` is when to look again, in epoch milliseconds; it is absent when the message is at its
@@ -65,7 +65,7 @@ type Step = { wait: number } | { command: MailCommand } | { send: MailKind };
 
 const isKnown = (kind: string): kind is MailKind => kind in MAIL_KINDS;
 
-const nextStep = async ({ deps, state }: Work): Promise<Step> => {
+const nextStep = async ({ deps, state }: MailWork): Promise<Step> => {
   const { until, retry_at: due = 0, not_after: end, kind } = state;
   const now = deps.clock.now();
   if (until !== undefined)
@@ -78,7 +78,7 @@ const nextStep = async ({ deps, state }: Work): Promise<Step> => {
 };
 
 /** What the result of the last attempt means. A message is repeated once at most after an unknown outcome. */
-const commandFor = (result: DeliveryResult, { deps, state }: Pick<Work, 'deps' | 'state'>) =>
+const commandFor = (result: DeliveryResult, { deps, state }: Pick<MailWork, 'deps' | 'state'>) =>
   commandAfter(result, {
     id: state.mail_id,
     attempts: state.attempts,
@@ -93,7 +93,7 @@ const commandFor = (result: DeliveryResult, { deps, state }: Pick<Work, 'deps' |
  * Writes the attempt ahead, sends, and writes the result; only the process whose append succeeds sends. False when
  * nothing was written.
  */
-const attempt = async (work: Work, kind: MailKind): Promise<boolean> => {
+const attempt = async (work: MailWork, kind: MailKind): Promise<boolean> => {
   const { deps, call, stream } = work;
   const { live, test } = deps.mailers;
   const mailer = isTestSpace(call.ownerId) ? test : live;
@@ -120,7 +120,7 @@ const attempt = async (work: Work, kind: MailKind): Promise<boolean> => {
  * meanwhile, the append took too long, or the log or the vault cannot be read.
  */
 const prepare = async (
-  { deps, call, state }: Work,
+  { deps, call, state }: MailWork,
   kind: MailKind,
 ): Promise<MailDelivery | DeliveryResult> => {
   const { mail_id: id, sealed_for: sealedFor, attempts, attempted_at: at = 0, created_at } = state;
@@ -145,5 +145,5 @@ const prepare = async (
 };
 
 /** Writes what is known; false when nothing was written. */
-const record = ({ deps, call, stream }: Work, command: MailCommand): Promise<boolean> =>
+const record = ({ deps, call, stream }: MailWork, command: MailCommand): Promise<boolean> =>
   recordOutcome(deps, call, { stream, decider: mail, command: () => issue(command) });

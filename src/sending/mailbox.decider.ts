@@ -2,7 +2,7 @@
 import type { EventOf, MailboxEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
-type Event = EventOf<MailboxEventType>;
+type MailboxEvent = EventOf<MailboxEventType>;
 
 /** The least time between two messages, and how many are sent within a period; in milliseconds. */
 export type MailboxLimits = { betweenMs: number; perPeriod: number; periodMs: number };
@@ -22,7 +22,7 @@ export type MailedState = {
 /** More than any limit, so that a limit can be raised. */
 const KEPT = 20;
 
-export const mailedMailbox: Decider<MailedState, MailboxCommand, Event, MailboxRejection> = {
+export const mailedMailbox: Decider<MailedState, MailboxCommand, MailboxEvent, MailboxRejection> = {
   evolve(state = { mailed: [] }, event) {
     if (event.type === 'MailboxBlocked') return { ...state, blocked_until: event.data.until };
     const mailed = [...state.mailed, { ...event.data, at: event.at }];

@@ -34,7 +34,7 @@ export type PushSendingDeps = Deps &
     wire: { bodyOf(view: TaskView): string; keysUrl(): string };
   };
 
-type Work = { deps: PushSendingDeps; call: SystemCall; stream: string; state: PushState };
+type PushWork = { deps: PushSendingDeps; call: SystemCall; stream: string; state: PushState };
 type Change = { event: StoredEvent; number: number };
 
 /** How long the read models may lag before the task is looked at later. */
@@ -84,7 +84,11 @@ const readTask = async (
 
 type Step = { wait: number } | { command: PushCommand } | { change: Change };
 
-const nextStep = async (work: Work, row: TaskRow, change: Change | undefined): Promise<Step> => {
+const nextStep = async (
+  work: PushWork,
+  row: TaskRow,
+  change: Change | undefined,
+): Promise<Step> => {
   const { deps, call, state } = work;
   const now = deps.clock.now();
   if (state.until !== undefined)
@@ -110,7 +114,7 @@ const accessOf = async ({
   deps,
   call,
   state: { key_id, agent_id },
-}: Work): Promise<{ scopes: ReadonlySet<string> } | { held: true } | { ended: true }> => {
+}: PushWork): Promise<{ scopes: ReadonlySet<string> } | { held: true } | { ended: true }> => {
   const owner = liveOwnerOf(call.ownerId);
   const [key, by] = await Promise.all([
     stateOf(deps, { stream: streamOfKey(owner, key_id), decider: apiKey }),
@@ -122,7 +126,7 @@ const accessOf = async ({
 };
 
 /** What the result of the last attempt means. Receivers ignore a repeated id, as A2A asks of them. */
-const commandFor = (result: DeliveryResult, { deps, state }: Pick<Work, 'deps' | 'state'>) =>
+const commandFor = (result: DeliveryResult, { deps, state }: Pick<PushWork, 'deps' | 'state'>) =>
   commandAfter(result, {
     id: notificationId(state),
     attempts: state.attempts,
@@ -139,7 +143,7 @@ const notificationId = ({ push_id, change }: PushState): string => `${push_id}.$
  * Writes the attempt ahead, sends, and writes the result; only the process whose append succeeds sends. False when
  * nothing was written.
  */
-const attempt = async (work: Work, row: TaskRow, change: Change): Promise<boolean> => {
+const attempt = async (work: PushWork, row: TaskRow, change: Change): Promise<boolean> => {
   const { deps, call, stream } = work;
   const at = deps.clock.now();
   const until = at + deps.receivers.limitMs + MARGIN_MS;
@@ -170,7 +174,7 @@ const attempt = async (work: Work, row: TaskRow, change: Change): Promise<boolea
  * append took too long, or the log cannot be read.
  */
 const prepare = async (
-  work: Work,
+  work: PushWork,
   row: TaskRow,
   event: StoredEvent,
 ): Promise<PushDelivery | DeliveryResult> => {
@@ -205,7 +209,7 @@ const prepare = async (
 };
 
 /** Writes what is known, and destroys the key of the secrets with a deletion; false when nothing was written. */
-const record = async ({ deps, call, stream }: Work, command: PushCommand): Promise<boolean> => {
+const record = async ({ deps, call, stream }: PushWork, command: PushCommand): Promise<boolean> => {
   const decision = { stream, decider: push, command: () => issue(command) };
   const isRecorded = await recordOutcome(deps, call, decision);
   if (isRecorded && command.type === 'Delete')

@@ -1,15 +1,15 @@
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
-type Claim = EventData<'CodeClaimed'>;
+type CodeClaim = EventData<'CodeClaimed'>;
 
-export type CodeClaimCommand = { type: 'ClaimCode'; claim: Claim };
+export type CodeClaimCommand = { type: 'ClaimCode'; claim: CodeClaim };
 
 export type CodeClaimRejection = 'code_taken';
 
 /** The link that a short code belongs to: the first one that claims it, permanently. */
 export const codeClaim: Decider<
-  Claim,
+  CodeClaim,
   CodeClaimCommand,
   EventOf<'CodeClaimed'>,
   CodeClaimRejection

@@ -1,9 +1,9 @@
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
-type Claim = EventData<'RequestBound'>;
+type KeyClaim = EventData<'RequestBound'>;
 
-export type KeyClaimCommand = { type: 'ClaimKey'; claim: Claim };
+export type KeyClaimCommand = { type: 'ClaimKey'; claim: KeyClaim };
 
 export type KeyClaimRejection = 'key_reused';
 
@@ -43,7 +43,7 @@ export const keyClaim: Decider<
   },
 };
 
-const isRecorded = (state: KeyClaimState, { stream, revision, answer }: Claim): boolean => {
+const isRecorded = (state: KeyClaimState, { stream, revision, answer }: KeyClaim): boolean => {
   if (answer !== undefined) return state.isAnswered;
   return revision === undefined || state.unchanged.includes(stream);
 };

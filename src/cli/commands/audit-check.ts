@@ -7,7 +7,7 @@ import { CommandError, EXIT, formatPlural, printResult, style } from '../termina
 import { askUntilDone } from '../terminal/progress.ts';
 import { formatSafely } from '../texts/answer-text.ts';
 
-type Options = CommonOptions & { owner?: string; all?: boolean; sample?: number };
+type CheckOptions = CommonOptions & { owner?: string; all?: boolean; sample?: number };
 type Checked = DeskAnswer<'auditCheck'>;
 
 /** The members of two rows that differ, each with both values. */
@@ -41,7 +41,7 @@ const differenceText = ({ difference, failure = 'the comparison failed' }: Check
   ].join('\n');
 };
 
-export const checkAudit = async (options: Options): Promise<void> => {
+export const checkAudit = async (options: CheckOptions): Promise<void> => {
   const { owner, all, sample } = options;
   if ((owner === undefined) === (all === undefined))
     throw new CommandError(EXIT.usage, 'name one owner with --owner, or check all with --all');

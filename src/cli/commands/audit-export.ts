@@ -8,7 +8,7 @@ import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT, formatPlural, printResult } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
 
-type Options = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
+type ExportOptions = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
 type Page = DeskAnswer<'auditExport'>;
 
 const COPIED_BYTES = 1_048_576;
@@ -30,7 +30,7 @@ const writeWhole = async (path: string, head: string, bodyPath: string): Promise
 };
 
 /** Writes the body first, because the head has its hash; the file gets its name when it is complete. */
-export const exportAudit = async (path: string, options: Options): Promise<void> => {
+export const exportAudit = async (path: string, options: ExportOptions): Promise<void> => {
   const { owner, from, to, reason } = options;
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError(

@@ -1,7 +1,7 @@
 /** Commands that show what is new until they are interrupted. */
 import { setTimeout as pause } from 'node:timers/promises';
 
-const POLL_EVERY_MS = 500;
+const FOLLOW_EVERY_MS = 500;
 
 /** Calls `poll` twice a second until SIGINT or SIGTERM, after which the command ends as one that succeeded. */
 export const followUntilInterrupted = async (poll: () => Promise<void>): Promise<void> => {
@@ -10,6 +10,6 @@ export const followUntilInterrupted = async (poll: () => Promise<void>): Promise
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   while (!signal.aborted) {
     await poll();
-    await pause(POLL_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    await pause(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 };

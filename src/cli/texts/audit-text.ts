@@ -36,12 +36,12 @@ type Metrics = Performance['totals'];
 const amountsText = (amounts: Metrics['won_value']): string =>
   amounts.map(moneyText).join(' ') || '-';
 
-const headingOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
+const auditHeadingOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
 
 /** A table of rows that have the same members, whose names are the headings. */
 const tableOf = (rows: readonly Record<string, string>[]): string =>
   formatTable([
-    Object.keys(rows[0] ?? {}).map(headingOf),
+    Object.keys(rows[0] ?? {}).map(auditHeadingOf),
     ...rows.map((row) => Object.values(row)),
   ]);
 
@@ -56,7 +56,7 @@ const metricsTable = (
   );
   if (used.length + amounts.length === 0) return 'None.';
   return formatTable([
-    [...heads, ...used, ...amounts].map(headingOf),
+    [...heads, ...used, ...amounts].map(auditHeadingOf),
     ...rows.map(({ cells, metrics }) => [
       ...cells.map(formatSafely),
       ...used.map((name) => String(metrics[name])),
@@ -99,7 +99,7 @@ export const auditPerformanceText = (answer: Performance): string => {
   return [asOfText(answer.as_of), countedText(answer), ...more].join('\n');
 };
 
-const requestText = ({
+const auditedRequestText = ({
   actor,
   actor_name,
   request_id,
@@ -128,7 +128,7 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
       from: shown(earlier),
       to: shown(later),
       last_event: String(cause.position),
-      actor_and_request: requestText(cause),
+      actor_and_request: auditedRequestText(cause),
     };
   });
   return [
@@ -179,7 +179,7 @@ export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: 
   const marks = { cause: ' ', subject: '*', effect: ' ' };
   const chain = events.flatMap((event) => [
     `${marks[event.relation]} ${String(event.position).padStart(6)}  ${timeText(event.at)}  ` +
-      `${style('bold', event.type)}  ${event.surface}/${event.operation}  ${requestText(event)}`,
+      `${style('bold', event.type)}  ${event.surface}/${event.operation}  ${auditedRequestText(event)}`,
     `           ${formatData({ data: event.data, stream: event.stream, actor: event.actor })}`,
     ...rowsText(event.rows),
   ]);

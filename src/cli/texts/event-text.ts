@@ -10,7 +10,7 @@ const VALUE_CHARS_MAX = 48;
 const HIDDEN = new Set(['hash', 'token_hash', 'pepper_version', 'fingerprint', 'visitor']);
 const SEALED = /^s1\.[a-z]+_/;
 
-const valueText = (value: unknown): string => {
+const fieldText = (value: unknown): string => {
   if (typeof value !== 'string') return String(value);
   if (SEALED.test(value)) return '(sealed)';
   const cut = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
@@ -25,16 +25,16 @@ const memberText = (name: string, value: unknown): string[] => {
   if (Array.isArray(value)) {
     if (value.length === 0) return [];
     const isPlain = value.every((item) => typeof item === 'string');
-    return [`${name}=${isPlain ? valueText(value.join(',')) : value.map(itemText).join(',')}`];
+    return [`${name}=${isPlain ? fieldText(value.join(',')) : value.map(itemText).join(',')}`];
   }
-  if (typeof value !== 'object' || value === null) return [`${name}=${valueText(value)}`];
+  if (typeof value !== 'object' || value === null) return [`${name}=${fieldText(value)}`];
   if (isMoney(value)) return [`${name}=${itemText(value)}`];
   return Object.entries(value).flatMap(([inner, member]) => memberText(`${name}.${inner}`, member));
 };
 
 /** Formats an item of a list: money, a line of a handoff, a price tier, or an audit record. */
 const itemText = (item: unknown): string => {
-  if (typeof item !== 'object' || item === null) return valueText(item);
+  if (typeof item !== 'object' || item === null) return fieldText(item);
   if (isMoney(item)) return moneyText(item).replace(' ', ':');
   const { sku, quantity, min_quantity, unit_price, operation, surface, decision, code, count } =
     item as Record<string, string | number | undefined>;

@@ -14,7 +14,7 @@ type HttpRoute = {
 const KINDS = new Map([...kindsOf({ input: listParams }), ...kindsOf({ input: taskParams })]);
 
 const bodyOf = ({ body }: FastifyRequest): unknown => body ?? {};
-const idOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
+const pathIdOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
 const queryOf = ({ query }: FastifyRequest): object =>
   readQuery(KINDS, query as Record<string, unknown>);
 const none = (): object => ({});
@@ -34,11 +34,16 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [
   { method: 'POST', url: '/message::send', name: 'SendMessage', params: bodyOf },
   { method: 'POST', url: '/message::stream', name: 'SendStreamingMessage', params: bodyOf },
   { method: 'GET', url: '/tasks', name: 'ListTasks', params: queryOf },
-  { method: 'GET', url: TASK, name: 'GetTask', params: (it) => ({ ...queryOf(it), ...idOf(it) }) },
-  { method: 'POST', url: acted('cancel'), name: 'CancelTask', params: idOf },
+  {
+    method: 'GET',
+    url: TASK,
+    name: 'GetTask',
+    params: (it) => ({ ...queryOf(it), ...pathIdOf(it) }),
+  },
+  { method: 'POST', url: acted('cancel'), name: 'CancelTask', params: pathIdOf },
   // The standard says GET; its JavaScript client says POST.
-  { method: 'GET', url: acted('subscribe'), name: 'SubscribeToTask', params: idOf },
-  { method: 'POST', url: acted('subscribe'), name: 'SubscribeToTask', params: idOf },
+  { method: 'GET', url: acted('subscribe'), name: 'SubscribeToTask', params: pathIdOf },
+  { method: 'POST', url: acted('subscribe'), name: 'SubscribeToTask', params: pathIdOf },
   {
     method: 'POST',
     url: CONFIGS,
