@@ -1,24 +1,15 @@
-import { accessRequests } from './access-requests.ts';
-import { codes } from './codes.ts';
-import { access, credentials } from './credentials.ts';
-import { erasures } from './erasures.ts';
-import { handoffLeads } from './handoff-leads.ts';
-import { history } from './history.ts';
-import { mailboxes } from './mailboxes.ts';
-import { openApplications } from './owners/open-applications.ts';
-import { openMail } from './open-mail.ts';
-import { openOutbound } from './open-outbound.ts';
-import { leads } from './leads.ts';
-import { openLeads } from './open-leads.ts';
-import { leadHints } from './staff/lead-hints.ts';
-import { handoffs, links, outboundRequests } from './owner-records.ts';
-import { owners } from './owners/owners.ts';
+import { accessRequests, access, credentials, openApplications } from './access.ts';
+import { codes } from './links.ts';
+import { erasures, mailboxes } from './privacy.ts';
+import { handoffLeads, reviewTokens, rfqs } from './handoffs.ts';
+import { history, handoffs, links, outboundRequests } from './records.ts';
+import { openMail } from './sending.ts';
+import { openOutbound } from './outreach.ts';
+import { leads, openLeads, leadHints } from './leads.ts';
+import { owners } from './owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
-import { pushConfigs } from './push-configs.ts';
-import { reviewTokens } from './review-tokens.ts';
-import { rfqs } from './rfqs.ts';
-import { tasks } from './tasks.ts';
+import { pushConfigs, tasks } from './tasks.ts';
 
 export { CLASSIFIER_VERSION } from './performance.ts';
 

@@ -1,6 +1,6 @@
+/** Read models of leads: the lists of agents, the open leads of staff, and hints of one company. */
 import { type Happened, LEAD_EVENTS, type LeadEventType } from '#contracts/registries/events.ts';
-import type { LeadState } from '#src/leads/lead-state.decider.ts';
-import { lead } from '#src/leads/lead.decider.ts';
+import { type LeadState, lead, isFinal } from '#src/leads/lead.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';
 import {
@@ -10,9 +10,16 @@ import {
   LEADS_BY_CLAIM_END,
   LEADS_BY_CREATION,
   listBy,
+  NEEDS_APPROVAL,
+  OPEN_LEADS,
+  OPEN_RECORDS,
+  ALL_LEADS,
+  type LeadHintRow,
 } from '#src/ports/rows.ts';
-import { ownerRecords, type RecordRow } from './owner-records.ts';
-import { type Projection, recordIdOf } from './projection.ts';
+import { openRecords } from './open-records.ts';
+import { withPlan } from './plans.ts';
+import { type Projection, recordIdOf, typedEvent } from './projection.ts';
+import { ownerRecords, type RecordRow } from './records.ts';
 
 /** `is_late`: it was submitted, or its claim ends, more than LEAD_SKEW_MS before that of an earlier lead in the log. */
 type LeadRow = RecordRow<LeadState> & { is_late?: true };
@@ -22,7 +29,7 @@ type LatestTimes = { created_at: number; claim_expires_at: number };
 const LATEST_TIMES = 'latest';
 
 /** The lead of an event; undefined for the erasure of another record, because an erasure contains only its subject. */
-export const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string | undefined =>
+const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string | undefined =>
   event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id;
 
 const records = ownerRecords({
@@ -69,4 +76,60 @@ const listsOfLead = (row: LeadRow): ListEntry[] => {
   if (row.is_late || row.updated_at !== row.created_at)
     times.push([LEADS_BY_CHANGE, row.updated_at]);
   return [...filters.map((values): ListEntry => [listBy(values), sort]), ...times];
+};
+
+/** Readers name one of its lists: that of all rows would also have the leads at their end. */
+const { sort: _all, ...listed } = openRecords({
+  name: 'open-leads',
+  version: 4,
+  handles: LEAD_EVENTS,
+  begins: 'LeadSubmitted',
+  keyOf: leadOfEvent,
+  fold: lead.evolve,
+  isSettled: ({ state, from_rfq }) =>
+    isFinal(state) && (from_rfq === true || (state !== 'won' && state !== 'lost')),
+  lists: ({ owner, state: { state, agent_id, proposed } }) =>
+    isFinal(state) && !proposed
+      ? []
+      : [
+          OPEN_LEADS,
+          listBy({ owner }),
+          listBy({ state }),
+          listBy({ agent: agent_id }),
+          ...(proposed ? [NEEDS_APPROVAL] : []),
+        ],
+});
+
+/**
+ * The leads of all owners that staff can still move, with those whose claim has expired since. Leads whose outcome can be
+ * corrected are listed while a correction waits for approval.
+ */
+export const openLeads = withPlan(listed, { scope: OPEN_RECORDS, prefix: 'led_' });
+
+type Handled = 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased';
+
+const leadOfHints = (event: FoldEvent & Happened<Handled>): string | undefined =>
+  event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id;
+
+/** The leads of all owners by keyed hashes of their telephone and of the domains of their company. */
+export const leadHints: Projection<LeadHintRow> = {
+  name: 'lead-hints',
+  version: 2,
+  handles: ['LeadSubmitted', 'LeadAmended', 'SubjectErased'],
+  begins: ['LeadSubmitted'],
+  place(event) {
+    const key = leadOfHints(event as FoldEvent & Happened<Handled>);
+    return key === undefined ? undefined : { scope: ALL_LEADS, key };
+  },
+  evolve(row, stored) {
+    const { type, data } = typedEvent<Handled>(stored);
+    // An amendment replaces the contact and the company.
+    if (type === 'SubjectErased' || !data.hint_keys) return null;
+    const { owner, position } = stored;
+    return { owner, lead_id: data.lead_id, sort: row?.sort ?? position, ...data.hint_keys };
+  },
+  lists: ({ phone, domains, sort }) => [
+    ...(phone === undefined ? [] : [[listBy({ phone }), sort] satisfies ListEntry]),
+    ...domains.map((domain): ListEntry => [listBy({ domain }), sort]),
+  ],
 };

@@ -1,6 +1,7 @@
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
 import {
+  type OwnerFold,
+  type RowPlace,
   type ListedRow,
   type ListQuery,
   ReadModelParked,

@@ -1,8 +1,15 @@
-import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/registries/events.ts';
-import type { OutboundEventType, TaskEventType } from '#contracts/registries/events.ts';
-import { type TaskRow, tasksScope, type TaskStatus } from '#src/tasks/task.decider.ts';
+/** Read models of A2A tasks and of their push configurations. */
+import {
+  OUTBOUND_EVENTS,
+  TASK_EVENTS,
+  type OutboundEventType,
+  type TaskEventType,
+  type PushEventType,
+} from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { Projection } from './projection.ts';
+import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
+import { type TaskRow, tasksScope, type TaskStatus } from '#src/tasks/task.decider.ts';
+import { type Projection, typedEvent } from './projection.ts';
 
 type HandledType = TaskEventType | OutboundEventType | 'HandoffCreated';
 
@@ -66,4 +73,30 @@ export const tasks: Projection<TaskRow> = {
     };
   },
   sort: (row) => row.sort,
+};
+
+/** The push notification configurations of all owners that are not deleted, without their secrets. */
+export const pushConfigs: Projection<PushRow> = {
+  name: 'push-configs',
+  version: 1,
+  handles: ['PushConfigCreated', 'PushConfigDeleted'],
+  place: (event) => ({ scope: OPEN_PUSH, key: typedEvent<PushEventType>(event).data.push_id }),
+  evolve(row, event) {
+    const { type, data } = typedEvent<'PushConfigCreated' | 'PushConfigDeleted'>(event);
+    if (type === 'PushConfigDeleted') return null;
+    const { task, config_id, url, scheme } = data;
+    return {
+      owner: event.owner,
+      task,
+      config_id,
+      url,
+      ...(scheme !== undefined && { scheme }),
+      sort: row ? row.sort : event.position,
+    };
+  },
+  sort: (row) => row.sort,
+  lists: ({ owner, task, sort }) => [
+    [listBy({ owner }), sort],
+    [listBy({ owner, task }), sort],
+  ],
 };

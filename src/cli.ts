@@ -1,6 +1,6 @@
 /** The command line: `tributary --help` lists the commands. */
 import { CommanderError } from 'commander';
-import { program } from './cli/program.ts';
+import { program } from '#src/cli/program.ts';
 import {
   CommandError,
   EXIT,
@@ -8,7 +8,7 @@ import {
   print,
   printNotice,
   style,
-} from './cli/terminal/output.ts';
+} from '#src/cli/terminal.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
 import { StartupError } from './ports/startup-error.ts';

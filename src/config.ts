@@ -1,8 +1,83 @@
+/** The settings, from environment variables, and the roles of a process. */
 import { z } from 'zod';
-import type { EventType } from '#contracts/registries/events.ts';
 import { mailbox } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { hostPort, isOrigin, listOf, originList, proxies, smtpUrl } from './config/addresses.ts';
+import type { EventType } from '#contracts/registries/events.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+
+/** Normalizes host and port as URLs do, because they are compared with parts of URLs. */
+const hostPort = z
+  .string()
+  .refine((value) => /^[^/?#@\s]+:\d{1,5}$/.test(value) && URL.canParse(`http://${value}`), {
+    error: 'must be host:port, several separated by commas',
+  })
+  .transform((value) => {
+    const { hostname } = new URL(`http://${value}`);
+    return `${hostname}:${Number(value.slice(value.lastIndexOf(':') + 1))}`;
+  });
+
+/** An address, a network in CIDR notation, or a named range. */
+const proxy = z.union([
+  z.ipv4(),
+  z.ipv6(),
+  z.cidrv4().refine((text) => !text.endsWith('/0')),
+  z.cidrv6().refine((text) => !text.endsWith('/0')),
+  z.enum(['loopback', 'linklocal', 'uniquelocal']),
+]);
+
+/** Values of fastify's `trustProxy`, except those that it ignores (`1`) or crashes on (`maybe`). */
+const proxies = z
+  .string()
+  .transform((value) => value.split(',').map((each) => each.trim()))
+  .refine(
+    (entries) =>
+      ['true', 'false'].includes(entries.join()) ||
+      entries.every((each) => proxy.safeParse(each).success),
+    {
+      error:
+        'must be true (all senders are your proxies), false, or the addresses of your proxies ' +
+        'separated by commas, like 10.0.0.0/8,::1 or loopback (also linklocal, uniquelocal)',
+    },
+  )
+  .transform((entries): boolean | string => {
+    const value = entries.join();
+    return value === 'true' || value === 'false' ? value === 'true' : value;
+  });
+
+/** An SMTP server. Errors do not quote the URL: it may contain a password. */
+const smtpUrl = z
+  .string()
+  .refine(
+    (value) =>
+      /^smtps?:\/\/[^/?#\s]+\/?(?:\?tlsCAFile=[^&#\s]+)?$/.test(value) && URL.canParse(value),
+    {
+      error: 'must be like smtps://USER:PASSWORD@HOST:465 or smtp://HOST:587, or with ?tlsCAFile=',
+    },
+  )
+  .transform((value) => new URL(value));
+
+const isOrigin = (value: string): boolean => {
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
+  const { href, origin } = new URL(value);
+  return href === `${origin}/` && !/[?#]/.test(value);
+};
+
+/** Values that are separated by commas. */
+const listOf = <Item extends z.ZodType<unknown, string>>(item: Item) =>
+  z
+    .string()
+    .default('')
+    .transform((value) => value.split(',').flatMap((each) => each.trim() || []))
+    .pipe(z.array(item));
+
+const originList = listOf(
+  z
+    .string()
+    .refine(isOrigin, {
+      error: 'must be origins like https://img.example, without path, separated by commas',
+    })
+    .transform((value) => new URL(value).origin),
+);
 
 /**
  * Event types that an earlier version does not know and that the service can do without during an
@@ -199,3 +274,25 @@ export const readConfig = (env: Record<string, string | undefined> = process.env
   const lines = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new ConfigError(lines.join('\n'));
 };
+
+export const PROCESS_ROLES = ['all', 'api', 'projector', 'dispatcher'] as const;
+export type ProcessRole = (typeof PROCESS_ROLES)[number];
+
+/** Throws StartupError if the configured stores do not allow a separate process of this role. */
+export const requireRole = (role: ProcessRole, config: Config): void => {
+  if (role === 'all' || role === 'api') return;
+  if (!isRemoteLog(config))
+    throw new StartupError(
+      `--role ${role} requires a log that processes share, and an embedded log has one process. ` +
+        'Set EVENT_LOG_URL=esdb://HOST, or run --role all.',
+    );
+  if (role === 'projector' && !hasRemoteReadModels(config))
+    throw new StartupError(
+      '--role projector requires read models that processes share, and embedded ones are folded ' +
+        'by the process that reads them. Set READ_MODEL_URL=redis://HOST, or start no projector.',
+    );
+};
+
+/** Returns true if this process folds the read models that processes can share. */
+export const foldsSharedReadModels = (role: ProcessRole, config: Config): boolean =>
+  role === 'all' || !isRemoteLog(config);

@@ -3,41 +3,144 @@
  * acts in its own process needs no more, and starts in half the time.
  */
 import type { Logger } from 'pino';
-import type { LocalReadModels } from '#projections/engine/readers/local.ts';
+import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
-import { observedLog } from '#src/stores/observed-log.ts';
-import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
-import { systemClock, systemIds } from '#src/system/ids.ts';
-import type { SystemSecrets } from '#src/system/secrets.ts';
-import { type App, type AppDeps, openApp } from '#src/registries/app.ts';
-import { personNameIn } from '#src/access/people.ts';
+import { personNameIn } from '#src/access/independence.ts';
 import { Replays } from '#src/audits/replays.ts';
-import { readLastEvent } from '#src/writing/last-event.ts';
-import { withOwnerIndex } from '#src/reading/owner-index.ts';
+import { auditLog } from '#src/calls/audit.ts';
+import { confirmation, type Credentials } from '#src/calls/authenticate.ts';
+import { unresolvedFault } from '#src/delivery/http.ts';
+import { surplusVisits, visitRecorder } from '#src/links/visitors.ts';
 import { FactsCache } from '#src/performance/facts.ts';
-import { StreamQueue } from '#src/writing/stream-queue.ts';
-import { type Timeline, timeline } from '#src/writing/timeline.ts';
-import type { Credentials } from '#src/calls/authenticate.ts';
-import type { Position } from '#src/ports/event-log.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import type { Filling } from '#src/reading/lag.ts';
-import { eventLoopTurns } from '#src/shared/turns.ts';
-import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
-import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
-import { type Config, isRemoteLog } from './config.ts';
-import { openEventLog } from './wiring/event-log.ts';
-import { createListener, type Listener } from './wiring/listener.ts';
-import { appendLogger, commandLogger, serviceLogger } from './wiring/logger.ts';
-import { type ProcessRole, requireRole } from './wiring/process-roles.ts';
-import { projectionDesk } from './wiring/projection-desk.ts';
-import { openReadModels } from './wiring/read-models.ts';
-import { recordersOf } from './wiring/recorders.ts';
-import { settingsOf } from './wiring/settings.ts';
-import { openSharedCount } from './wiring/shared-count.ts';
-import { openSecrets, openVault, requireMailboxGeneration } from './wiring/vault.ts';
-import { waitsOf } from './wiring/waits.ts';
+import type { ReviewTokenRow, AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type { Clock, Ids, Secrets, SharedCount, Waits, KeyVault } from '#src/ports/system.ts';
+import { withOwnerIndex } from '#src/reading/owner-index.ts';
+import type { Filling } from '#src/reading/projections.ts';
+import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
+import { approvalLimits } from '#src/shared/approval-limits.ts';
+import { eventLoopTurns } from '#src/shared/work.ts';
+import { observedLog } from '#src/stores/observed.ts';
+import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { eventLoopDelay } from '#src/system/event-loop.ts';
+import { systemIds, systemClock } from '#src/system/ids.ts';
+import type { SystemSecrets } from '#src/system/secrets.ts';
+import { openEventLog } from '#src/wiring/event-log.ts';
+import { createListener, type Listener } from '#src/wiring/listener.ts';
+import { throttledLog, appendLogger, commandLogger, serviceLogger } from '#src/wiring/logger.ts';
+import {
+  type OpenReadModels,
+  type ReadModelOptions,
+  projectionDesk,
+  openReadModels,
+} from '#src/wiring/read-models.ts';
+import { openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
+import { readLastEvent } from '#src/writing/fold.ts';
+import { StreamQueue } from '#src/writing/idempotency.ts';
+import { recorder } from '#src/writing/recorder.ts';
+import { type Timeline, timeline } from '#src/writing/timeline.ts';
+import {
+  type Config,
+  isRemoteLog,
+  hasRemoteReadModels,
+  type ProcessRole,
+  requireRole,
+} from './config.ts';
+
+type RecorderBase = { config: Config; clock: Clock; ids: Ids; logger: Logger; signal: AbortSignal };
+
+/** Creates what records calls and visits, and what confirms credentials against a remote log. */
+const recordersOf = (
+  { config, clock, ids, logger, signal }: RecorderBase,
+  { log, secrets }: { log: EventLog; secrets: Secrets },
+  { readModels, localPassed: passed }: OpenReadModels,
+): Pick<AppDeps, 'audit' | 'visits' | 'confirmation'> => {
+  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
+  const records = recorder(log, ids.base62(6));
+  return {
+    ...(isRemoteLog(config) && {
+      confirmation: confirmation({ log, passed, clock, signal, schedule }),
+    }),
+    audit: auditLog({
+      recorder: records,
+      clock,
+      ids,
+      schedule,
+      onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
+      holdsCalls: config.heldEventTypes.includes('CallsAudited'),
+      handoffOf: (tokenHash) => readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
+    }),
+    visits: visitRecorder({
+      recorder: records,
+      secrets,
+      clock,
+      ids,
+      surplus: surplusVisits({
+        recorder: records,
+        ids,
+        schedule,
+        onLost: (error) => logger.error({ err: error }, 'visits were not counted'),
+      }),
+      perMinute: config.visitsPerMinute,
+      holdsSums: config.heldEventTypes.includes('VisitsSummed'),
+    }),
+  };
+};
+
+/** The settings that operations read. Throws StartupError for amounts that are not valid. */
+export const settingsOf = (
+  config: Config,
+): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'approvalAbove'> => {
+  const privateHosts = new Set(config.outreachPrivateHosts);
+  return {
+    limits: config,
+    targetFault: (url) => unresolvedFault(url, privateHosts),
+    staffMail: config.staffMail,
+    approvalAbove: config.approvalAbove && approvalLimits(config.approvalAbove),
+  };
+};
+
+const NAME_CHARS = 12;
+
+/**
+ * Opens the count of calls that all API processes share. Returns undefined if no other process
+ * serves the same clients, or the processes share no Redis.
+ */
+const openSharedCount = async (
+  config: Config,
+  role: ProcessRole,
+  { log, logger, parts }: Pick<ReadModelOptions, 'log' | 'logger' | 'parts'>,
+): Promise<SharedCount | undefined> => {
+  if (role === 'dispatcher' || !isRemoteLog(config) || !hasRemoteReadModels(config))
+    return undefined;
+  const { redisLimits } = await import('#src/stores/redis/limits.ts');
+  const count = await redisLimits({
+    url: config.readModelUrl,
+    log: log.id,
+    // Unique to this process, so that no response depends on it.
+    name: systemIds().base62(NAME_CHARS),
+    onFault: throttledLog(
+      logger,
+      'Redis does not answer; each process enforces its share of limits',
+    ),
+  });
+  parts.defer(() => count.close());
+  return count;
+};
+
+/** Measures how long a request waits in this process. */
+const waitsOf = (log: EventLog, parts: AsyncDisposableStack): Waits => {
+  const delay = eventLoopDelay();
+  parts.defer(delay.stop);
+  return {
+    eventLoop: delay.ms,
+    reads: () => eventLoopTurns.waitMs(),
+    appends: () => log.queuedMs?.() ?? 0,
+  };
+};
 
 export type Core = {
   /** Resolves once the read models that every request needs are filled, and follow the log. */
@@ -84,7 +187,7 @@ export const startCore = async (config: Config, options: CoreOptions = {}): Prom
 };
 
 /** Starts the core and waits until its read models are filled, however long that takes. */
-export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
+const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
   const core = await startCore(config, options);
   await core.ready;
   return core;

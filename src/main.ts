@@ -3,11 +3,14 @@ import { prometheusMetrics } from '#src/system/metrics.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
-import { createDispatchers, type Dispatchers } from '#src/wiring/dispatchers.ts';
-import { startFinishingErasures } from '#src/wiring/finish-erasures.ts';
-import { healthServer } from './wiring/health-server.ts';
+import {
+  createDispatchers,
+  type Dispatchers,
+  startFinishingErasures,
+  lacksMail,
+} from '#src/wiring/dispatchers.ts';
+import { healthServer } from '#src/wiring/listener.ts';
 import { serviceLogger } from './wiring/logger.ts';
-import { lacksMail } from '#src/wiring/mail.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
 import { markMailboxGeneration } from './wiring/vault.ts';
 

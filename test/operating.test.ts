@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import { RIGHTS } from '#src/stores/redis/ready.ts';
+import { RIGHTS } from '#src/stores/redis/connect.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
-import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
+import { PROCESS_ROLES } from '#src/config.ts';
 import { ROOT, sourceFiles } from './support/source/tree.ts';
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

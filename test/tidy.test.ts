@@ -208,16 +208,16 @@ describe('the repository', () => {
   });
 });
 
-const fileName = (id: string): string =>
-  id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-
 describe('the registries', () => {
-  it('have one contract file and one handler file for each operation of agents, with its name', () => {
+  it('have one contract and one handler for each operation of agents, exported by its id', () => {
+    const exporting = (folder: string, id: string): string[] =>
+      product
+        .filter(({ path }) => path.startsWith(folder))
+        .filter((file) => exportedNames(file).includes(id))
+        .map(({ path }) => path);
     for (const id of Object.keys(operations)) {
-      const contract = new RegExp(`^contracts/[^/]+/${fileName(id)}\\.ts$`);
-      expect(product.filter(({ path }) => contract.test(path)).length, id).toBe(1);
-      const handler = new RegExp(`^src/[^/]+/${fileName(id)}\\.ts$`);
-      expect(product.filter(({ path }) => handler.test(path)).length, id).toBe(1);
+      expect(exporting('contracts/', id), id).toHaveLength(1);
+      expect(exporting('src/', id), id).toHaveLength(1);
     }
   });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkRecord } from './link.records.ts';
+import { linkRecord } from './records.ts';
 
 /** The query parameter of a landing page that has the token. */
 export const ATTRIBUTION_PARAMETER = 'attribution';

@@ -1,13 +1,12 @@
 import { registryOf } from '#contracts/operation.ts';
-import { createHandoff } from '#contracts/handoffs/create-handoff.ts';
-import { createLink } from '#contracts/links/create-link.ts';
-import { getConnection } from '#contracts/access/get-connection.ts';
-import { getPerformance } from '#contracts/performance/get-performance.ts';
-import { listLeads } from '#contracts/leads/list-leads.ts';
-import { outreachAgentOperations } from '#contracts/outreach/outreach.operations.ts';
-import { readRecord } from '#contracts/reading/read-record.ts';
-import { searchProducts } from '#contracts/catalog/search-products.ts';
-import { submitLead } from '#contracts/leads/submit-lead.ts';
+import { createHandoff } from '#contracts/handoffs/operations.ts';
+import { createLink } from '#contracts/links/operations.ts';
+import { getConnection } from '#contracts/access/operations.ts';
+import { getPerformance } from '#contracts/performance/operations.ts';
+import { listLeads, submitLead } from '#contracts/leads/operations.ts';
+import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
+import { readRecord } from '#contracts/reading/operations.ts';
+import { searchProducts } from '#contracts/catalog/operations.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
 export const operations = registryOf({

@@ -1,26 +1,22 @@
 import type { z } from 'zod';
-import { activityEvents } from '#contracts/calls/activity.events.ts';
-import { agentEvents } from '#contracts/access/agent.events.ts';
-import { applicationEvents } from '#contracts/access/application.events.ts';
-import { catalogEvents } from '#contracts/catalog/catalog.events.ts';
-import { claimsEvents } from '#contracts/writing/claims.events.ts';
-import { clockEvents } from '#contracts/writing/clock.events.ts';
-import { deskTokenEvents } from '#contracts/access/desk-token.events.ts';
-import { handoffEvents } from '#contracts/handoffs/handoff.events.ts';
-import { keyEvents } from '#contracts/access/key.events.ts';
-import { leadEvents } from '#contracts/leads/lead.events.ts';
-import { linkEvents } from '#contracts/links/link.events.ts';
-import { mailEvents } from '#contracts/sending/mail.events.ts';
-import { mailboxEvents } from '#contracts/sending/mailbox.events.ts';
-import { ownerEvents } from '#contracts/owners/owner.events.ts';
-import { planEvents } from '#contracts/plans/plan.events.ts';
-import { outboundEvents } from '#contracts/outreach/outbound.events.ts';
-import { outreachEvents } from '#contracts/outreach/outreach.events.ts';
-import { privacyEvents } from '#contracts/privacy/privacy.events.ts';
-import { pushEvents } from '#contracts/tasks/push.events.ts';
-import { requestsEvents } from '#contracts/calls/requests.events.ts';
-import { rfqEvents } from '#contracts/handoffs/rfq.events.ts';
-import { taskEvents } from '#contracts/tasks/task.events.ts';
+import { activityEvents, requestsEvents } from '#contracts/calls/events.ts';
+import {
+  agentEvents,
+  applicationEvents,
+  deskTokenEvents,
+  keyEvents,
+} from '#contracts/access/events.ts';
+import { catalogEvents } from '#contracts/catalog/events.ts';
+import { claimsEvents, clockEvents } from '#contracts/writing/events.ts';
+import { handoffEvents, rfqEvents } from '#contracts/handoffs/events.ts';
+import { leadEvents } from '#contracts/leads/events.ts';
+import { linkEvents } from '#contracts/links/events.ts';
+import { mailEvents, mailboxEvents } from '#contracts/sending/events.ts';
+import { ownerEvents } from '#contracts/owners/events.ts';
+import { planEvents } from '#contracts/plans/events.ts';
+import { outboundEvents, outreachEvents } from '#contracts/outreach/events.ts';
+import { privacyEvents } from '#contracts/privacy/events.ts';
+import { pushEvents, taskEvents } from '#contracts/tasks/events.ts';
 
 /**
  * Every event that a log can hold. The name of a schema is the stored name, in the past tense. Names and shapes are in

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { registryOf } from '#contracts/operation.ts';
-import { applicantOperations } from '#contracts/access/applicant.holders.ts';
-import { ownerMailboxOperations } from '#contracts/owners/owner.holders.ts';
-import { personOperations } from '#contracts/privacy/person.holders.ts';
+import { applicantOperations } from '#contracts/access/operations.ts';
+import { ownerMailboxOperations } from '#contracts/owners/operations.ts';
+import { personOperations } from '#contracts/privacy/operations.ts';
 import { holderActs, holderView } from '#contracts/holder-operation.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { asOf, id, line, time } from '#contracts/fields.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
-import type { OutboundKind } from '#contracts/outreach/outbound.records.ts';
+import type { OutboundKind } from '#contracts/outreach/records.ts';
 import { type NeededScope, OUTBOUND_SCOPES, type Scope } from '#contracts/scopes.ts';
 
 /** A skill of the A2A interface. Its work is done by operations. */

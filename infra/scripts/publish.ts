@@ -1,10 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { marked } from 'marked';
 import { agentCard } from '#src/interfaces/a2a/card.ts';
-import { publishedTools } from '#src/interfaces/mcp/docs.ts';
+import { publishedTools } from '#src/interfaces/mcp/documents.ts';
 import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
-import { TEMPLATE_ORIGIN, TEMPLATE_RATES } from '#src/interfaces/documents/doc-template.ts';
-import { DOC_PAGES, type DocPage } from '#src/interfaces/documents/docs.ts';
+import {
+  TEMPLATE_ORIGIN,
+  TEMPLATE_RATES,
+  DOC_PAGES,
+  type DocPage,
+} from '#src/interfaces/documents/docs.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
 
 /** The origin in the published documents; a running service uses its own. */

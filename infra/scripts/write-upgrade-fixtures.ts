@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { argv } from 'node:process';
-import { listStoredMail } from '#src/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { until } from '../../test/support/clients/cli.ts';
 import { directories } from '../../test/support/processes/directories.ts';

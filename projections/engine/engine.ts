@@ -1,19 +1,728 @@
-import type { Position } from '#src/ports/event-log.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
-import { adopt, openSpaces } from './build.ts';
-import { CatalogFollower } from './catalog-follower.ts';
-import { recheck } from './lifecycle.ts';
-import { LoopState } from './loop-state.ts';
-import { runLoop } from './loop.ts';
-import type { EngineOptions } from './options.ts';
-import { checkDaily } from './operator/check-daily.ts';
-import { type FillProgress, listStatuses, type ReadModelStatus } from './operator/status.ts';
+/** The engine: folds the log into the rows of a store, and performs what `target.ts` decides about its spaces. */
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import type { Projection } from '#projections/projection.ts';
+import type { OpeningCatalog } from '#src/ports/catalog.ts';
+import type { Position, EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
 import {
-  completeUpTo,
+  type ProjectionStore,
+  type Space,
+  ALL_PARTITIONS,
+  partitionOf,
+} from '#src/ports/read-model.ts';
+import { CatalogFollower } from './catalog-follower.ts';
+import { fill } from './fill.ts';
+import { hasLostRows, type FoldContext, createRouter, type EventRouter, advance } from './fold.ts';
+import {
+  type Effect,
+  type Observation,
+  LIVE,
+  nextLife,
+  isLater,
+  isOfVersion,
+  spaceToFill,
+  advanceCheckpoints,
   type FoldTarget,
   type ParkedPartition,
+  findLiveSpace,
+  findObsolete,
+  lowestPosition,
+  openTarget,
+  type Life,
+  completeUpTo,
   requiredCheckpoint,
 } from './target.ts';
+
+/** Observes what the store reports about spaces, and performs what `life.ts` decides. */
+
+/** What the store reported about a space, and which checkpoints it had confirmed before. */
+type SpaceInspection = {
+  target: FoldTarget;
+  live: Space | null;
+  all: readonly Space[];
+  /** Undefined in a process that folds nothing: it does not know what the store confirmed. */
+  stored: readonly Position[] | undefined;
+  confirmed: Position[];
+};
+
+/**
+ * Inspects the store now, beside the loop. When an inspection is already running, another one
+ * follows it, because the running one may have passed a space that is lost since.
+ */
+const recheck = (state: LoopState): void => {
+  state.isInspectionDue = true;
+  state.inspecting ??= inspectWhileDue(state);
+};
+
+const inspectWhileDue = async (state: LoopState): Promise<void> => {
+  const { signal, onFault } = state.options;
+  do {
+    state.isInspectionDue = false;
+    try {
+      state.inspections = await inspectSpaces(state);
+    } catch (error) {
+      onFault?.(error);
+    }
+    state.wake();
+  } while (state.isInspectionDue && !signal.aborted);
+  state.inspecting = undefined;
+};
+
+/** Inspects one space after the other, so that folds need not wait. Throws when the store fails. */
+const inspectSpaces = async ({ options: { store }, targets }: LoopState) => {
+  const inspections: SpaceInspection[] = [];
+  for (const target of targets) {
+    const confirmed = [...target.checkpoints];
+    const spaces = await store.spaces(target.projection.name);
+    const stored = target.own.size > 0 ? await store.checkpoints(target.space) : undefined;
+    inspections.push({ target, ...spaces, stored, confirmed });
+  }
+  return inspections;
+};
+
+/** Changes the life of a space, once the store has done what that needs. Returns the effect, which may be left to the loop. */
+export const observe = async (
+  store: Pick<ProjectionStore, 'goLive' | 'drop'>,
+  target: FoldTarget,
+  seen: Observation,
+): Promise<Effect | undefined> => {
+  const { life, effect } = nextLife(target.life, seen);
+  if (effect === 'goLive') await store.goLive(target.projection.name, target.space);
+  if (effect === 'drop') await store.drop(target.space);
+  target.life = life;
+  return effect;
+};
+
+/** Called by the loop: acts on an inspection. Throws when the store fails. */
+const actOn = async (state: LoopState, inspection: SpaceInspection): Promise<void> => {
+  const { store } = state.options;
+  const { target, live, all, stored, confirmed } = inspection;
+  const { projection, space, own, life } = target;
+  // The loop removed or replaced it during the inspection.
+  if (!state.targets.includes(target)) return;
+  if (stored && hasLostRows(stored, { own, checkpoints: confirmed }))
+    return markLost(state, target);
+  const isLive = live === space;
+  const newest = spaceToFill(all, projection);
+  const isOvertaken =
+    (isOfVersion(live, projection) && isLater(live, space)) || isLater(newest, space);
+  const isAwaited = life.stage === 'awaiting' && !isLive && !isOvertaken;
+  const checkpoints = isAwaited ? (stored ?? (await store.checkpoints(space))) : [];
+  const effect = await observe(store, target, {
+    is: 'inspected',
+    isLive,
+    isOvertaken,
+    isFolded: stored !== undefined,
+    lowest: Math.min(...checkpoints),
+    now: performance.now(),
+  });
+  if (effect === 'advance') await advanceCheckpoints(store, target, state.idlePosition());
+  // In a process that folds nothing there is nothing to fill.
+  if (effect === 'follow' && isOfVersion(live, projection)) {
+    state.spaces.delete(target);
+    state.spaces.add({ ...target, space: live, life: LIVE });
+  }
+  if (target.life !== life || effect === 'follow') state.refresh();
+};
+
+/** Removes a space from the loop, because the store has less of it than it confirmed. */
+const markLost = (state: LoopState, target: FoldTarget): void => {
+  target.life = nextLife(target.life, { is: 'lost' }).life;
+  // No position is reached until the remaining rows are known.
+  target.checkpoints = target.checkpoints.map(() => 0);
+  state.refresh();
+};
+
+const RECHECK_MS = 1_000;
+
+/** What the engine reads and writes, and whom it notifies. */
+export type EngineOptions = {
+  log: EventLog;
+  store: ProjectionStore;
+  projections: readonly Projection[];
+  catalog?: OpeningCatalog;
+  /** Ends the run; the engine flushes the store first. */
+  signal: AbortSignal;
+  /** The partitions that this process folds; all by default. */
+  partitions?: readonly number[];
+  onParked?(projection: string, parked: ParkedPartition): void;
+  /** Called when the log or the store fails; the engine retries until it answers. */
+  onFault?(error: unknown): void;
+  /** Called for each skipped event of a type that this version does not know. */
+  onUnknownType?(event: FoldEvent): void;
+  /** Maximum number of events in a batch. */
+  batchEvents?: number;
+  /** The engine advances the checkpoints of idle partitions after this many events. */
+  checkpointEvents?: number;
+  /** Interval at which the engine compares the store with the checkpoints it confirmed. */
+  recheckMs?: number;
+};
+
+/**
+ * How a space enters the loop. A space that must be filled first (a new version, a rebuild, a lost space) is filled beside
+ * the loop; the loop adopts it between two batches, so that no event is missed.
+ */
+
+const RETRY_MS = 500;
+/** Other workers find the new live space within one inspection; the others are for catching up. */
+const BORROWED_INSPECTIONS = 3;
+const STOPPED = 'the engine has stopped';
+
+/** Opens the live spaces to follow them, and starts to fill the others beside the loop. */
+const openSpaces = async (
+  state: LoopState,
+): Promise<{ head: Position; built: Promise<boolean> }> => {
+  const { log, store, projections } = state.options;
+  const head = await log.head();
+  const unfilled: FoldTarget[] = [];
+  for (const projection of projections) {
+    const live = await findLiveSpace(store, projection, log);
+    const { all } = await store.spaces(projection.name);
+    const space = live ?? spaceToFill(all, projection);
+    const isEmpty = live === undefined && head.position === 0;
+    if (isEmpty) await store.goLive(projection.name, space);
+    const target = await openTarget(store, { projection, space, own: state.own });
+    if (live === undefined && !isEmpty) unfilled.push(target);
+    else {
+      target.life = LIVE;
+      state.spaces.add(target);
+    }
+  }
+  state.refresh();
+  const { targets } = state;
+  state.position = targets.length > 0 ? lowestPosition(targets) : head.position;
+  state.lastEventAt = head.at;
+  state.lastEventPosition = state.position;
+  const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
+  return { head: head.position, built };
+};
+
+/** Fills the lost spaces again: from their remaining rows, or in the space that is live now. */
+const refillLost = async (state: LoopState): Promise<void> => {
+  const { store } = state.options;
+  const lost = state.inStage('lost');
+  const targets: FoldTarget[] = [];
+  for (const { projection } of lost) {
+    const { live, all } = await store.spaces(projection.name);
+    const space = isOfVersion(live, projection) ? live : spaceToFill(all, projection);
+    const target = await openTarget(store, { projection, space, own: state.own });
+    target.life = { stage: 'filling', isRead: space === live };
+    targets.push(target);
+  }
+  for (const target of lost) state.spaces.delete(target);
+  for (const target of targets) state.spaces.add(target);
+  state.refresh();
+  if (targets.length > 0) void build(state, targets);
+};
+
+/**
+ * Fills the targets beside the loop and has the loop adopt them, then drops the spaces that they
+ * replace. Returns false if the run ended first.
+ */
+const build = async (state: LoopState, targets: readonly FoldTarget[]): Promise<boolean> => {
+  /** The loop has not adopted these yet; a retry fills only these. */
+  const remaining = new Set(targets);
+  const replaced = new Set<Space>();
+  const isBuilt = await retryUntilDone(state, () => buildOnce(state, remaining, replaced));
+  if (isBuilt)
+    void retryUntilDone(state, async () => {
+      for (const space of replaced) {
+        await state.options.store.drop(space);
+        replaced.delete(space);
+      }
+    });
+  return isBuilt;
+};
+
+/** Returns false if the run ended before `work` succeeded. */
+const retryUntilDone = async (state: LoopState, work: () => Promise<void>): Promise<boolean> => {
+  const { signal, onFault } = state.options;
+  while (!signal.aborted) {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (signal.aborted) break;
+      onFault?.(error);
+      await pause(RETRY_MS, undefined, { ref: false, signal }).catch(() => {});
+    }
+  }
+  return false;
+};
+
+const buildOnce = async (
+  state: LoopState,
+  remaining: Set<FoldTarget>,
+  replaced: Set<Space>,
+): Promise<void> => {
+  const { log, store } = state.options;
+  const targets = [...remaining];
+  const head = (await log.head()).position;
+  const onProgress = (position: Position): void => {
+    for (const { projection, space } of targets)
+      state.reportFill(projection.name, { space, position, head });
+  };
+  await fill({ ...state.context, log, targets, onProgress });
+  const adoptTarget = async (target: FoldTarget): Promise<void> => {
+    const { projection, space } = target;
+    const { live } = await store.spaces(projection.name);
+    // A process that folds nothing must not decide which spaces are obsolete.
+    const isReplacing = live !== space && state.own?.size !== 0;
+    const obsolete = isReplacing ? await findObsolete(store, projection, [space, live]) : [];
+    await adopt(state, target);
+    remaining.delete(target);
+    state.reportFill(projection.name, undefined);
+    for (const other of obsolete) replaced.add(other);
+  };
+  await Promise.all(targets.map(adoptTarget));
+};
+
+/** Resolves when the loop follows the target. Rejects if the engine has stopped. */
+const adopt = (state: LoopState, target: FoldTarget): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (state.isStopped) throw new Error(STOPPED);
+    const settle = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+    state.adoptions.push({ target, settle });
+    state.wake();
+  });
+
+/**
+ * Called by the loop: fills the targets up to its position, in one reading of the log, and follows them
+ * from there.
+ */
+const adoptPending = async (state: LoopState): Promise<void> => {
+  const { options, context, position } = state;
+  const adoptions = state.adoptions.splice(0);
+  if (adoptions.length === 0) return;
+  const targets = adoptions.map(({ target }) => target);
+  const filled = fill({ ...context, log: options.log, targets, upTo: position });
+  for (const { target, settle } of adoptions)
+    await filled.then((filledTo) => adoptNow(state, target, filledTo)).then(() => settle(), settle);
+};
+
+const adoptNow = async (
+  state: LoopState,
+  target: FoldTarget,
+  filledTo: Position,
+): Promise<void> => {
+  const { recheckMs = RECHECK_MS } = state.options;
+  const borrowedUntil = performance.now() + BORROWED_INSPECTIONS * recheckMs;
+  await observe(state.options.store, target, {
+    is: 'filled',
+    // The position of the loop can be beyond the last event, where no fill stores a checkpoint.
+    upTo: Math.min(filledTo, state.position),
+    isWhole: target.own !== state.own,
+    returnsAt: state.own ? borrowedUntil : Infinity,
+  });
+  for (const other of state.spaces)
+    if (other.projection.name === target.projection.name) state.spaces.delete(other);
+  state.spaces.add(target);
+  state.refresh();
+  recheck(state);
+};
+
+const rejectPending = (state: LoopState): void => {
+  state.isStopped = true;
+  for (const { settle } of state.adoptions.splice(0)) settle(new Error(STOPPED));
+};
+
+type Waiter = { position: Position; settle: (isReached: boolean) => void };
+
+/** Callers that wait for a position, in ascending order. Most of them wait for the newest one. */
+class PositionWaiters {
+  readonly #reached: () => Position;
+  readonly #waiters: Waiter[] = [];
+  #isClosed = false;
+
+  constructor(reached: () => Position) {
+    this.#reached = reached;
+  }
+
+  /** Resolves to true once `position` is reached; to false after `waitMs`, or once closed. */
+  wait(position: Position, waitMs: number): Promise<boolean> {
+    if (position <= this.#reached()) return Promise.resolve(true);
+    if (waitMs <= 0 || this.#isClosed) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiter: Waiter = { position, settle: resolve };
+    const before = this.#waiters.findLastIndex((other) => other.position <= position);
+    this.#waiters.splice(before + 1, 0, waiter);
+    if (waitMs === Infinity) return promise;
+    const timer = setTimeout(() => {
+      const index = this.#waiters.indexOf(waiter);
+      if (index >= 0) this.#waiters.splice(index, 1);
+      resolve(false);
+    }, waitMs);
+    waiter.settle = (isReached) => {
+      clearTimeout(timer);
+      resolve(isReached);
+    };
+    return promise;
+  }
+
+  /** Settles the callers whose position is reached by now. */
+  settleReached(): void {
+    const reached = this.#reached();
+    const pending = this.#waiters.findIndex(({ position }) => position > reached);
+    const count = pending < 0 ? this.#waiters.length : pending;
+    if (count > 0) for (const { settle } of this.#waiters.splice(0, count)) settle(true);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { settle } of this.#waiters.splice(0)) settle(false);
+  }
+}
+
+/** Only a log whose positions are bytes has records that are no events. */
+const REREAD_BYTES_MAX = 8_388_608;
+
+/** What the loop follows, and its position. */
+class LoopState {
+  readonly options: EngineOptions;
+  readonly catalog: CatalogFollower | undefined;
+  readonly context: FoldContext;
+  /** The partitions that this process folds; undefined for all. */
+  readonly own: ReadonlySet<number> | undefined;
+  /** What this process follows or must fill again; call `refresh` after a change of the set or of a life. */
+  readonly spaces = new Set<FoldTarget>();
+  /** The spaces that the loop follows. */
+  targets: readonly FoldTarget[] = [];
+  /** Live spaces that must be filled again; until then no position beyond them is reached. */
+  lagging: readonly FoldTarget[] = [];
+  route: EventRouter = () => [];
+  position: Position = 0;
+  /** Epoch milliseconds of the last event. */
+  lastEventAt: number | null = null;
+  /** Position of the last event; `position` can be beyond it. */
+  lastEventPosition: Position = 0;
+  /** Events since the checkpoints of idle partitions were advanced. */
+  eventsSinceAdvance = 0;
+  isStopped = false;
+  readonly adoptions: { target: FoldTarget; settle: (error?: unknown) => void }[] = [];
+  /** Progress of fills, by projection. */
+  readonly fills = new Map<string, FillProgress>();
+  readonly waiters = new PositionWaiters(() => this.reached());
+  readonly rowWaiters = new PositionWaiters(() => this.rowsReached());
+  buffer: SubscriptionBuffer | undefined;
+  /** Results of the last inspection of the store, for the loop to act on. */
+  inspections: readonly SpaceInspection[] | undefined;
+  inspecting: Promise<void> | undefined;
+  isInspectionDue = false;
+
+  constructor(options: EngineOptions, catalog: CatalogFollower | undefined) {
+    const { store, signal, onParked, onFault, onUnknownType, partitions } = options;
+    this.options = options;
+    this.catalog = catalog;
+    this.context = { store, signal, onParked, onFault, onUnknownType };
+    this.own = partitions && new Set(partitions);
+  }
+
+  refresh(): void {
+    this.targets = [...this.inStage('awaiting'), ...this.inStage('live')];
+    this.lagging = [...this.spaces].filter(({ life }) => 'isRead' in life && life.isRead);
+    this.route = createRouter(this.targets, this.context.onUnknownType);
+  }
+
+  inStage(stage: Life['stage']): FoldTarget[] {
+    return [...this.spaces].filter(({ life }) => life.stage === stage);
+  }
+
+  /** Lets the loop run once without an event. */
+  wake(): void {
+    this.buffer?.wake();
+  }
+
+  reportFill(projection: string, progress: FillProgress | undefined): void {
+    if (progress) this.fills.set(projection, progress);
+    else this.fills.delete(projection);
+  }
+
+  /** Returns the position up to which every live space is folded, except parked partitions. */
+  rowsReached(): Position {
+    const { lagging, position } = this;
+    return lagging.length > 0 ? Math.min(position, lowestPosition(lagging)) : position;
+  }
+
+  /** Returns the same, including the catalog. */
+  reached(): Position {
+    return Math.min(this.rowsReached(), this.catalog?.reached() ?? Infinity);
+  }
+
+  /**
+   * Returns the position up to which idle partitions are advanced: the last event, because versions
+   * that know no other records take a checkpoint beyond it for that of another log. After many other
+   * records it is the position of the loop, so that a start does not read them all again.
+   */
+  idlePosition(): Position {
+    const { position, lastEventPosition } = this;
+    return position - lastEventPosition > REREAD_BYTES_MAX
+      ? position
+      : Math.min(position, lastEventPosition);
+  }
+
+  findTarget(projection: string): FoldTarget | undefined {
+    const isNamed = (target: FoldTarget): boolean => target.projection.name === projection;
+    return this.targets.find(isNamed) ?? this.lagging.find(isNamed);
+  }
+}
+
+/** The items that arrived since the last call of `take`. */
+type Arrivals = { events: FoldEvent[]; position: Position; isCaughtUp: boolean };
+
+/**
+ * Reads a subscription ahead of the folds: events that arrive during a fold form the next batch. A
+ * slow store gets fewer and larger commits, and no queue builds up.
+ */
+export class SubscriptionBuffer {
+  readonly #eventsMax: number;
+  #arrivals: Arrivals = { events: [], position: 0, isCaughtUp: false };
+  #isWoken = false;
+  #isEnded = false;
+  #isClosed = false;
+  #failure: { error: unknown } | undefined;
+  #wakeTaker = (): void => {};
+  #wakeReader = (): void => {};
+
+  /** The reader pauses while at least `eventsMax` events wait. */
+  constructor(items: AsyncIterable<SubscriptionItem>, eventsMax: number) {
+    this.#eventsMax = eventsMax;
+    this.#read(items)
+      .catch((error: unknown) => (this.#failure = { error }))
+      .finally(() => {
+        this.#isEnded = true;
+        this.#wakeTaker();
+      });
+  }
+
+  /** Waits for arrivals; returns none after `wake`, and undefined when the subscription ended. */
+  async take(): Promise<Arrivals | undefined> {
+    while (!this.#hasArrivals() && !this.#isWoken && !this.#isEnded)
+      await new Promise<void>((resolve) => (this.#wakeTaker = resolve));
+    // Checked before `#isWoken`, because wakes may never stop.
+    if (this.#isEnded && !this.#hasArrivals()) {
+      if (this.#failure) throw this.#failure.error;
+      return undefined;
+    }
+    const arrivals = this.#arrivals;
+    this.#arrivals = { events: [], position: 0, isCaughtUp: false };
+    this.#isWoken = false;
+    this.#wakeReader();
+    return arrivals;
+  }
+
+  /** Lets `take` return without an event. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#wakeTaker();
+  }
+
+  /** Stops reading. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wakeReader();
+  }
+
+  async #read(items: AsyncIterable<SubscriptionItem>): Promise<void> {
+    for await (const item of items) {
+      this.#put(item);
+      this.#wakeTaker();
+      while (this.#arrivals.events.length >= this.#eventsMax && !this.#isClosed)
+        await new Promise<void>((resolve) => (this.#wakeReader = resolve));
+      if (this.#isClosed) return;
+    }
+  }
+
+  #put(item: SubscriptionItem): void {
+    const arrivals = this.#arrivals;
+    if (item.kind === 'events') {
+      // Copies events only when a second item joins the first one.
+      arrivals.events =
+        arrivals.events.length === 0 ? item.events : arrivals.events.concat(item.events);
+      arrivals.isCaughtUp = false;
+    } else if (item.kind === 'caughtUp') arrivals.isCaughtUp = true;
+    const position = item.kind === 'events' ? item.events.at(-1)?.position : item.position;
+    arrivals.position = Math.max(arrivals.position, position ?? 0);
+  }
+
+  #hasArrivals(): boolean {
+    return this.#arrivals.isCaughtUp || this.#arrivals.position > 0;
+  }
+}
+
+const BATCH_EVENTS = 4_000;
+const CHECKPOINT_EVENTS = 10_000;
+
+/** Reads, folds and maintains until the run ends; subscribes again when the log fails. */
+const runLoop = async (state: LoopState): Promise<void> => {
+  const { onFault, recheckMs } = state.options;
+  const timer = setInterval(() => recheck(state), recheckMs ?? RECHECK_MS);
+  timer.unref();
+  // Done when the log is closed and sends no more events.
+  await retryUntilDone(state, () => follow(state));
+  clearInterval(timer);
+  await state.inspecting;
+  rejectPending(state);
+  try {
+    await advanceIdlePartitions(state);
+    await state.options.store.flush();
+  } catch (error) {
+    onFault?.(error);
+  }
+  state.waiters.close();
+  state.rowWaiters.close();
+};
+
+const follow = async (state: LoopState): Promise<void> => {
+  const { log, signal, batchEvents } = state.options;
+  const ended = new AbortController();
+  const from = { after: state.position, signal: AbortSignal.any([signal, ended.signal]) };
+  const buffer = new SubscriptionBuffer(log.subscribe(from), batchEvents ?? BATCH_EVENTS);
+  state.buffer = buffer;
+  try {
+    for (let next = await buffer.take(); next; next = await buffer.take()) {
+      await foldArrivals(state, next);
+      await maintain(state);
+      state.waiters.settleReached();
+      state.rowWaiters.settleReached();
+    }
+  } finally {
+    ended.abort();
+    buffer.close();
+  }
+};
+
+/** Folds one batch into all targets at once, so that a remote store costs one round trip. */
+const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void> => {
+  const { events, position, isCaughtUp } = arrivals;
+  const { targets, context, options } = state;
+  const last = events.at(-1);
+  if (last) {
+    const upTo = last.position;
+    state.lastEventPosition = upTo;
+    const routed = state.route(events);
+    const outcomes = await Promise.all(
+      targets.map((target, i) => advance(context, target, { events: routed[i] ?? [], upTo })),
+    );
+    await state.catalog?.fold(events, upTo);
+    state.lastEventAt = last.at;
+    for (const [i, target] of targets.entries())
+      if (outcomes[i] === 'lost') markLost(state, target);
+  }
+  state.position = Math.max(state.position, position);
+  // Counts a batch of records without an event as one.
+  state.eventsSinceAdvance += Math.max(1, events.length);
+  const limit = options.checkpointEvents ?? CHECKPOINT_EVENTS;
+  if (state.eventsSinceAdvance >= (isCaughtUp ? limit / 10 : limit))
+    await advanceIdlePartitions(state);
+};
+
+const advanceIdlePartitions = async (state: LoopState): Promise<void> => {
+  const { targets, options, catalog } = state;
+  const position = state.idlePosition();
+  state.eventsSinceAdvance = 0;
+  await Promise.all(targets.map((target) => advanceCheckpoints(options.store, target, position)));
+  await catalog?.advanceCheckpoint(position);
+};
+
+/** Runs between two batches: adopts pending targets, and acts on the results of an inspection. */
+const maintain = async (state: LoopState): Promise<void> => {
+  const { log, onFault } = state.options;
+  const { inspections } = state;
+  state.inspections = undefined;
+  await adoptPending(state);
+  try {
+    const isRetry = inspections !== undefined;
+    if (await state.catalog?.catchUp(log, state.position, isRetry)) state.wake();
+  } catch (error) {
+    onFault?.(error);
+  }
+  // After a loss waits for the inspection of the other spaces, so that one reading refills all.
+  if (!inspections && state.inStage('lost').length === 0) return;
+  try {
+    for (const inspection of inspections ?? []) await actOn(state, inspection);
+    await refillLost(state);
+  } catch (error) {
+    onFault?.(error);
+  }
+};
+
+const DAY_MS = 86_400_000;
+
+type Checked = Pick<EngineOptions, 'store' | 'projections' | 'partitions' | 'signal' | 'onFault'>;
+
+/**
+ * Reads every record of the live spaces once a day, so that damage is found that no reader meets. The store reports what is
+ * damaged and removes it; the engine fills it again.
+ */
+const checkDaily = (options: Checked): void => {
+  const { signal, onFault } = options;
+  const timer = setInterval(
+    () => void checkLive(options).catch((error: unknown) => onFault?.(error)),
+    DAY_MS,
+  ).unref();
+  signal.addEventListener('abort', () => clearInterval(timer));
+};
+
+/** Checks one partition after the other, with a turn for other work between them. */
+export const checkLive = async ({
+  store,
+  projections,
+  partitions = ALL_PARTITIONS,
+  signal,
+}: Checked): Promise<void> => {
+  for (const { name } of projections) {
+    const { live } = await store.spaces(name);
+    if (live === null) continue;
+    for (const partition of partitions) {
+      if (signal.aborted) return;
+      // The store has reported the damage.
+      await store.check?.(live, partition).catch(() => {});
+      await turn();
+    }
+  }
+};
+
+type FillProgress = { space: Space; position: Position; head: Position };
+
+export type ReadModelStatus = {
+  name: string;
+  version: number;
+  /** The live space; null while the first build runs, and for the catalog. */
+  space: Space | null;
+  /** Every partition is folded up to here. */
+  checkpoint: Position;
+  /** Head of the log minus checkpoint: events where the log numbers them, bytes in EventStoreDB. */
+  lagEvents: number;
+  parked: ParkedPartition[];
+  rebuilding?: FillProgress;
+};
+
+/** Returns the status of each read model, and of the catalog if there is one. */
+const listStatuses = async (state: LoopState): Promise<ReadModelStatus[]> => {
+  const position = state.rowsReached();
+  const head = (await state.options.log.head()).position;
+  const lagEvents = (checkpoint: Position): number => Math.max(0, head - checkpoint);
+  const statuses = state.options.projections.map(({ name, version }): ReadModelStatus => {
+    const rebuilding = state.fills.get(name);
+    const target = state.findTarget(name);
+    const parked = [...(target?.parked.values() ?? [])];
+    const parkedAt = parked.map(({ partition }) => target?.checkpoints[partition] ?? 0);
+    // Without a target the first space is still being filled.
+    const checkpoint = target ? Math.min(position, ...parkedAt) : (rebuilding?.position ?? 0);
+    const space = target?.space ?? null;
+    const status = { name, version, space, checkpoint, lagEvents: lagEvents(checkpoint), parked };
+    return { ...status, ...(rebuilding && { rebuilding }) };
+  });
+  if (!state.catalog) return statuses;
+  const { version, parked } = state.catalog;
+  const checkpoint = parked
+    ? state.catalog.checkpoint()
+    : Math.min(position, state.catalog.reached());
+  const catalog = { name: 'catalog', version, space: null, checkpoint };
+  return [
+    ...statuses,
+    { ...catalog, lagEvents: lagEvents(checkpoint), parked: parked ? [parked] : [] },
+  ];
+};
 
 export type Engine = {
   /** Resolves to true once every live read model has folded `position`, except parked partitions. */

@@ -11,8 +11,8 @@ import {
   type FoldContext,
   RETRY_MS_FIRST,
   RETRY_MS_MAX,
-} from './advance.ts';
-import { createRouter } from './router.ts';
+  createRouter,
+} from './fold.ts';
 import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
 
 export type FillOptions = FoldContext & {

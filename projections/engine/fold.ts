@@ -1,30 +1,164 @@
+/** Folds a batch of events into rows, for the loop, for fills and for comparisons. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { EVENTS } from '#contracts/registries/events.ts';
+import type { Projection, ScopeRows, EventPlace } from '#projections/projection.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
+  type ListEntry,
+  type Row,
+  type RowWrite,
+  type RowKey,
   type PartitionBatch,
   partitionOf,
   PARTITIONS,
   type ProjectionStore,
-  type RowWrite,
 } from '#src/ports/read-model.ts';
-import type { EventPlace } from '../projection.ts';
-import type { EventBatch } from './advance.ts';
-import { compareLists, listsOf, NO_LISTS } from './list-changes.ts';
-import type { FoldTarget } from './target.ts';
-import {
-  addTouched,
-  type BatchWork,
-  findRow,
-  OtherRows,
-  RowsMissing,
-  touchOthers,
-  type TouchedRow,
-  touchRow,
-} from './touched-rows.ts';
+import type { FoldTarget, ParkedPartition } from './target.ts';
+
+const NO_LISTS: readonly ListEntry[] = [];
+
+const listsOf = (projection: Projection, row: Row | null): readonly ListEntry[] =>
+  (row && projection.lists?.(row)) ?? NO_LISTS;
+
+type ChangedRow = { key: string; row: Row | null; lists: readonly ListEntry[] | undefined };
+
+/** Returns what the lists of the row gain and lose. Throws if the lists before are unknown, because the row was not loaded. */
+const compareLists = (
+  projection: Projection,
+  { key, row, lists: before }: ChangedRow,
+): Pick<RowWrite, 'added' | 'removed'> => {
+  if (!before) throw new Error(`${projection.name} has lists, and sets ${key} without its place`);
+  const after = listsOf(projection, row);
+  return { added: entriesBeyond(before, after), removed: entriesBeyond(after, before) };
+};
+
+/** The entries of `all` that are not in `known`; both are short. */
+const entriesBeyond = (
+  known: readonly ListEntry[],
+  all: readonly ListEntry[],
+): readonly ListEntry[] =>
+  all.filter(([list, sort]) => !known.some((other) => other[0] === list && other[1] === sort));
+
+/** The rows that a batch of events touches, while it is folded. */
+
+/** A row that a batch touches: first the key to load, then the write to commit. */
+type TouchedRow = {
+  scope: string;
+  key: string;
+  row: Row | null;
+  sort: number | null;
+  /** The lists of the row in the store; undefined if it is not loaded. */
+  lists: readonly ListEntry[] | undefined;
+  added?: readonly ListEntry[];
+  removed?: readonly ListEntry[];
+  partition: number;
+  isChanged: boolean;
+  /** Other rows of the scope by key; allocated with the second row, because a Map is expensive. */
+  others: Map<string, TouchedRow> | null;
+};
+
+/** The work of one batch. */
+type BatchWork = {
+  touched: TouchedRow[];
+  /** The touched rows that may exist in the store and are not loaded yet. */
+  stored: TouchedRow[];
+  events: FoldEvent[];
+  /** The row that each event touches. */
+  rows: TouchedRow[];
+  /** The first touched row of each scope, which has the others. */
+  scopes: Map<string, TouchedRow>;
+  /** The number of touched rows of each partition. */
+  counts: Int32Array;
+};
+
+/** The touched row with this key in the scope of `first`. */
+const findRow = (first: TouchedRow, key: string): TouchedRow | undefined =>
+  first.key === key ? first : first.others?.get(key);
+
+/** Adds a row to the work. `first`: the first touched row of its scope, if there is one. */
+const addTouched = (
+  work: BatchWork,
+  first: TouchedRow | undefined,
+  touched: TouchedRow,
+): TouchedRow => {
+  work.touched.push(touched);
+  work.counts[touched.partition] = (work.counts[touched.partition] ?? 0) + 1;
+  if (first === undefined) work.scopes.set(touched.scope, touched);
+  else (first.others ??= new Map()).set(touched.key, touched);
+  return touched;
+};
+
+/** Adds those rows of a scope that are not touched yet. */
+const touchOthers = (work: BatchWork, first: TouchedRow, keys: readonly string[]): void => {
+  const { scope, partition } = first;
+  for (const key of keys)
+    if (findRow(first, key) === undefined)
+      work.stored.push(addTouched(work, first, touchRow({ scope, key }, partition)));
+};
+
+/** An event reads rows that its place did not name. */
+class RowsMissing extends Error {
+  override readonly name = 'RowsMissing';
+  keys: readonly string[] = [];
+}
+
+/** The only one: to collect a stack trace for each takes longer than to fold the event. */
+const rowsMissing = new RowsMissing('rows are not loaded yet');
+
+/** The rows of one scope during a fold; one object serves all events of a batch. */
+class OtherRows implements ScopeRows {
+  readonly #work: BatchWork;
+  #first: TouchedRow | undefined;
+
+  constructor(work: BatchWork) {
+    this.#work = work;
+  }
+
+  of(scope: string): this {
+    this.#first = this.#work.scopes.get(scope);
+    return this;
+  }
+
+  get(key: string): Row | undefined {
+    const touched = this.#first && findRow(this.#first, key);
+    if (touched === undefined) throw new Error(`the place of the event does not name ${key}`);
+    return touched.row ?? undefined;
+  }
+
+  load(keys: readonly string[]): void {
+    const first = this.#first;
+    const missing = first ? keys.filter((key) => findRow(first, key) === undefined) : [];
+    if (missing.length === 0) return;
+    rowsMissing.keys = missing;
+    throw rowsMissing;
+  }
+
+  set(key: string, row: Row | null): void {
+    const first = this.#first;
+    if (first === undefined) return;
+    const { scope, partition } = first;
+    const touched =
+      findRow(first, key) ?? addTouched(this.#work, first, touchRow({ scope, key }, partition));
+    touched.row = row;
+    touched.isChanged = true;
+  }
+}
+
+const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
+  scope,
+  key,
+  row: null,
+  sort: null,
+  lists: undefined,
+  partition,
+  isChanged: false,
+  others: null,
+});
 
 /* The hot loop of the engine: it uses no closures, and one object per touched row. */
 
 /** The writes of a batch, and the part of it that is left because a partition has its limit of rows. */
-export type FoldedBatch = { batches: PartitionBatch[]; rest: EventBatch | undefined };
+type FoldedBatch = { batches: PartitionBatch[]; rest: EventBatch | undefined };
 
 /**
  * Folds events in log order into the rows of a target, and returns the writes. Skips events at or
@@ -183,4 +317,125 @@ const collectBatches = (
     const to = stop ? stop.position - 1 : upTo;
     return { partition, from: checkpoints[partition] ?? 0, to, writes: list };
   });
+};
+
+export type FoldContext = {
+  store: ProjectionStore;
+  signal?: AbortSignal | undefined;
+  onParked?: ((projection: string, parked: ParkedPartition) => void) | undefined;
+  /** Called when the store fails; the same batch is retried until it succeeds. */
+  onFault?: ((error: unknown) => void) | undefined;
+  /** Called for each skipped event of a type that this version does not know. */
+  onUnknownType?: ((event: FoldEvent) => void) | undefined;
+  /** True while the last commit failed. */
+  isFailing?: boolean;
+  /** Waits for a turn of the event loop, so that folds and commits do not delay requests. */
+  awaitTurn?(): Promise<unknown>;
+};
+
+/** Events for one target, from a reading of the log up to `upTo`. */
+type EventBatch = { events: readonly FoldEvent[]; upTo: Position };
+
+/** `lost`: the stored checkpoint is lower than the confirmed one (a flush, or an older copy). */
+export type AdvanceOutcome = 'held' | 'lost';
+
+/** The first pause after a failure, and the longest; each pause is twice the one before. */
+export const RETRY_MS_FIRST = 50;
+export const RETRY_MS_MAX = 2_000;
+
+/**
+ * Folds a batch into a target and commits it, with retries. When the store lost rows, committing
+ * this batch would leave a gap: the target must be filled again.
+ */
+export const advance = async (
+  context: FoldContext,
+  target: FoldTarget,
+  batch: EventBatch,
+): Promise<AdvanceOutcome> => {
+  const { store, signal, onFault } = context;
+  if (batch.events.length === 0) return 'held';
+  for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
+    try {
+      const isCommitted = await tryAdvance(context, target, batch);
+      context.isFailing = false;
+      if (isCommitted) return 'held';
+      const stored = await store.checkpoints(target.space);
+      // Keeps the confirmed checkpoints: lower ones would be advanced over the lost events.
+      if (hasLostRows(stored, target)) return 'lost';
+      target.checkpoints = stored;
+      // Another process whose code could fold the event has gone beyond it.
+      for (const { partition, position } of target.parked.values())
+        if ((stored[partition] ?? 0) >= position) target.parked.delete(partition);
+    } catch (error) {
+      context.isFailing = true;
+      onFault?.(error);
+      await pause(wait, undefined, { ref: false, ...(signal && { signal }) });
+      // If the commit did happen, the next attempt is stale and reads the new checkpoints.
+    }
+  }
+};
+
+/** Returns false when another process advanced one of the partitions in the meantime. */
+const tryAdvance = async (
+  { store, onParked, awaitTurn }: FoldContext,
+  target: FoldTarget,
+  batch: EventBatch,
+): Promise<boolean> => {
+  for (let rest: EventBatch | undefined = batch; rest; ) {
+    await awaitTurn?.();
+    const parkedBefore = target.parked.size;
+    const folded: FoldedBatch | undefined = await foldBatch(store, target, rest);
+    if (!folded) return false;
+    for (const parked of [...target.parked.values()].slice(parkedBefore))
+      onParked?.(target.projection.name, parked);
+    const { batches } = folded;
+    rest = folded.rest;
+    if (batches.length === 0) continue;
+    await awaitTurn?.();
+    const results = await store.commit(target.space, batches);
+    for (const [i, { partition, to }] of batches.entries())
+      if (results[i] === 'committed') target.checkpoints[partition] = to;
+    if (results.includes('stale')) return false;
+  }
+  return true;
+};
+
+/** Returns true when a stored checkpoint is lower than one that the store confirmed earlier. */
+export const hasLostRows = (
+  stored: readonly Position[],
+  { own, checkpoints }: Pick<FoldTarget, 'own' | 'checkpoints'>,
+): boolean =>
+  [...own].some((partition) => (stored[partition] ?? 0) < (checkpoints[partition] ?? 0));
+
+export type EventRouter = (events: readonly FoldEvent[]) => FoldEvent[][];
+
+const KNOWN_TYPES: ReadonlySet<string> = new Set(Object.keys(EVENTS));
+
+/**
+ * Builds a function that distributes events to targets by type, and skips duplicates. It skips and
+ * reports events of types that only a newer version knows.
+ */
+export const createRouter = (
+  targets: readonly FoldTarget[],
+  onUnknownType?: (event: FoldEvent) => void,
+): EventRouter => {
+  const indexesByType = new Map<string, number[]>();
+  for (const [i, { projection }] of targets.entries())
+    for (const type of projection.handles) {
+      const indexes = indexesByType.get(type);
+      if (indexes) indexes.push(i);
+      else indexesByType.set(type, [i]);
+    }
+  return (events) => {
+    const routed: FoldEvent[][] = targets.map(() => []);
+    let last = 0;
+    for (const event of events) {
+      if (event.position <= last) continue;
+      last = event.position;
+      const indexes = indexesByType.get(event.type);
+      if (indexes) for (const i of indexes) routed[i]?.push(event);
+      else if (!KNOWN_TYPES.has(event.type)) onUnknownType?.(event);
+    }
+    return routed;
+  };
 };

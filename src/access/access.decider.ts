@@ -1,10 +1,20 @@
+/** Agents with their scopes and keys, desk tokens, and public applications. */
 import type {
   AgentEventType,
   EventData,
   EventOf,
   KeyEventType,
+  DeskTokenEventType,
+  ApplicationEventType,
 } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from '#src/shared/decider.ts';
+import {
+  accept,
+  type Decider,
+  reject,
+  firstVersion,
+  nextVersion,
+  type RecordVersion,
+} from '#src/shared/decider.ts';
 
 /* Two deciders: the access of an agent, and each of its API keys. */
 
@@ -169,7 +179,7 @@ export type KeyCommand =
   | { type: 'RetireKey'; replacedBy: string; expiresAt: number; at: number }
   | { type: 'RevokeKey'; reason: string };
 
-export type KeyRejection = 'key_exists' | 'key_unknown' | 'key_not_active';
+type KeyRejection = 'key_exists' | 'key_unknown' | 'key_not_active';
 
 export type KeyState = EventData<'KeyIssued'> & {
   status: 'active' | 'rotating' | 'revoked';
@@ -216,5 +226,97 @@ export const apiKey: Decider<KeyState, KeyCommand, KeyEvent, KeyRejection> = {
       type: 'KeyRetired',
       data: { key_id, replaced_by: command.replacedBy, expires_at },
     });
+  },
+};
+
+type DeskTokenEvent = EventOf<DeskTokenEventType>;
+
+type DeskTokenCommand =
+  | { type: 'IssueToken'; token: EventData<'DeskTokenIssued'> }
+  | { type: 'RevokeToken'; reason: string };
+
+type DeskTokenRejection = 'token_exists' | 'token_unknown';
+
+export type DeskTokenState = EventData<'DeskTokenIssued'> & { status: 'active' | 'revoked' };
+
+export const deskToken: Decider<
+  DeskTokenState,
+  DeskTokenCommand,
+  DeskTokenEvent,
+  DeskTokenRejection
+> = {
+  evolve(state, event) {
+    if (event.type === 'DeskTokenIssued') return { ...event.data, status: 'active' };
+    if (!state) throw new Error(`${event.type} on a token that was never issued`);
+    return { ...state, status: 'revoked' };
+  },
+
+  decide(state, command) {
+    if (command.type === 'IssueToken')
+      return state
+        ? reject('token_exists', 'the token exists')
+        : accept({ type: 'DeskTokenIssued', data: command.token });
+    if (!state) return reject('token_unknown', 'no such token');
+    if (state.status === 'revoked') return accept();
+    const { token_id } = state;
+    return accept({ type: 'DeskTokenRevoked', data: { token_id, reason: command.reason } });
+  },
+};
+
+type ApplicationEvent = EventOf<ApplicationEventType>;
+type Received = EventData<'ApplicationReceived'>;
+
+export type ApplicationCommand =
+  | { type: 'Receive'; application: Received }
+  | { type: 'ConfirmApplication'; at: number; ownerId: string; agentId: string }
+  | { type: 'EndApplication'; reason: string };
+
+type ApplicationRejection = 'application_unknown' | 'application_over';
+
+/** A public application for access. Its texts can be read while it waits for its confirmation. */
+export type ApplicationState = Received &
+  RecordVersion & {
+    status: 'waiting' | 'confirmed' | 'ended';
+    confirmed?: { owner_id: string; agent_id: string; at: number };
+  };
+
+export const application: Decider<
+  ApplicationState,
+  ApplicationCommand,
+  ApplicationEvent,
+  ApplicationRejection
+> = {
+  evolve(state, event) {
+    const { at } = event;
+    if (event.type === 'ApplicationReceived')
+      return { ...event.data, status: 'waiting', ...firstVersion(at) };
+    if (!state) throw new Error(`${event.type} on an application that was never received`);
+    const next = { ...state, ...nextVersion(state, at) };
+    if (event.type === 'SubjectErased')
+      return state.status === 'waiting' ? { ...next, status: 'ended' } : next;
+    const { owner_id, agent_id } = event.data;
+    return { ...next, status: 'confirmed', confirmed: { owner_id, agent_id, at } };
+  },
+
+  decide(state, command) {
+    if (command.type === 'Receive')
+      return accept({ type: 'ApplicationReceived', data: command.application });
+    if (!state) return reject('application_unknown', 'no such application');
+    const { application_id, status, expires_at } = state;
+    const erase = (reason: string): ApplicationEvent => ({
+      type: 'SubjectErased',
+      data: { subject: application_id, reason },
+    });
+    if (command.type === 'EndApplication')
+      return status === 'waiting' ? accept(erase(command.reason)) : accept();
+    if (status === 'confirmed') return accept();
+    const { at, ownerId: owner_id, agentId: agent_id } = command;
+    return status === 'ended' || at >= expires_at
+      ? reject('application_over', 'the application was not confirmed in time, or was ended')
+      : accept<ApplicationEvent>(
+          { type: 'ApplicationConfirmed', data: { application_id, owner_id, agent_id } },
+          // From now on the profile has its texts.
+          erase('It was confirmed.'),
+        );
   },
 };

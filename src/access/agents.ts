@@ -1,11 +1,11 @@
-import type { AgentRecord } from '#contracts/access/access.records.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { AgentRecord } from '#contracts/access/records.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { mailToOwner } from '#src/owners/owner-notices.ts';
+import { mailToOwner } from '#src/owners/profile.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
-import { listRows } from '#src/reading/list-rows.ts';
-import type { MailFacts } from '#src/sending/mail-kinds.ts';
+import { listRows } from '#src/reading/inbox.ts';
+import type { MailFacts } from '#src/sending/mail.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
@@ -20,7 +20,7 @@ import {
   type AgentState,
   agent,
 } from './access.decider.ts';
-import { APPLICATION_MS, linkOfApplication } from './application-link.ts';
+import { APPLICATION_MS, linkOfApplication } from './applications.ts';
 import { actorOfLast, refuseDependent } from './independence.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');

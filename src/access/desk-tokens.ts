@@ -9,8 +9,8 @@ import { DAY_MS, iso } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { changeRecord, streamOfToken } from '#src/writing/streams.ts';
-import { deskToken, type DeskTokenState } from './desk-token.decider.ts';
-import { keyIdOf } from './key-id.ts';
+import { deskToken, type DeskTokenState } from './access.decider.ts';
+import { keyIdOf } from './keys.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 

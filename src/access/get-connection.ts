@@ -6,7 +6,7 @@ import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Handler } from '#src/calls/call.ts';
+import type { Handler } from '#src/calls/handlers.ts';
 
 const HOW_TO_GET =
   'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';

@@ -1,13 +1,15 @@
 /** Whether the person who approves differs from those who asked or approved before. */
-import { isOnePerson, type Person } from '#src/shared/person.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { PersonName } from './people.ts';
-import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { streamOfToken } from '#src/writing/streams.ts';
+import { isOnePerson, type Person } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Deps } from '#src/calls/call.ts';
+import { streamOfToken } from '#src/writing/streams.ts';
 
 const ACTOR = 'desk:';
 
@@ -87,4 +89,41 @@ export const proposerOf = async (
 ) => {
   const { actor = '', at = 0 } = stored.findLast(({ type }) => types.includes(type))?.meta ?? {};
   return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
+};
+
+/** The names of people at the desk, beside the tokens by which events name them. */
+
+/** Finds the name of the person who is an actor; undefined for any other actor. A desk token never changes its name. */
+type PersonName = (actor: string) => Promise<string | undefined>;
+
+/** What use cases need that name the people of events. */
+export type PeopleDeps = Deps & { personName: PersonName };
+
+export const personNameIn =
+  (readModels: Pick<ReadModels, 'get'>): PersonName =>
+  async (actor) => {
+    const token = tokenOf(actor);
+    if (token === undefined) return undefined;
+    return (await readModels.get<DeskTokenRow>('access', accessScope(DESK, 'desk'), token))?.name;
+  };
+
+export const namePeople = async (
+  { personName }: { personName: PersonName },
+  actors: readonly string[],
+): Promise<Record<string, string>> => {
+  const names: Record<string, string> = {};
+  for (const actor of new Set(actors))
+    Object.assign(names, present({ [actor]: await personName(actor) }));
+  return names;
+};
+
+export const withPeople = async <Item extends { actor: string }>(
+  deps: { personName: PersonName },
+  items: readonly Item[],
+): Promise<(Item & { actor_name?: string })[]> => {
+  const names = await namePeople(
+    deps,
+    items.map(({ actor }) => actor),
+  );
+  return items.map((item) => ({ ...item, ...present({ actor_name: names[item.actor] }) }));
 };

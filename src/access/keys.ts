@@ -1,21 +1,31 @@
-import type { KeyRecord } from '#contracts/access/access.records.ts';
+/** Keys of agents: issued, rotated, revoked and listed at the desk. */
+import type { KeyRecord } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
-import { listRows } from '#src/reading/list-rows.ts';
-import { listing } from '#src/reading/listing.ts';
+import { listing } from '#src/reading/lists.ts';
+import { listRows } from '#src/reading/inbox.ts';
 import { type Call, type DeskCall, unkeyed } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { digestOf } from '#src/writing/hash.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { changeRecord, streamOfKey } from '#src/writing/streams.ts';
 import { apiKey, type KeyCommand, type KeyState } from './access.decider.ts';
-import { keyIdOf } from './key-id.ts';
+
+const ID_CHARS = 12;
+
+/** The public part of a credential, derived from its owner and the digest of the idempotency key. */
+export const keyIdOf = (ownerId: string, idem: string): string =>
+  digestOf('credential', ownerId, idem)
+    .replaceAll('-', 'a')
+    .replaceAll('_', 'b')
+    .slice(0, ID_CHARS);
 
 const SECRET_CHARS = 43;
 const PAGE_KEYS = 1_000;

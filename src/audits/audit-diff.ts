@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/audit-fields.ts';
+import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/operations.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
+import { type Metric, METRICS } from '#contracts/performance/records.ts';
 import { foldEventOf, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
@@ -11,7 +11,7 @@ import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedRange, type Moment, renderMoment } from './moments.ts';
-import { withPeople } from '#src/access/people.ts';
+import { withPeople } from '#src/access/independence.ts';
 import type { Replay } from './replays.ts';
 import { type AuditHandler, countReplay, type OwnerAuditDeps } from './audit-state.ts';
 

@@ -4,7 +4,7 @@ import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson } from '#src/shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
-import { namePeople } from '#src/access/people.ts';
+import { namePeople } from '#src/access/independence.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import type { AuditingDeps } from './replays.ts';
 

@@ -3,7 +3,7 @@ import { type EventData, EVENTS } from '#contracts/registries/events.ts';
 import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
-import { ACTS_SCANNED_MAX } from '#contracts/audits/audit-fields.ts';
+import { ACTS_SCANNED_MAX } from '#contracts/audits/operations.ts';
 import { WRITES } from '#src/writing/attribution.ts';
 import { done, isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { recordOfStream } from '#src/writing/streams.ts';
@@ -11,7 +11,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedRange } from './moments.ts';
-import { withPeople } from '#src/access/people.ts';
+import { withPeople } from '#src/access/independence.ts';
 import type { DeskInput } from '#src/calls/desk-handler.ts';
 import type { AuditHandler, OwnerAuditDeps } from './audit-state.ts';
 

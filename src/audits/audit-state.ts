@@ -1,12 +1,12 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/audit-fields.ts';
+import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/operations.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { InputOf } from '#src/calls/call.ts';
-import type { DeskCall } from '#src/shared/call.ts';
+import type { InputOf } from '#src/calls/handlers.ts';
 import type { DeskInput } from '#src/calls/desk-handler.ts';
-import { SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
+import type { DeskCall } from '#src/shared/call.ts';
+import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
-import { AUDITED_KIND_NAMES } from '#contracts/audits/audit-fields.ts';
+import { AUDITED_KIND_NAMES } from '#contracts/audits/operations.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { SYSTEM_OWNERS } from '#contracts/fields.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { foldEventOf, type StoredEvent } from '#src/ports/event-log.ts';
-import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
-import type { Row } from '#src/ports/read-model.ts';
+import type { OwnerFold, RowPlace, Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
@@ -16,7 +15,7 @@ import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
-import { withPeople } from '#src/access/people.ts';
+import { withPeople } from '#src/access/independence.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
 import type { AuditingDeps } from './replays.ts';
 

@@ -1,17 +1,17 @@
 /** The records of an owner as audits show them, from the rows of its read models. */
-import type { AuditedKind } from '#contracts/audits/audit-fields.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import type { LeadState } from '#src/leads/lead-state.decider.ts';
+import type { AuditedKind } from '#contracts/audits/operations.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import type { LeadState } from '#src/leads/lead.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
-import { isSettled, type OutboundState } from '#src/outreach/outbound-state.decider.ts';
-import { isRfqOutcome } from '#src/handoffs/rfq-state.decider.ts';
+import { isSettled, type OutboundState } from '#src/outreach/outbound.decider.ts';
+import { isRfqOutcome } from '#src/handoffs/rfq.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { renderAgent } from '#src/access/agents.ts';
 import { renderKey } from '#src/access/keys.ts';
 import { readableHandoff, renderHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
-import { renderLink } from '#src/links/render-link.ts';
+import { renderLink } from '#src/links/links.ts';
 import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
 import { renderOutbound } from '#src/outreach/requests.ts';
 

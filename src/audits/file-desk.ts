@@ -1,10 +1,10 @@
 /** The audits of an exported file, as the desk answers them. */
 import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskCall, DeskCaller } from '#src/shared/call.ts';
-import { requireDeclared, requireOutput } from '#src/calls/contract-checks.ts';
+import { requireDeclared, requireOutput } from '#src/calls/pipeline.ts';
 import { mappingFailures } from '#src/calls/failure.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import { parseInput } from '#src/calls/parse-input.ts';
+import { parseInput } from '#src/calls/input.ts';
 import { auditDiff } from './audit-diff.ts';
 import { auditHistory } from './audit-history.ts';
 import { auditProgress } from './audit-progress.ts';

@@ -1,6 +1,6 @@
 import { done } from '#src/shared/outcome.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
-import { newestEntries } from '#src/reading/newest-entries.ts';
+import { newestEntries } from '#src/reading/owner-index.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 
 export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call) => {

@@ -1,7 +1,7 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
 import { streamOfKey, streamOfToken } from '#src/writing/streams.ts';
 import { tokenOf } from '#src/access/independence.ts';

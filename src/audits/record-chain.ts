@@ -2,7 +2,7 @@
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
-import { eventsOfLink } from '#src/tasks/event-chain.ts';
+import { eventsOfLink } from '#src/tasks/attribution-question.ts';
 import type { AuditingDeps } from './replays.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };

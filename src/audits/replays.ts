@@ -1,12 +1,11 @@
-import type { PeopleDeps } from '#src/access/people.ts';
+import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
-import type { OperatorDeps } from '#src/reading/projection-desk.ts';
+import type { OperatorDeps } from '#src/reading/projections.ts';
 /** Owners as they were: their events folded in memory by the projections of the read models. */
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
-import type { OwnerFold } from '#src/ports/owner-fold.ts';
+import type { OwnerFold } from '#src/ports/read-model.ts';
 import { FactsCache } from '#src/performance/facts.ts';
-import { KeyedQueue } from '#src/shared/keyed-queue.ts';
-import { eventLoopTurns } from '#src/shared/turns.ts';
+import { KeyedQueue, eventLoopTurns } from '#src/shared/work.ts';
 import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 
 /** An owner folded up to a position. Valid until the question that it was made for is answered. */

@@ -7,7 +7,7 @@ import type {
 import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
 import { UNCONFIRMED } from './authenticate.ts';
 import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
-import type { Deps } from './call.ts';
+import type { Deps } from './handlers.ts';
 
 export type CredentialState = {
   /** Why the credential no longer allows the operation. */

@@ -1,10 +1,11 @@
+/** Handlers of people: of those at the desk, and of the holders of links. No interface of agents loads this file. */
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/registries/desk.ts';
 import type { HolderOperationId, HolderOperations } from '#contracts/registries/holders.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
-import type { Deps } from './call.ts';
 import type { DeskCall, HolderCall } from '#src/shared/call.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
+import type { Deps } from './handlers.ts';
 
 export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
 

@@ -1,18 +1,30 @@
-import type { Admission, Arrival, Budget, CallInput, Surface } from '#src/shared/call.ts';
-import type { AuditedCall } from './audit.ts';
-import { awaitOwnWrite, awaitToken } from './consistency.ts';
-import { whileAllowed } from './credential-check.ts';
-import { requireContract } from './contract-checks.ts';
-import { guarded, mappingFailures } from './failure.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Declared } from '#contracts/operation.ts';
+import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type {
+  Admission,
+  Arrival,
+  Budget,
+  CallInput,
+  Surface,
+  VisitorCall,
+} from '#src/shared/call.ts';
 import {
+  type Refusal,
+  refuse,
+  type Outcome,
   countedAs,
   done,
   isRecorded,
   isRefusal,
-  type Outcome,
-  type Refusal,
-  refuse,
 } from '#src/shared/outcome.ts';
+import type { AuditedCall } from './audit.ts';
+import { whileAllowed } from './credential-check.ts';
+import { guarded, mappingFailures } from './failure.ts';
+import type { Deps } from './handlers.ts';
+import { parseFields } from './input.ts';
+import { limitByAddress, type Overload } from './limits.ts';
 import type {
   ActorTypes,
   Incoming,
@@ -20,8 +32,67 @@ import type {
   RegistryOf,
   Signatures,
   Trail,
+  HandlersOf,
 } from './rules.ts';
-import { limitByAddress } from './limiter.ts';
+
+/** Limit of the wait of a write's answer for the read models; a later read can wait with its token. */
+const OWN_WRITE_WAIT_MS = 50;
+
+/** Names a position of one log. Opaque to clients; another log refuses it. */
+export const consistencyToken = (logId: string, position: Position): string =>
+  Buffer.from(`${logId.slice(0, 8)}:${position}`).toString('base64url');
+
+/** Waits until the read models of `scope` have reached the token, for LIMITS.CONSISTENCY_WAIT_MS_MAX at most. */
+export const awaitToken = async (
+  deps: Pick<Deps, 'log' | 'following'>,
+  token: string | undefined,
+  scope?: string,
+): Promise<Refusal | undefined> => {
+  if (token === undefined) return undefined;
+  const [, logId, digits] =
+    /^([^:]{8}):(\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString('latin1')) ?? [];
+  const position = Number(digits);
+  const isOfThisLog =
+    logId === deps.log.id.slice(0, 8) && position <= (await deps.log.head()).position;
+  if (!isOfThisLog) return refuse('consistency_token_invalid', 'The token is not of this log.');
+  if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope))
+    return undefined;
+  return refuse(
+    'consistency_timeout',
+    'The read models have not reached the position of the token yet.',
+    { retryAfterS: 1 },
+  );
+};
+
+/** Waits until the read models of this process have passed its own write, so that it reads what it wrote. */
+const awaitOwnWrite = async (deps: Pick<Deps, 'following'>, position?: Position) => {
+  if (position !== undefined) await deps.following.passed(position, OWN_WRITE_WAIT_MS);
+};
+
+const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
+
+/** Returns the outcome; throws on one outside the contract of the operation, unless its handler has checked it. */
+const requireContract = <Value>(operation: Declared, outcome: Outcome<Value>): Outcome<Value> => {
+  if (!outcome.ok) return requireDeclared(operation, outcome);
+  if (!outcome.isChecked) requireOutput(operation, outcome.value);
+  return outcome;
+};
+
+/** Returns a refusal whose code the operation declares; throws on any other, which is a bug of the service. */
+export const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): Refusal => {
+  if (problems.includes(refusal.code) || universal.has(refusal.code)) return refusal;
+  throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
+};
+
+/** Throws on an answer outside the schema of the operation, which is a bug of the service. */
+export const requireOutput = (
+  { id, output }: Pick<Declared, 'id' | 'output'>,
+  value: unknown,
+): void => {
+  const result = output.safeParse(value);
+  if (!result.success)
+    throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
+};
 
 /** What an exchange without an operation is audited as, when its credential is refused. */
 type Unnamed = { exchange: string };
@@ -265,5 +336,54 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { unauthenticated, failed } = this.#parts.limiters;
     if (refusal.code === 'agent_suspended') return refusal;
     return limitByAddress(credential === undefined ? unauthenticated : failed, address, refusal);
+  }
+}
+
+export type VisitorRequest = { surface: Surface; requestId: string };
+
+type Parts<S extends Signatures, D> = {
+  deps: D;
+  registry: RegistryOf<S, Declared>;
+  handlers: HandlersOf<S, { deps: D; call: VisitorCall }>;
+  overload: Overload;
+};
+
+/**
+ * The path of a visitor's call to its use case. A visitor has no credential, no limit of calls and no audit record: a visit
+ * is an event of its own. Only overload refuses one, redirects last.
+ */
+export class VisitorPipeline<S extends Signatures, D extends Pick<Deps, 'clock'>> {
+  readonly #parts: Parts<S, D>;
+
+  constructor(parts: Parts<S, D>) {
+    this.#parts = parts;
+  }
+
+  /** Refuses a call that would wait too long in this process. */
+  admit(id: keyof S): Refusal | undefined {
+    return this.#parts.overload(id === 'visitLink' ? 'redirect' : 'read');
+  }
+
+  /** Performs an admitted call. Throws on a bug of the service. */
+  async perform<Id extends keyof S>(
+    id: Id,
+    { surface, requestId, input }: VisitorRequest & Pick<CallInput, 'input'>,
+  ): Promise<Outcome<S[Id]['answer']>> {
+    const { deps, registry, handlers } = this.#parts;
+    const operation = registry[id];
+    const parsed = parseFields<S[Id]['input']>(operation, input);
+    if ('refusal' in parsed) return parsed.refusal;
+    const call: VisitorCall = {
+      caller: { kind: 'visitor' },
+      ownerId: '',
+      actor: 'visitor',
+      surface,
+      operation: operation.id,
+      requestId,
+      at: deps.clock.now(),
+    };
+    return mappingFailures(async () =>
+      requireContract(operation, await handlers[id](deps, parsed.input, call)),
+    );
   }
 }

@@ -1,10 +1,8 @@
+/** How the callers differ: what agents and people at the desk may do, and what limits them. */
 import type { z } from 'zod';
-import type { Declared } from '#contracts/operation.ts';
-import type { Concurrency } from './concurrency.ts';
-import type { Limiter } from './limiter.ts';
-import type { Overload } from './overload.ts';
-import type { Audit, AuditedCaller } from './audit.ts';
-import type { Deps } from './call.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Declared, ToolOperation, DeskOperation } from '#contracts/operation.ts';
+import { allows, type NeededScope, type Scope } from '#contracts/scopes.ts';
 import type {
   Admission,
   Arrival,
@@ -13,11 +11,39 @@ import type {
   Caller,
   CallInput,
   Surface,
+  AgentCall,
+  AgentCaller,
+  DeskCall,
+  DeskCaller,
 } from '#src/shared/call.ts';
+import {
+  type Outcome,
+  type Refusal,
+  isRecorded,
+  refuse,
+  scopeMissing,
+} from '#src/shared/outcome.ts';
+import { DAY_MS } from '#src/shared/time.ts';
+import { fingerprintOf, digestOf } from '#src/writing/hash.ts';
+import {
+  idemOf,
+  keyClaimingLog,
+  readKeyClaims,
+  refuseOtherRequest,
+} from '#src/writing/idempotency.ts';
+import { streamOf, streamOfKey, streamOfToken } from '#src/writing/streams.ts';
+import { type Audit, type AuditedCaller, DESK } from './audit.ts';
+import {
+  type Identified,
+  type Authenticator,
+  refuseEnded,
+  CREDENTIAL_PATTERN,
+  refuseRevoked,
+} from './authenticate.ts';
 import type { CredentialState } from './credential-check.ts';
-import type { Outcome, Refusal } from '#src/shared/outcome.ts';
-import type { Parsable, Parsed } from './parse-input.ts';
-import type { Identified } from './authenticate.ts';
+import type { Deps } from './handlers.ts';
+import { type Parsable, type Parsed, parseInput } from './input.ts';
+import { type Concurrency, type Limiter, type Overload, spacingOf, tooMany } from './limits.ts';
 
 /** A call before its input is parsed. */
 export type Incoming<C extends Caller> = CallInput & {
@@ -109,7 +135,7 @@ export type HandlersOf<
 };
 
 /** What the pipeline itself uses; handlers and rules may need more. */
-export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
+type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
 
 export type PipelineParts<S extends Signatures, A extends ActorTypes> = {
   deps: A['deps'];
@@ -120,4 +146,242 @@ export type PipelineParts<S extends Signatures, A extends ActorTypes> = {
   /** By address: callers without a credential, and refused credentials. */
   limiters: Record<'unauthenticated' | 'failed', Limiter>;
   overload: Overload;
+};
+
+type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
+/** Limits of the calls in progress, by kind of operation. */
+type AtOnce = Record<Declared['kind'], Concurrency>;
+
+type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
+
+/** `D`: what the handlers of its registry need. */
+export type AgentActor<D extends Deps = Deps> = {
+  caller: AgentCaller;
+  operation: AgentOperation;
+  call: AgentCall;
+  deps: D;
+};
+
+/** Budget of an operation; outreach has one of its own. */
+export const agentBudget = ({
+  kind,
+  openWorld,
+}: Pick<AgentOperation, 'kind' | 'openWorld'>): keyof AgentLimiters => {
+  if (kind === 'query') return 'read';
+  return openWorld ? 'outreach' : 'write';
+};
+
+const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
+
+/** Takes calls from budgets, with the RateLimit and RateLimit-Policy headers. */
+const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
+  const policies = new Map<string, string>();
+  for (const [name, { rate }] of Object.entries<Limiter>(limiters))
+    policies.set(name, `"${name}";q=${rate.count};w=${spacingOf(rate).periodMs / 1_000}`);
+  return (key: string, budget: Name) => {
+    const limiter = limiters[budget];
+    const verdict = limiter.take(key);
+    const headers: Record<string, string> = {
+      'ratelimit-policy': policies.get(budget) ?? '',
+      ratelimit: `"${budget}";r=${verdict.remaining};t=${verdict.windowS}`,
+    };
+    return verdict.allowed ? { headers } : { headers, refusal: tooMany(verdict, limiter) };
+  };
+};
+
+/** The members of an agent's call that do not depend on its input. */
+export const agentCall = (
+  deps: Pick<Deps, 'clock'>,
+  { caller, surface, requestId }: Pick<Incoming<AgentCaller>, 'caller' | 'surface' | 'requestId'>,
+  { id, scope }: { id: string; scope: NeededScope },
+): Call & { caller: AgentCaller } => {
+  const used = scopeUsed(scope, caller);
+  return {
+    caller,
+    ownerId: caller.ownerId,
+    actor: caller.agentId,
+    keyId: caller.keyId,
+    surface,
+    operation: id,
+    ...(used !== undefined && { scope: used }),
+    requestId,
+    at: deps.clock.now(),
+  };
+};
+
+const refuseScope = ({ id, scope }: AgentOperation, scopes: ReadonlySet<string>) =>
+  allows(scope, scopes) ? undefined : scopeMissing(id, scope, { scopes });
+
+/** What this process knows of the key and the agent of a caller. */
+const currentKey = (
+  { credentials }: Pick<Deps, 'credentials'>,
+  operation: AgentOperation,
+  { keyId, agentId }: AgentCaller,
+): CredentialState => {
+  const key = credentials.key(keyId);
+  const agent = credentials.agent(agentId);
+  if (!key || !agent) return { refusal: undefined, streams: [] };
+  return {
+    refusal: refuseEnded(key, agent) ?? refuseScope(operation, new Set(agent.granted)),
+    streams: [
+      { stream: streamOfKey(key.owner, keyId), revision: key.version },
+      { stream: streamOf(agent.owner, 'agent', agentId), revision: agent.version },
+    ],
+  };
+};
+
+/** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
+export const agentRules = <D extends Deps>(
+  deps: D,
+  authenticator: Authenticator,
+  { atOnce, ...limiters }: AgentLimiters & { atOnce: AtOnce },
+): ActorRules<AgentActor<D>> => {
+  const take = rateLimits(limiters);
+
+  /** Deprecation (RFC 9745) and Sunset (RFC 8594) headers of a key that is rotated or expires soon. */
+  const endOf = ({ keyId }: AgentCaller): Record<string, string> => {
+    const key = deps.credentials.key(keyId);
+    if (!key) return {};
+    const ends = key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS;
+    return {
+      ...(key.rotated_at !== undefined && {
+        deprecation: `@${Math.floor(key.rotated_at / 1000)}`,
+      }),
+      ...(ends && { sunset: new Date(key.expires_at).toUTCString() }),
+    };
+  };
+
+  return {
+    identify({ credential }) {
+      if (credential === undefined)
+        return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
+      return authenticator.agent(credential);
+    },
+    confirm: ({ keyId }) => authenticator.agentOfKey(keyId),
+    authorize: (operation, { scopes }) => refuseScope(operation, scopes),
+    budgetFor: agentBudget,
+    charge(caller, budget) {
+      const taken = take(caller.keyId, budget as keyof AgentLimiters);
+      return taken.refusal ? taken : { headers: { ...taken.headers, ...endOf(caller) } };
+    },
+    occupy: ({ kind }, { keyId }) => atOnce[kind](keyId),
+    currentCredential: (operation, caller) => currentKey(deps, operation, caller),
+    parse: parseInput,
+    callFor(incoming, { operation, input }): AgentCall {
+      const { task, file } = incoming;
+      const base = {
+        ...agentCall(deps, incoming, operation),
+        ...(task && { task }),
+        ...(file && { file: true as const }),
+      };
+      if (!('idempotency_key' in input)) return base;
+      const { idempotency_key, ...fields } = input as { idempotency_key: string };
+      return {
+        ...base,
+        idem: idemOf(incoming.caller, operation.id, idempotency_key),
+        fingerprint: fingerprintOf(operation.id, fields),
+      };
+    },
+    readModelScope: ({ kind }, { ownerId }) => (kind === 'query' ? ownerId : undefined),
+    auditedCallerOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
+    isAudited: (_operation, outcome) => !isRecorded(outcome),
+  };
+};
+
+const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): Scope | undefined => {
+  const alternatives = typeof needed === 'string' ? [needed] : (needed ?? []);
+  return alternatives.find((name) => scopes.has(name));
+};
+
+/**
+ * Stands for a process that holds the files of the log itself. It needs no credential, and its reads are not
+ * audited: a command that reads a data directory must not write to it.
+ */
+export const SYSTEM_TOKEN = 'system';
+
+/** Bounds an audit record: a refused input can be long. */
+const ASKED_CHARS_MAX = 1_000;
+const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
+
+/** Hash of an idempotency key of the desk, which belongs to one token and operation. */
+export const deskIdem = (
+  { tokenId }: Pick<DeskCaller, 'tokenId'>,
+  operation: string,
+  idempotencyKey: string,
+): string => digestOf('desk', tokenId, operation, idempotencyKey);
+
+/** The input of a call whose audit record must have it, without credentials. */
+const askedIn = (
+  { auditsInput = false }: DeskOperation,
+  input: Record<string, unknown>,
+): string | undefined =>
+  auditsInput
+    ? JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]').slice(0, ASKED_CHARS_MAX)
+    : undefined;
+
+/** `D`: what the handlers of its registry need. */
+export type DeskActor<D extends Deps = Deps> = {
+  caller: DeskCaller;
+  operation: DeskOperation;
+  call: DeskCall;
+  deps: D;
+};
+
+/** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
+export const deskRules = <D extends Deps>(
+  deps: D,
+  authenticator: Authenticator,
+  { atOnce, ...limiters }: Pick<AgentLimiters, 'read' | 'write'> & { atOnce: AtOnce },
+): ActorRules<DeskActor<D>> => {
+  const take = rateLimits(limiters);
+  return {
+    identify({ credential }) {
+      if (credential === undefined)
+        return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
+      return authenticator.desk(credential);
+    },
+    authorize: ({ id, roles }, caller) =>
+      roles.some((role) => caller.roles.has(role))
+        ? undefined
+        : refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`),
+    budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
+    charge: ({ tokenId }, budget) => take(tokenId, budget === 'read' ? 'read' : 'write'),
+    occupy: ({ kind }, { tokenId }) => atOnce[kind](tokenId),
+    currentCredential(_operation, { tokenId }) {
+      const token = deps.credentials.deskToken(tokenId);
+      if (!token) return { refusal: undefined, streams: [] };
+      const revision = token.status === 'active' ? 0 : 1;
+      return {
+        refusal: refuseRevoked(token),
+        streams: [{ stream: streamOfToken(tokenId), revision }],
+      };
+    },
+    parse: parseInput,
+    callFor({ caller, surface, requestId }, { operation: { id }, input }): DeskCall {
+      const base: DeskCall = {
+        caller,
+        ownerId: DESK,
+        actor: `desk:${caller.tokenId}`,
+        surface,
+        operation: id,
+        requestId,
+        at: deps.clock.now(),
+      };
+      if (!('idempotency_key' in input)) return base;
+      const { idempotency_key, ...fields } = input as { idempotency_key: string };
+      const idem = deskIdem(caller, id, idempotency_key);
+      return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
+    },
+    readModelScope: () => undefined,
+    async withClaimedKey(guardedDeps, call) {
+      const refusal = refuseOtherRequest(await readKeyClaims(deps, call), call);
+      // A key of the desk is claimed for all owners together.
+      return refusal ?? { ...guardedDeps, log: keyClaimingLog(guardedDeps, call, DESK) };
+    },
+    auditedCallerOf: ({ tokenId }) =>
+      tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId },
+    isAudited: ({ readsPersonalData = false, auditsInput = false }, { ok }) =>
+      !ok || readsPersonalData || auditsInput,
+    askedIn,
+  };
 };

@@ -1,8 +1,8 @@
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import type { DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import type { DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';

@@ -1,6 +1,5 @@
 import type { EventData, EventOf, ProductEventType } from '#contracts/registries/events.ts';
-import { accept, type Decider, reject } from '#src/shared/decider.ts';
-import { isSameValue } from '#src/shared/equality.ts';
+import { accept, type Decider, reject, isSameValue } from '#src/shared/decider.ts';
 
 type Event = EventOf<ProductEventType>;
 type Published = EventData<'ProductPublished'>;

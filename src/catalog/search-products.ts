@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { searchProducts as contract } from '#contracts/catalog/search-products.ts';
+import { searchProducts as contract } from '#contracts/catalog/operations.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { bindingOf, readPlace, writeCursor } from '#src/reading/cursor.ts';
+import { bindingOf, readPlace, writeCursor } from '#src/reading/lists.ts';
 import { refuse, doneWithJson } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { PRODUCT_TEXT, productJson } from './product-text.ts';
+import { PRODUCT_TEXT, productJson } from './products.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
-import type { Handler } from '#src/calls/call.ts';
+import type { Handler } from '#src/calls/handlers.ts';
 
 /** The output without the products, which are checked when their texts are made. */
 const ENVELOPE = contract.output.omit({ data: true });

@@ -1,12 +1,322 @@
-import { Command } from 'commander';
+/** The commands of `tributary`: those derived from operations of the desk, and its own. */
+import { Command, Option, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { EVENTS_PAGE_MAX, LIMITS } from '#contracts/limits.ts';
+import type { DeskOperation } from '#contracts/operation.ts';
+import { DESK_BASE } from '#contracts/places.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
-import { defineOwnCommand, OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
-import { addHelpCommand, HELP, wrap } from './terminal/help.ts';
-import { defineDeskCommand } from './verbs/desk-command.ts';
-import { TOPICS, topicOf } from './verbs/topics.ts';
-import { type Registry, commandWordsOf } from './verbs/words.ts';
-import { VERSION } from './version.ts';
-import { EXIT_HELP } from './terminal/output.ts';
+import { PROCESS_ROLES } from '#src/config.ts';
+import { everyPage } from '#src/reading/lists.ts';
+import { withDesk } from './desk.ts';
+import { addCommonOptions, jsonOption, keyOption, wholeNumber, parseList } from './options.ts';
+import {
+  wrap,
+  print,
+  printNotice,
+  printResult,
+  addHelpCommand,
+  HELP,
+  VERSION,
+  EXIT_HELP,
+} from './terminal.ts';
+import { formatAnswer } from './texts.ts';
+import type { Desk } from './transport.ts';
+import {
+  type CommandField,
+  commandFieldsOf,
+  isJson,
+  type VerbOptions,
+  verbOf,
+  localizer,
+  type Registry,
+  TOPICS,
+  topicOf,
+  commandWordsOf,
+} from './verbs.ts';
+
+/**
+ * The commands that are not one operation of the desk: `serve` and those that read files, processes or
+ * the log itself, and those that call operations of the desk several times.
+ */
+
+type OwnCommand = {
+  /** Words and arguments of the command. */
+  usage: string;
+  about: string;
+  /** The operation of the desk that the command calls several times, in place of a derived command. */
+  calls?: DeskOperationId;
+  flags?: readonly Option[];
+  /** The command does not use a data directory. */
+  hasNoData?: boolean;
+  help?: string;
+  /** Imports the code of the command when it runs, because other commands need little of it. */
+  load(): Promise<(...input: never[]) => void | Promise<void>>;
+};
+
+const TAIL_EVENTS = 20;
+const POSITION_MAX = 2 ** 52;
+
+const numberFlag = (flags: string, about: string, parse: (text: string) => number): Option =>
+  new Option(flags, about).argParser(parse);
+
+const SERVE_FLAGS = [
+  numberFlag(
+    '--port <n>',
+    'Port; 0 selects a free one (default: PORT, otherwise 3000)',
+    wholeNumber(0, 65_535),
+  ),
+  new Option('--host <host>', 'Address (default: HOST, otherwise 127.0.0.1)'),
+  new Option('--demo', 'Add demo data and a demo key, and print examples; loopback only'),
+  new Option('--role <role>', 'What this process does, of several on one log')
+    .choices(PROCESS_ROLES)
+    .default('all'),
+];
+
+export const OWN_COMMANDS: readonly OwnCommand[] = [
+  {
+    usage: 'serve',
+    about: 'Start the service',
+    flags: SERVE_FLAGS,
+    help:
+      'Roles: api serves and reads; projector folds its partitions of the read models in Redis; dispatcher ' +
+      'sends approved outreach and mail; all does everything. projector and dispatcher need a log on a server ' +
+      '(EVENT_LOG_URL=esdb://HOST). Each process has a data directory of its own.\n\n' +
+      'With --json the first line on stdout, printed when the service is ready, is one object: url, port, ' +
+      'owner, agent, api_key (of the demo, otherwise null), desk_token (at the start that issues it, otherwise ' +
+      'null; desk.token in the data directory has it), data, review_url (demo).\n\n' +
+      'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s. A second SIGINT or ' +
+      'a third SIGTERM ends it at once.',
+    load: async () => (await import('#src/cli/commands/serve.ts')).serve,
+  },
+  {
+    usage: 'status',
+    about: 'Show the addresses and keys of the running service, or check what it needs',
+    flags: [
+      new Option('--check', 'Check versions, settings, disk, permissions, lock and log instead'),
+    ],
+    help: 'With --check no service has to run. Exit status 4: a check found a fault.',
+    load: async () => (await import('#src/cli/commands/status.ts')).showStatus,
+  },
+  {
+    usage: 'demo-reset',
+    about: 'Remove the data directory of a demo that no server runs on',
+    load: async () => (await import('#src/cli/commands/demo-reset.ts')).resetDemo,
+  },
+  {
+    usage: 'catalog import <file>',
+    about: 'Publish the products of a CSV, TSV or NDJSON feed',
+    calls: 'importProducts',
+    flags: [new Option('--strict', 'Import nothing if any line is bad'), keyOption()],
+    help:
+      'Prints each bad line with its number and reason, and imports the good ones: the exit status is 0 ' +
+      'unless every line is bad. An unchanged product appends nothing, so an import can be repeated.',
+    load: async () => (await import('#src/cli/commands/catalog-import.ts')).importCatalog,
+  },
+  {
+    usage: 'events tail',
+    about: 'Show the newest events',
+    calls: 'readEvents',
+    flags: [
+      new Option('-o, --owner <id>', 'Events of this promoter'),
+      new Option('--stream <name>', 'Events of this stream'),
+      new Option('-f, --follow', 'Continue with new events until interrupted'),
+      numberFlag(
+        '-n, --limit <n>',
+        'How many of the present events',
+        wholeNumber(1, EVENTS_PAGE_MAX),
+      ).default(TAIL_EVENTS),
+    ],
+    help: 'With --json it prints one object a line.',
+    load: async () => (await import('#src/cli/commands/events.ts')).tailEvents,
+  },
+  {
+    usage: 'events show <stream-or-owner>',
+    about: 'Show all events of a stream or of an owner',
+    calls: 'readEvents',
+    flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
+    help: 'With --json it prints one object a line.',
+    load: async () => (await import('#src/cli/commands/events.ts')).showEvents,
+  },
+  {
+    usage: 'mail list',
+    about: 'List the messages in the data directory, which were not sent by SMTP',
+    load: async () => (await import('#src/cli/commands/mail.ts')).listMail,
+  },
+  {
+    usage: 'mail show <id>',
+    about: 'Show one of these messages',
+    load: async () => (await import('#src/cli/commands/mail.ts')).showMail,
+  },
+  {
+    usage: 'audit check',
+    about:
+      'Compare live rows with a fold of the log, byte for byte, and name the first that differs',
+    calls: 'auditCheck',
+    flags: [
+      new Option('-o, --owner <id>', 'The rows of this owner'),
+      new Option('--all', 'The rows of all owners'),
+      numberFlag('--sample <n>', 'One of so many partitions', wholeNumber(1, 64)),
+    ],
+    help: 'Exit status 0: equal; 4: different. It can run while the service writes.',
+    load: async () => (await import('#src/cli/commands/audit.ts')).checkAudit,
+  },
+  {
+    usage: 'audit export <file>',
+    about: "Write an owner's events to a file that answers audits by itself",
+    calls: 'auditExport',
+    flags: [
+      new Option('-o, --owner <id>', 'The owner').makeOptionMandatory(),
+      new Option('--from <moment>', 'Only events after this position, time or day'),
+      new Option('--to <moment>', 'No events after this position, time or day (default: now)'),
+      new Option(
+        '-r, --reason <text>',
+        'Write personal data in plain text; the reason is recorded',
+      ),
+    ],
+    help:
+      'The same range gives the same bytes. Personal data stays encrypted without --reason. A file from the start ' +
+      'answers everything; one with --from has the history only.',
+    load: async () => (await import('#src/cli/commands/audit.ts')).exportAudit,
+  },
+  {
+    usage: 'projections rebuild [name]',
+    about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
+    calls: 'rebuildProjection',
+    load: async () => (await import('#src/cli/commands/projections.ts')).rebuildProjections,
+  },
+  {
+    usage: 'projections verify [name]',
+    about: 'Compare the live rows of a read model, or of all, with a fresh fold of the log',
+    calls: 'verifyProjection',
+    load: async () => (await import('#src/cli/commands/projections.ts')).verifyProjections,
+  },
+  {
+    usage: 'log verify',
+    about: 'Read every event and every index, and check its checksum',
+    load: async () => (await import('#src/cli/commands/log.ts')).verifyEvents,
+  },
+  {
+    usage: 'log adopt <known> <found>',
+    about: 'Make the data directory and Redis belong to the log that the server has now',
+    help:
+      'known is the log that the data directory or Redis belongs to; found is the log on the server, or none. A ' +
+      'process that refuses to start because its log was replaced prints both. Run it for each data directory, with ' +
+      'all processes stopped. It empties what was built from the known log, and halts outreach.',
+    load: async () => (await import('#src/cli/commands/log.ts')).adoptRemoteLog,
+  },
+  {
+    usage: 'log copy <from> <to>',
+    about: 'Make one log the same as another, event by event',
+    hasNoData: true,
+    help:
+      'A log is sqlite:DIRECTORY (a data directory; the source may be in use) or esdb://HOST. ' +
+      'The keys of personal data are also copied; both logs need the same ROOT_KEY.',
+    load: async () => (await import('#src/cli/commands/log.ts')).copyLogs,
+  },
+];
+
+/** Adds flags, help and the action of an own command, whose arguments its usage has added. */
+const defineOwnCommand = (command: Command, own: OwnCommand): void => {
+  const { about, flags = [], hasNoData, help, load } = own;
+  for (const flag of flags) command.addOption(flag);
+  if (hasNoData) command.addOption(jsonOption());
+  else addCommonOptions(command);
+  command.description(about).action(async (...input) => (await load())(...(input as never[])));
+  if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
+};
+
+/** A command of the desk, built from its operation's definition and its row in the table of verbs. */
+
+type Parser = (text: string, previous?: unknown) => unknown;
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('It must be JSON.');
+  }
+};
+
+/** Chooses how the text of a field is read; the operation checks what else its schema requires. */
+const parserOf = ({ schema, form }: CommandField): Parser => {
+  if (form.parse) return form.parse;
+  if (schema instanceof z.ZodNumber)
+    return wholeNumber(schema.minValue ?? 0, schema.maxValue ?? Number.MAX_SAFE_INTEGER);
+  if (isJson(schema)) return parseJson;
+  return schema instanceof z.ZodArray ? parseList : (text) => text;
+};
+
+/** Adds a field to the command; the result reads its value after the command line is parsed. */
+const addField = (command: Command, field: CommandField, description: string): (() => unknown) => {
+  const { word, flags, isArgument, isRequired, value, form } = field;
+  if (isArgument) {
+    const index = command.registeredArguments.length;
+    command.argument<unknown>(word, description, parserOf(field));
+    return () => command.processedArgs[index];
+  }
+  const option = new Option(flags, description).makeOptionMandatory(isRequired);
+  if (value === undefined) option.argParser<unknown>(parserOf(field));
+  command.addOption(option);
+  return () => {
+    const given: unknown = command.getOptionValue(option.attributeName());
+    return given === undefined ? form.fallback : (value ?? given);
+  };
+};
+
+type Page = { data: unknown[]; next_before: number | null };
+
+/** Prints each row of a page on a line, and the rest of the answer on the last one. */
+const printRows = ({ data, ...rest }: Page): void => {
+  for (const row of data) print(JSON.stringify(row));
+  print(JSON.stringify(rest));
+};
+
+/** Calls an operation whose input is known at run time only. */
+const callDesk = async (desk: Desk, { id }: DeskOperation, request: object): Promise<object> => {
+  const call = (input: object) => desk.call(id as DeskOperationId, input);
+  if (!verbOf(id).readsAllPages) return call(request);
+  return everyPage(
+    async (before) => (await call({ ...request, limit: LIMITS.PAGE_ROWS_MAX, before })) as Page,
+  );
+};
+
+/** Adds to a command the arguments, flags, help and action of its operation. */
+const defineDeskCommand = (
+  command: Command,
+  operation: DeskOperation,
+  registry: Registry,
+): void => {
+  const { id, kind, http, roles, summary, guidance } = operation;
+  const { flags = {}, help, complete, notice, text, columns, hasJsonRows, ...verb } = verbOf(id);
+  const { awaitAnswer, follow } = verb;
+  const fields = commandFieldsOf(operation);
+  const localize = localizer(fields, registry);
+  const readers = fields.map(
+    (field) => [field.name, addField(command, field, localize(field.description))] as const,
+  );
+  for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
+  if (kind === 'command') command.addOption(keyOption());
+  addCommonOptions(command)
+    .description(localize(summary))
+    .addHelpText(
+      'after',
+      `\n${wrap(localize(help ?? guidance))}\n\nDesk operation: ${id}, ${http.method} ${DESK_BASE}${http.path}\n` +
+        `Roles:          ${roles.join(', ')}`,
+    )
+    .action(async () => {
+      const options = command.opts<VerbOptions>();
+      const input = Object.fromEntries(readers.map(([name, read]) => [name, read()]));
+      await withDesk(options, async (desk) => {
+        const request = (await complete?.(desk, input, options)) ?? input;
+        const asked = callDesk(desk, operation, request);
+        const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);
+        if (notice && !options.json) printNotice(notice(answer));
+        if (hasJsonRows && options.json) printRows(answer as Page);
+        else printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));
+        if (options.follow) await follow?.(desk, request, { answer, options });
+      });
+    });
+};
 
 /** A command: its usage, and what adds the rest to it. */
 type Entry = { usage: string; define(command: Command): void };

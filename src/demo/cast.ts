@@ -1,8 +1,59 @@
 /** The actors: two promoters with their agents, and staff; and the acts that give agents access. */
-import { OUTBOUND_KINDS } from '#contracts/outreach/outbound.records.ts';
+import type { z } from 'zod';
+import { OUTBOUND_KINDS } from '#contracts/outreach/records.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
+import { visitorOperations } from '#contracts/registries/visitors.ts';
 import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { ProductInput } from '#src/catalog/feed.ts';
-import { type Act, actor } from './acts.ts';
+import type { Clock } from '#src/ports/system.ts';
+import { DAY_MS } from '#src/shared/time.ts';
+
+/** The form of the story: a list of acts, each of which is one call of one operation. */
+
+export const storyOperations = {
+  ...agentOperations,
+  ...deskOperations,
+  ...holderOperations,
+  ...visitorOperations,
+};
+
+type StoryOperations = typeof storyOperations;
+export type StoryOperationId = keyof StoryOperations;
+
+export type StoryInput<Id extends StoryOperationId> = Omit<
+  z.input<StoryOperations[Id]['input']>,
+  'idempotency_key'
+>;
+
+export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[Id]['output']>;
+
+/** Before the name of a list, or of its sending: the holder of the mailbox from which its buyer sent it. */
+export const MAILBOX_OF = 'mailbox of ';
+
+export type Act = {
+  /** Days since the start of the story. */
+  day: number;
+  /** The name of a credential: of a person, an agent, or a list for its buyer. */
+  by: string;
+  operation: StoryOperationId;
+  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time: `{now}`, and `{later}` 30 days after. */
+  input: object;
+  /** The name of the answer, for later acts. */
+  as?: string;
+  /** Whether the service must refuse the act. */
+  isRefused?: true;
+};
+
+/** Returns a function that creates the acts of one actor. */
+export const actor =
+  (by: string) =>
+  <Id extends StoryOperationId>(
+    day: number,
+    operation: Id,
+    { as, ...input }: StoryInput<Id> & { as?: string },
+  ): Act => ({ day, by, operation, input, ...(as !== undefined && { as }) });
 
 /** The holder of the desk token in the data directory. */
 export const ROOT = 'root';
@@ -136,3 +187,43 @@ export const ACCESS_ACTS: readonly Act[] = [
     reason: 'No lawful basis for bought addresses',
   }),
 ];
+
+/** A clock that shows the time of the story first, and then the real time. */
+
+export const STORY_DAYS = 30;
+
+export type DemoClock = Clock & {
+  /** Sets the clock to the start of the story, if the log is empty. */
+  begin(head: { position: number }): void;
+  /** Sets the time of the story, at most to the real time. */
+  set(at: number): void;
+  /** Switches to real time. */
+  live(): void;
+  readonly real: Clock;
+  /** Whether the log had events before the story. */
+  readonly hasEarlierEvents: boolean;
+};
+
+export const demoClock = (real: Clock): DemoClock => {
+  let storyTime: number | undefined;
+  let hasEarlierEvents = false;
+  const set = (at: number): void => {
+    storyTime = Math.min(at, real.now());
+  };
+  return {
+    now: () => storyTime ?? real.now(),
+    monotonic: () => real.monotonic(),
+    begin({ position }) {
+      hasEarlierEvents = position > 0;
+      if (position === 0) set(real.now() - STORY_DAYS * DAY_MS);
+    },
+    set,
+    live() {
+      storyTime = undefined;
+    },
+    real,
+    get hasEarlierEvents() {
+      return hasEarlierEvents;
+    },
+  };
+};

@@ -7,7 +7,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
 import { visitorOperations, type VisitorOperations } from '#contracts/registries/visitors.ts';
-import { confirmationTokenOf } from '#src/shared/review-token.ts';
+import { confirmationTokenOf } from '#src/shared/signing.ts';
 import { authenticator, type Authenticator } from '#src/calls/authenticate.ts';
 import { mappingFailures } from '#src/calls/failure.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
@@ -21,9 +21,11 @@ import {
   type StoryInput,
   type StoryOperationId,
   storyOperations,
-} from './acts.ts';
-import { APPROVER, ROOT, VISITOR } from './cast.ts';
-import type { PlannedVisit } from './traffic.ts';
+  APPROVER,
+  ROOT,
+  VISITOR,
+} from './cast.ts';
+import type { PlannedVisit } from './visits.ts';
 
 type Answer = Record<string, unknown>;
 

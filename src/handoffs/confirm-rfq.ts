@@ -1,22 +1,55 @@
 /** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
 import type { BuyerContact } from '#contracts/registries/holders.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { handoff, type HandoffCommand } from './handoff.decider.ts';
-import { isRfqOutcome, isUnconfirmed, rfqStateAt } from './rfq-state.decider.ts';
-import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { informLeads } from '#src/leads/observe-rfq.ts';
-import { blockMailbox } from '#src/sending/mailbox-limits.ts';
-import { liftRefusal } from '#src/sealing/record-request.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { HolderCall, Call } from '#src/shared/call.ts';
-import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { handoffOf, streamOf } from '#src/writing/streams.ts';
-import { conflictOf } from './buyer-act.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { noticesOfConfirmed } from './confirmed-notices.ts';
-import { contactOf, forgetDropped } from './contact-subject.ts';
-import { findMailedLink, makeReview, type Review } from './review.ts';
+import { informLeads } from '#src/leads/observe-rfq.ts';
+import { mailToOwner } from '#src/owners/profile.ts';
+import type { Append } from '#src/ports/event-log.ts';
+import { type ReviewTokenRow, ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
+import { listing } from '#src/reading/lists.ts';
+import { liftRefusal } from '#src/sealing/suppression.ts';
+import { noticeOfRfq, queueMail, blockMailbox } from '#src/sending/mail.ts';
+import type { Call, HolderCall, SystemCall } from '#src/shared/call.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { confirmationTokenOf, requestPath } from '#src/shared/signing.ts';
+import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { handoffOf, streamOf } from '#src/writing/streams.ts';
+import { type HandoffState, handoff, type HandoffCommand } from './handoff.decider.ts';
+import { contactOf, forgetDropped } from './render-handoff.ts';
+import { conflictOf, findMailedLink, makeReview, type Review } from './review.ts';
+import { isRfqOutcome, isUnconfirmed, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
+
+type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
+
+/**
+ * Makes the appends of the messages about an RFQ that is confirmed now: to staff, to the owner, and the buyer's receipt.
+ * Without a readable contact there is no receipt.
+ */
+export const noticesOfConfirmed = async (
+  deps: NoticeDeps,
+  call: Call,
+  state: HandoffState,
+): Promise<Append[]> => {
+  const { handoff_id, totals, rfq, rfqs_sent: number = 0 } = state;
+  const facts = { handoff_id, lines: state.lines.length, totals };
+  const toStaff = await noticeOfRfq(deps, call, facts);
+  const toOwner = await mailToOwner(deps, call, {
+    kind: 'rfq_confirmed',
+    record: handoff_id,
+    facts,
+  });
+  const contact = await contactOf(deps, rfq);
+  if (!contact || rfq?.contact_subject === undefined) return [...toStaff, ...toOwner];
+  const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
+  const toBuyer = await queueMail(deps, call, {
+    kind: 'rfq_receipt',
+    sealedFor: rfq.contact_subject,
+    record: handoff_id,
+    to: contact.email,
+    facts: { ...facts, path: requestPath(token) },
+  });
+  return [...toStaff, ...toOwner, ...toBuyer];
+};
 
 /** A sent RFQ as the holder of its mailbox sees it. */
 export type BuyerRequest = {
@@ -144,3 +177,36 @@ export const disownRequest: HolderHandler<'disownRequest', BuyerRequest> = (
     const refusal = contact && (await blockMailbox(deps, call, contact.email));
     return refusal ?? issue({ type: 'DisownRfq', at: call.at, number: row.confirms });
   });
+
+type ExpiryDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels' | 'vault'>;
+
+const PAGE_ROWS = 100;
+
+/**
+ * Ends the RFQs whose confirmation is over, and destroys the keys of their contacts; answers how many. Reads the rows of
+ * all unconfirmed RFQs. The signal of the caller stops it between two of them. Throws what the log and the read model
+ * throw; the next run continues.
+ */
+export const expireConfirmations = async (deps: ExpiryDeps, call: SystemCall): Promise<number> => {
+  let expired = 0;
+  const query = { scope: ALL_RFQS, list: listBy({ state: 'unconfirmed' }), limit: PAGE_ROWS };
+  for await (const page of listing<RfqRow<RfqProgress>>(deps.readModels, 'rfqs', query))
+    for (const { row } of page) {
+      const { owner: ownerId, handoff_id, rfq } = row;
+      if (call.signal.aborted) return expired;
+      if ((rfq.confirmation?.until ?? Infinity) > call.at) continue;
+      const written = await decideAndAppend(
+        deps,
+        { ...call, ownerId },
+        {
+          stream: streamOf(ownerId, 'handoff', handoff_id),
+          decider: handoff,
+          command: () => issue({ type: 'ExpireConfirmation' as const, at: call.at }),
+        },
+      );
+      if (!written.ok || written.position === undefined) continue;
+      await forgetDropped(deps, written);
+      expired += 1;
+    }
+  return expired;
+};

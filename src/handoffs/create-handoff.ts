@@ -1,20 +1,18 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { handoff } from './handoff.decider.ts';
-import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import { type HandoffState, handoff } from './handoff.decider.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import type { AgentCall } from '#src/shared/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import { lineIdAt, priceLines, totalsOf } from '#src/catalog/price-lines.ts';
+import { lineIdAt, priceLines, totalsOf } from '#src/catalog/products.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { deriveMailboxKeys, maskingDeps } from '#src/sealing/suppression.ts';
 import { sealAll } from '#src/sealing/sealed-texts.ts';
-import { maskingDeps } from '#src/sealing/suppression.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '#src/writing/streams.ts';
-import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
+import { reviewTokenHash, reviewTokenOf } from '#src/shared/signing.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 

@@ -5,15 +5,14 @@ import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from './handoff.decider.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { digestOf, fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import { type Limiter, networkOf, tooMany } from '#src/calls/limiter.ts';
+import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { linkOf, streamOf } from '#src/writing/streams.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { openAttribution } from '#src/shared/jws.ts';
+import { openAttribution, reviewTokenHash, reviewTokenOf } from '#src/shared/signing.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { priceLines, totalsOf } from '#src/catalog/price-lines.ts';
-import { reviewTokenHash, reviewTokenOf } from '#src/shared/review-token.ts';
-import type { Deps } from '#src/calls/call.ts';
+import { priceLines, totalsOf } from '#src/catalog/products.ts';
 
 /** The visit that is credited with a list; without a source, the list belongs to `DIRECT_OWNER`. */
 type Credit = { owner: string } & Pick<

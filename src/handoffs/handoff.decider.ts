@@ -1,41 +1,352 @@
+/** A handoff: its list, the buyer's changes, and the RFQ from sending to confirmation. */
 import type {
   EventData,
   EventOf,
-  HandoffEventType,
-  Happened,
   RfqEventType,
+  Happened,
+  HandoffEventType,
 } from '#contracts/registries/events.ts';
 import {
   accept,
-  type Decider,
   type Decision,
-  firstVersion,
-  nextVersion,
   reject,
+  nextVersion,
+  type Decider,
+  firstVersion,
+  type RecordVersion,
 } from '#src/shared/decider.ts';
 import {
-  applyChange,
-  differenceOf,
-  isRevisionLimitReached,
-  isSameQuantities,
-  isSameTotals,
-  type RevisionLimits,
-} from './handoff-list.decider.ts';
-import type { HandoffState, HandoffStatus } from './handoff-state.decider.ts';
-import { endReason, eraseHandoff } from './handoff-texts.decider.ts';
-import {
-  type ConfirmationCommand,
-  type ConfirmationRejection,
-  decideConfirmation,
-  dropRfq,
-  isConfirmationCommand,
-} from './confirmation.decider.ts';
-import { decideRfq, isRfqCommand, type RfqCommand, type RfqRejection } from './rfq.decider.ts';
-import { isOfRfq } from './rfq-state.decider.ts';
-import { evolveRfq, rfqSubmitted, type SubmitRfq, submittedRfq } from './submission.decider.ts';
+  eraseRfq,
+  isRfqOutcome,
+  isUnconfirmed,
+  foldRfq,
+  isConfirmed,
+  RFQ_EVENTS_SHOWN,
+  sentRfq,
+  decideRfq,
+  isRfqCommand,
+  type RfqCommand,
+  type RfqRejection,
+  isOfRfq,
+  type RfqProgress,
+} from './rfq.decider.ts';
+
+/** The lines of a handoff, and the events that change them, which contain only the lines that differ. */
+
+type Lines = EventData<'HandoffCreated'>['lines'];
+type Totals = EventData<'HandoffCreated'>['totals'];
+type ListChange = Omit<EventData<'HandoffListRevisedByBuyer'>, 'totals'>;
+type LineNews = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>[number];
+
+/** How often a list can be changed, and how many lines all changes together can contain. */
+type RevisionLimits = { revisions: number; lines: number };
+
+/** The difference between two lists. Lines of `before` have the same order in `after`. */
+const differenceOf = (
+  before: Lines,
+  after: Lines,
+): Pick<ListChange, 'changed' | 'removed' | 'added'> => {
+  const linesBefore = new Map(before.map((line) => [line.line_id, line]));
+  const idsAfter = new Set(after.map(({ line_id }) => line_id));
+  const added = after.filter(({ line_id }) => !linesBefore.has(line_id));
+  const changed = after.filter((line) => {
+    const other = linesBefore.get(line.line_id);
+    return other && !isSameLine(line, other);
+  });
+  const removed = before.flatMap(({ line_id }) => (idsAfter.has(line_id) ? [] : [line_id]));
+  return {
+    ...(changed.length > 0 && { changed }),
+    ...(removed.length > 0 && { removed }),
+    ...(added.length > 0 && { added }),
+  };
+};
+
+/** Applies a change to the list. A line that is put back gets its earlier place. */
+const applyChange = (state: HandoffState, change: ListChange): Partial<HandoffState> => {
+  const { changed = [], removed, added = [] } = change;
+  const removedIds = new Set(removed);
+  const changedLines = new Map(changed.map((line) => [line.line_id, line]));
+  const kept = state.lines
+    .filter(({ line_id }) => !removedIds.has(line_id))
+    .map((line) => changedLines.get(line.line_id) ?? line);
+  return {
+    lines:
+      added.length === 0
+        ? kept
+        : [...kept, ...added].sort((a, b) => Number(a.line_id) - Number(b.line_id)),
+    list_revision: state.list_revision + 1,
+    lines_revised: (state.lines_revised ?? 0) + changed.length + added.length,
+  };
+};
+
+/** Whether the list has reached its limits. They bound the cost of reading it, which reads all its changes. */
+const isRevisionLimitReached = (
+  { list_revision, lines_revised = 0 }: HandoffState,
+  limits: RevisionLimits,
+): boolean => list_revision > limits.revisions || lines_revised >= limits.lines;
+
+/** The list with the warnings and prices that the catalog had when the RFQ was sent. */
+export const withNews = (lines: HandoffLine[], news: readonly LineNews[]): HandoffLine[] => {
+  const newsByLine = new Map(news.map((one) => [one.line_id, one]));
+  return lines.map((line) => {
+    const lineNews = newsByLine.get(line.line_id);
+    if (!lineNews) return line;
+    const { price, warnings } = lineNews;
+    const isOtherPrice = price?.amount !== line.unit_price || price.currency !== line.currency;
+    return { ...line, warnings, ...(price && isOtherPrice && { price_when_sent: price }) };
+  });
+};
+
+/** Whether two totals are equal, in whatever order. Each has a currency once. */
+export const isSameTotals = (a: Totals, b: Totals): boolean =>
+  a.length === b.length &&
+  a.every(({ amount, currency }) =>
+    b.some((other) => other.currency === currency && other.amount === amount),
+  );
+
+export const isSameQuantities = (a: Lines, b: Lines): boolean =>
+  a.length === b.length &&
+  a.every((line, i) => line.line_id === b[i]?.line_id && line.quantity === b[i]?.quantity);
+
+const COMPARED_MEMBERS = [
+  'product_id',
+  'sku',
+  'title',
+  'product_revision',
+  'quantity',
+  'unit_price',
+  'tier_min_quantity',
+  'currency',
+] as const satisfies readonly (keyof Lines[number])[];
+
+const isSameLine = (line: Lines[number], other: Lines[number]): boolean =>
+  COMPARED_MEMBERS.every((name) => line[name] === other[name]) &&
+  (line.warnings ?? []).join() === (other.warnings ?? []).join();
+
+/** Texts that people write in a handoff: sealed, and removed by an erasure. */
+
+const endReason = ({ sealed_reason }: EventData<'HandoffWithdrawn'>): Partial<HandoffState> =>
+  sealed_reason ? { sealed_reason } : {};
+
+/** Removes every text about a person from the state, and ends an open review or RFQ. */
+const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffState> => {
+  const { email: _erased, ...buyer } = state.buyer;
+  const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  return {
+    buyer,
+    erased: true,
+    sealed_line_notes: undefined,
+    ...(state.sealed_note_to_buyer && { sealed_note_to_buyer: '' }),
+    ...(state.sealed_reason && { sealed_reason: '' }),
+    ...(isUndecided && { status: 'withdrawn', status_reason: 'erased' }),
+    ...(state.rfq && { rfq: erasedRfq(state.rfq, at) }),
+  };
+};
+
+/** An RFQ that was not confirmed is none. */
+const erasedRfq = (rfq: NonNullable<HandoffState['rfq']>, at: number): HandoffState['rfq'] =>
+  rfq.confirmation
+    ? undefined
+    : { ...eraseRfq(rfq, at), contact: '', submitted_at: rfq.submitted_at };
+
+/** The confirmation of an RFQ by the holder of its mailbox, and its end without one. */
+
+type RfqEvent = EventOf<RfqEventType>;
+
+/** The reason of a withdrawal, as staff see it. */
+const WITHDRAWN_BY_BUYER = 'withdrawn_by_buyer';
+
+/** `number` is that of the sending whose link was opened; `listRevision` is the list that its page showed. */
+type ConfirmationCommand =
+  | { type: 'ConfirmByStaff'; sealedReason: string }
+  | { type: 'ConfirmRfq'; at: number; number: number; listRevision: number }
+  | { type: 'DisownRfq'; at: number; number: number }
+  | { type: 'WithdrawRfq'; at: number; number: number }
+  | { type: 'ExpireConfirmation'; at: number };
+
+const isConfirmationCommand = (command: { type: string }): command is ConfirmationCommand =>
+  command.type === 'ConfirmByStaff' ||
+  command.type === 'ConfirmRfq' ||
+  command.type === 'DisownRfq' ||
+  command.type === 'WithdrawRfq' ||
+  command.type === 'ExpireConfirmation';
+
+type ConfirmationRejection =
+  | 'rfq_unsent'
+  | 'rfq_move_not_allowed'
+  | 'link_replaced'
+  | 'confirmation_over'
+  | 'list_changed';
+
+type DroppedReference = Omit<
+  Extract<RfqEvent, { type: 'RfqDropped' }>['data'],
+  'contact_subject' | 'reason'
+>;
+type ConfirmationDecision = Decision<RfqEvent, ConfirmationRejection>;
+
+const dropRfq = (
+  { rfq }: HandoffState,
+  reference: DroppedReference,
+  reason: Extract<RfqEvent, { type: 'RfqDropped' }>['data']['reason'],
+): RfqEvent[] =>
+  rfq?.confirmation
+    ? [{ type: 'RfqDropped', data: { ...reference, ...subjectOf(rfq), reason } }]
+    : [];
+
+const subjectOf = ({ contact_subject = '' }: NonNullable<HandoffState['rfq']>) => ({
+  contact_subject,
+});
+
+const confirmed = ({ totals, rfq }: HandoffState, reference: DroppedReference) => ({
+  ...reference,
+  totals,
+  submitted_at: rfq?.submitted_at ?? 0,
+});
+
+/** Decides on a confirmation, on what the holder of the mailbox does otherwise, and on the end of the time for it. */
+const decideConfirmation = (
+  state: HandoffState,
+  command: ConfirmationCommand,
+  reference: DroppedReference,
+): ConfirmationDecision => {
+  const { rfq } = state;
+  if (command.type === 'ExpireConfirmation')
+    return rfq?.confirmation && command.at >= rfq.confirmation.until
+      ? accept({ type: 'RfqConfirmationExpired', data: { ...reference, ...subjectOf(rfq) } })
+      : accept();
+  if (command.type === 'ConfirmByStaff')
+    return confirmByStaff(state, command.sealedReason, reference);
+  const { at, number } = command;
+  if (number !== state.rfqs_sent)
+    return reject('link_replaced', 'the list was sent again, with another link');
+  if (command.type === 'DisownRfq')
+    return rfq?.confirmation || !rfq
+      ? accept(...dropRfq(state, reference, 'disowned'))
+      : reject('confirmation_over', `the RFQ is ${rfq.state}`);
+  if (command.type === 'WithdrawRfq') return withdraw(state, reference);
+  if (rfq && !rfq.confirmation) return accept();
+  if (!isUnconfirmed(rfq, at))
+    return reject('confirmation_over', 'the request was not confirmed in time, or has ended');
+  return command.listRevision === state.list_revision
+    ? accept({ type: 'RfqConfirmedByBuyer', data: confirmed(state, reference) })
+    : reject('list_changed', `the list is now at revision ${state.list_revision}`);
+};
+
+const confirmByStaff = (
+  state: HandoffState,
+  sealed_reason: string,
+  reference: DroppedReference,
+): ConfirmationDecision => {
+  const { rfq } = state;
+  if (!rfq) return reject('rfq_unsent', 'the buyer has sent no RFQ of this handoff');
+  if (rfq.confirmation)
+    return accept({
+      type: 'RfqConfirmedByStaff',
+      data: { ...confirmed(state, reference), sealed_reason },
+    });
+  return rfq.state === 'confirmed'
+    ? accept()
+    : reject('rfq_move_not_allowed', `an RFQ that is ${rfq.state} cannot become confirmed`);
+};
+
+/** By the buyer; without the limits of what staff may do. */
+const withdraw = ({ rfq }: HandoffState, reference: DroppedReference): ConfirmationDecision => {
+  if (!rfq || rfq.confirmation)
+    return reject('confirmation_over', 'there is no confirmed request to withdraw');
+  if (rfq.state === 'withdrawn') return accept();
+  return isRfqOutcome(rfq.state)
+    ? reject('rfq_move_not_allowed', `the RFQ is ${rfq.state}`)
+    : accept({ type: 'RfqWithdrawn', data: { ...reference, reason: WITHDRAWN_BY_BUYER } });
+};
+
+/** An RFQ as its buyer sends it, and how its later events change the handoff. */
+
+type Submitted = EventData<'RfqSubmittedByBuyer'>;
+type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
+
+type SubmitRfq = PricedList & {
+  type: 'SubmitRfq';
+  at: number;
+  listRevision: number;
+  contact: string;
+  contactSubject: string;
+  mailboxKeys?: Submitted['mailbox_keys'];
+  /** The hash of the secret in the link that confirms it, and when that link ends, in epoch milliseconds. */
+  confirmation: { tokenHash: string; until: number };
+  consentText: string;
+  /** The totals that the buyer's page showed. */
+  shown: PricedList['totals'];
+  news: NonNullable<Submitted['news']>;
+};
+
+type Reference = Pick<Submitted, 'handoff_id' | 'agent_id' | 'dims' | 'link_id'>;
+
+/** `isSaved`: the sent quantities are those of the list; otherwise an event before this one saves them. */
+const rfqSubmitted = (
+  state: HandoffState,
+  command: SubmitRfq,
+  { isSaved, ...reference }: Reference & { isSaved: boolean },
+): EventOf<'RfqSubmittedByBuyer'> => {
+  const { at, contact, contactSubject, confirmation, consentText, news, listRevision } = command;
+  return {
+    type: 'RfqSubmittedByBuyer',
+    data: {
+      ...reference,
+      contact,
+      contact_subject: contactSubject,
+      ...(command.mailboxKeys && { mailbox_keys: command.mailboxKeys }),
+      confirmation: {
+        number: (state.rfqs_sent ?? 0) + 1,
+        token_hash: confirmation.tokenHash,
+        until: confirmation.until,
+        ...(state.rfq && { first_at: state.rfq.submitted_at }),
+      },
+      consent_text: consentText,
+      consented_at: at,
+      ...(news.length > 0 && { news }),
+      list_revision: isSaved ? listRevision : listRevision + 1,
+      totals: isSaved ? state.totals : command.totals,
+    },
+  };
+};
+
+/** The members that the sending sets. Until the RFQ is confirmed, the list stays in review. */
+const submittedRfq = (
+  { lines }: HandoffState,
+  { data, at }: Happened<'RfqSubmittedByBuyer'>,
+): Partial<HandoffState> => {
+  const { contact, contact_subject, confirmation, news = [] } = data;
+  return {
+    status: confirmation ? 'in_review' : 'rfq_submitted',
+    lines: withNews(
+      lines.map(({ price_when_sent: _before, ...line }) => line),
+      news,
+    ),
+    ...(confirmation && { rfqs_sent: confirmation.number }),
+    rfq: {
+      ...sentRfq(data),
+      contact,
+      ...(contact_subject && { contact_subject }),
+      submitted_at: confirmation?.first_at ?? at,
+    },
+  };
+};
+
+const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffState => {
+  const { rfq: before, ...list } = state;
+  if (!before) throw new Error(`${event.type} on a handoff without an RFQ`);
+  const { contact, contact_subject, submitted_at } = before;
+  const rfq = foldRfq(before, event);
+  if (!rfq) return list;
+  return {
+    ...list,
+    ...(isConfirmed(event) && { status: 'rfq_submitted' }),
+    rfq: { ...rfq, contact, submitted_at, ...(contact_subject && { contact_subject }) },
+    ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)),
+  };
+};
 
 type Event = EventOf<HandoffEventType>;
-type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
@@ -244,3 +555,74 @@ const decideClosed = (state: HandoffState, command: HandoffCommand['type']): Han
 
 const rejectOldList = (state: HandoffState): HandoffDecision =>
   reject('list_changed', `the list is now at revision ${state.list_revision}`);
+
+type HandoffStatus =
+  | 'awaiting_buyer'
+  | 'in_review'
+  | 'rfq_submitted'
+  | 'declined'
+  | 'withdrawn'
+  | 'invalidated';
+
+export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
+  /** In a handoff whose texts were opened for display. */
+  note?: string;
+  /** The price in the catalog when the RFQ was sent, if it was another one. */
+  price_when_sent?: { amount: number; currency: string };
+};
+
+export type HandoffState = RecordVersion &
+  Omit<EventData<'HandoffCreated'>, 'lines'> & {
+    lines: HandoffLine[];
+    /** The buyer made the list; its author is not an agent. */
+    made_by_buyer?: true;
+    status: HandoffStatus;
+    /** A code of the service; a text in a handoff whose texts were opened for display. */
+    status_reason?: string | undefined;
+    /** In a handoff whose texts were opened for display. */
+    note_to_buyer?: string;
+    /** Empty after an erasure, like every sealed text. */
+    sealed_reason?: string;
+    /** Rises with each change of the list. The buyer sends the revision that was shown. */
+    list_revision: number;
+    /** Number of lines in all changes. */
+    lines_revised?: number;
+    rfq?:
+      | (RfqProgress & {
+          contact: string;
+          /** The subject for which the contact is sealed; absent if it is the handoff. */
+          contact_subject?: string | undefined;
+          submitted_at: number;
+        })
+      | undefined;
+    /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
+    rfqs_sent?: number;
+    erased: boolean;
+  };
+
+/** A handoff with what only the pages of its buyer need, so that the read model of handoffs does not have it. */
+export type ReviewState = HandoffState & {
+  /** When the list was last sent, in epoch milliseconds. */
+  sent_at?: number;
+  /** The lines that the buyer removed, as they were then, in the order of their removal. */
+  removed?: HandoffLine[];
+};
+
+/** Decides as the decider of handoffs does. */
+export const review: Decider<ReviewState, HandoffCommand, Event, HandoffRejection> = {
+  ...handoff,
+  evolve(state, event) {
+    const after = handoff.evolve(state, event);
+    return {
+      ...after,
+      ...(state &&
+        event.type === 'HandoffListRevisedByBuyer' && { removed: removedAt(state, after) }),
+      ...(event.type === 'RfqSubmittedByBuyer' && { sent_at: event.at }),
+    };
+  },
+};
+
+const removedAt = ({ lines, removed = [] }: ReviewState, after: HandoffState): HandoffLine[] => {
+  const listed = new Set(after.lines.map(({ line_id }) => line_id));
+  return [...removed, ...lines].filter(({ line_id }) => !listed.has(line_id));
+};

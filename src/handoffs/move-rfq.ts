@@ -1,25 +1,24 @@
 /** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
-import type { Deps } from '#src/calls/call.ts';
 import type { EventOf, EventType, HandoffEventType } from '#contracts/registries/events.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { handoff, type HandoffCommand } from './handoff.decider.ts';
-import type { RfqMove } from './rfq-state.decider.ts';
-import type { RfqCommand } from './rfq.decider.ts';
-import { ALL_RFQS } from '#src/ports/rows.ts';
-import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import { refuseRejected } from '#src/writing/rejections.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '#src/leads/observe-rfq.ts';
-import { mailToOwner } from '#src/owners/owner-notices.ts';
-import type { Call, DeskCall } from '#src/shared/call.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { mailToOwner } from '#src/owners/profile.ts';
+import type { Append, StoredEvent } from '#src/ports/event-log.ts';
+import { ALL_RFQS } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
-import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
-import { noticesOfConfirmed } from './confirmed-notices.ts';
 import { type Issued, issue } from '#src/writing/decide-and-append.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import { noticesOfConfirmed } from './confirm-rfq.ts';
+import { type HandoffState, handoff, type HandoffCommand, isOpen } from './handoff.decider.ts';
+import { forgetDropped } from './render-handoff.ts';
+import type { RfqMove, RfqCommand } from './rfq.decider.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
@@ -190,3 +189,37 @@ export const refuseRfqMove: DeskHandler<'refuseRfqMove'> = (deps, input, call) =
       }),
   });
 };
+
+const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');
+
+const closeHandoff =
+  (
+    type: 'WithdrawHandoff' | 'InvalidateHandoff',
+  ): DeskHandler<'withdrawHandoff' | 'invalidateHandoff'> =>
+  async (deps, { handoff_id, owner_id: ownerId, reason }, call) => {
+    if (!mayActFor(call, ownerId)) return NO_HANDOFF;
+    let before: HandoffState | undefined;
+    const closed = await changeRecord(deps, call, {
+      ownerId,
+      stream: streamOf(ownerId, 'handoff', handoff_id),
+      decider: handoff,
+      async command(state) {
+        before = state;
+        const { at } = call;
+        if (!state || !isOpen(state, at)) return issue({ type, at, sealedReason: '' });
+        const sealedReason = await deps.vault.seal(handoff_id, reason);
+        return sealedReason === null ? ERASED_HANDOFF : issue({ type, at, sealedReason });
+      },
+      refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
+      render: (state) => state,
+    });
+    if (!closed.ok) return closed;
+    const { value: state } = closed;
+    await forgetDropped(deps, { before, state });
+    return { ...closed, value: { id: handoff_id, owner_id: ownerId, state: state.status } };
+  };
+
+export const withdrawHandoff: DeskHandler<'withdrawHandoff'> = closeHandoff('WithdrawHandoff');
+
+export const invalidateHandoff: DeskHandler<'invalidateHandoff'> =
+  closeHandoff('InvalidateHandoff');

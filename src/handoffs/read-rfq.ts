@@ -1,29 +1,40 @@
-import type { Deps } from '#src/calls/call.ts';
-import type { PeopleDeps } from '#src/access/people.ts';
+/** RFQs and handoffs as staff read and list them. */
 import type { BuyerContact } from '#contracts/registries/holders.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { handoff } from './handoff.decider.ts';
+import { type PeopleDeps, proposerOf } from '#src/access/independence.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { claimOfOther } from '#src/leads/claim-contact.ts';
 import { stateAt } from '#src/leads/lead.decider.ts';
-import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq-state.decider.ts';
+import { readTiedLeads, withLeadOutcome, handoffWithOutcome } from '#src/leads/observe-rfq.ts';
+import { renderSummary } from '#src/plans/plans.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
-import { proposerOf } from '#src/access/independence.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { claimOfOther } from '#src/leads/claim-contact.ts';
-import { readTiedLeads, withLeadOutcome } from '#src/leads/observe-rfq.ts';
-import type { Call, DeskCall } from '#src/shared/call.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
-import { done, refuse } from '#src/shared/outcome.ts';
-import { openTexts, placeholderOf, shownText, WITHDRAWN } from '#src/sealing/sealed-texts.ts';
+import { readInbox } from '#src/reading/inbox.ts';
+import { pageOf } from '#src/reading/lists.ts';
+import {
+  openTexts,
+  placeholderOf,
+  shownText,
+  WITHDRAWN,
+  NO_TEXTS,
+} from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
-import { contactOf } from './contact-subject.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { streamOf } from '#src/writing/streams.ts';
+import { type HandoffState, handoff } from './handoff.decider.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
-import { readableHandoff, renderLine } from './render-handoff.ts';
-import { renderSummary } from '#src/plans/plan-record.ts';
-import { readInbox } from '#src/reading/inbox.ts';
+import {
+  contactOf,
+  readableHandoff,
+  renderLine,
+  readableHandoffs,
+  renderHandoff,
+} from './render-handoff.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
@@ -175,4 +186,34 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
     ...renderSummary(call, row.plan),
   }));
   return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
+};
+
+const WITHOUT_BUYER = { opened: NO_TEXTS, reviewToken: () => '' };
+
+export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, call) => {
+  if (!mayActFor(call, input.owner_id)) return NO_OWNER;
+  const { rows, next_before } = await pageOf<HandoffState>(deps.readModels, 'handoffs', {
+    ...input,
+    scope: input.owner_id,
+  });
+  // The list shows only the number of lines: their sealed notes are not opened.
+  const listed = await Promise.all(
+    rows.map(({ sealed_line_notes: _unread, ...row }) =>
+      handoffWithOutcome(deps, input.owner_id, row),
+    ),
+  );
+  const view = { ownerId: input.owner_id, at: call.at };
+  const data = (await readableHandoffs(deps, listed)).map((row) => {
+    const handoff = renderHandoff(row, view, WITHOUT_BUYER);
+    const { review_url: _omitted, line_items, buyer, ...shown } = handoff;
+    // The list shows no personal data, because staff do not need it to see a status.
+    const { email: _personal, ...company } = buyer;
+    return {
+      ...shown,
+      buyer: company,
+      lines: line_items.length,
+      ...present({ made_by_buyer: row.made_by_buyer }),
+    };
+  });
+  return done({ data, next_before, as_of: renderAsOf(deps.following.asOf()) });
 };

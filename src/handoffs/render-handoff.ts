@@ -1,8 +1,8 @@
+/** Handoffs as answers show them, and the contact of their RFQ. */
 import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
-import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { isOpen } from './handoff.decider.ts';
-import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq-state.decider.ts';
+import type { Handoff } from '#contracts/handoffs/records.ts';
+import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import {
   ERASED,
   type OpenedTexts,
@@ -10,12 +10,15 @@ import {
   type OpeningVault,
   shownText,
   WITHDRAWN,
+  openOne,
 } from '#src/sealing/sealed-texts.ts';
 import type { SuppressionReader } from '#src/sealing/suppression.ts';
 import { present } from '#src/shared/present.ts';
+import { reviewTokenOf } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
-import { reviewTokenOf } from '#src/shared/review-token.ts';
-import type { Deps } from '#src/calls/call.ts';
+import { releaseAfterWrite } from '#src/writing/decide-and-append.ts';
+import { type HandoffState, isOpen } from './handoff.decider.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
   line_id: line.line_id,
@@ -132,5 +135,34 @@ export const showHandoff = async (
   return renderHandoff(withTexts(state, plain), view, {
     opened: (sealed) => (isMasked && sealed === email ? WITHDRAWN : plain(sealed)),
     reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
+  });
+};
+
+/** The contact of an RFQ is a subject of its own, so that its key can be destroyed without that of the handoff. */
+
+/** The subject of the contact of a sending. `number` is that of the sending, from 1. */
+export const contactSubjectOf = (handoffId: string, number: number): string =>
+  `con_${handoffId.replace(/^hnd_/, '')}n${number}`;
+
+/** Opens the contact of an RFQ; undefined if its key is destroyed or lost. */
+export const contactOf = async (
+  { vault }: Pick<Deps, 'vault'>,
+  rfq: HandoffState['rfq'],
+): Promise<BuyerContact | undefined> => {
+  const opened = rfq && (await openOne(vault, rfq.contact));
+  return typeof opened === 'string' ? (JSON.parse(opened) as BuyerContact) : undefined;
+};
+
+type Change = { before?: HandoffState | undefined; state: HandoffState };
+
+/** Destroys the key of a contact whose RFQ a command ended unconfirmed. The next start does it after a failure. */
+export const forgetDropped = async (
+  { vault }: Pick<Deps, 'vault'>,
+  { before, state }: Change,
+): Promise<void> => {
+  const subject = before?.rfq?.confirmation && before.rfq.contact_subject;
+  if (subject === undefined || subject === state.rfq?.contact_subject) return;
+  await releaseAfterWrite(async () => {
+    await vault.destroy(subject);
   });
 };

@@ -1,24 +1,32 @@
 import { type BuyerContact, buyerContact } from '#contracts/registries/holders.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import { isSameQuantities } from './handoff-list.decider.ts';
-import type { HandoffState } from './handoff-state.decider.ts';
-import { isOpen } from './handoff.decider.ts';
-import type { ReviewState } from './review.decider.ts';
-import { type Limiter, networkOf } from '#src/calls/limiter.ts';
-import { queueMail } from '#src/sending/queue-mail.ts';
-import { pointerOf } from '#src/calls/input-faults.ts';
+import {
+  isSameQuantities,
+  type HandoffState,
+  isOpen,
+  type ReviewState,
+} from './handoff.decider.ts';
+import { type Limiter, networkOf } from '#src/calls/limits.ts';
+import { queueMail } from '#src/sending/mail.ts';
+import { pointerOf } from '#src/calls/input.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
-import { actOnList, ERASED_LIST } from './buyer-act.ts';
+import {
+  actOnList,
+  ERASED_LIST,
+  isOtherRequest,
+  type EnteredList,
+  withQuantities,
+  differencesFromCatalog,
+  type Review,
+} from './review.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { contactSubjectOf } from './contact-subject.ts';
-import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
-import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/review-token.ts';
-import { differencesFromCatalog, type Review } from './review.ts';
-import type { Deps } from '#src/calls/call.ts';
+import { contactSubjectOf } from './render-handoff.ts';
+import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/signing.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 
 export const RFQ_CONSENT =
@@ -101,7 +109,7 @@ export const rfqSubmitter =
 const repeatedContact = async (
   { vault }: Pick<Deps, 'vault'>,
   { rfq, sent_at = 0, lines }: ReviewState,
-  { contact, list, at }: { contact: BuyerContact; list: List; at: number },
+  { contact, list, at }: { contact: BuyerContact; list: EnteredList; at: number },
 ): Promise<string | undefined> => {
   if (!rfq?.confirmation || !isSameQuantities(list.lines, lines)) return undefined;
   if (at >= sent_at + REPETITION_MS) return undefined;
@@ -116,7 +124,7 @@ const readForm = (
   { catalog }: Pick<Deps, 'catalog'>,
   state: HandoffState,
   { quantities, contact: entered, consent }: RfqInput,
-): { list: List; contact: BuyerContact } | { errors: InputFault[] } => {
+): { list: EnteredList; contact: BuyerContact } | { errors: InputFault[] } => {
   const list = withQuantities(catalog, state, { entered: quantities });
   const contact = buyerContact.safeParse(entered);
   const errors: InputFault[] = 'faults' in list ? [...list.faults] : [];
@@ -129,7 +137,7 @@ const readForm = (
     : { list, contact: contact.data };
 };
 
-const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
+const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: EnteredList) =>
   [...differencesFromCatalog(catalog, lines)].map(([line_id, now]) =>
     'withdrawn' in now
       ? { line_id, warnings: ['withdrawn'] }

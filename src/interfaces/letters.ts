@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { MailTexts } from '#src/sending/dispatch-mail.ts';
-import type { MailFacts, MailKind, Waiting } from '#src/sending/mail-kinds.ts';
+import type { MailFacts, MailKind, Waiting } from '#src/sending/mail.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 type Facts<Kind extends MailKind> = MailFacts[Kind];

@@ -1,26 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import { COMPRESSED, sendPublic, sendTagged } from '#src/web/documents.ts';
 import { apiCatalogLink } from '#src/web/problem.ts';
-import { ASSETS } from '#src/web/asset-files.ts';
-import { docRoutes } from '#src/interfaces/documents/doc-routes.ts';
-import { errorPages, notFoundPage } from '#src/web/error-pages.ts';
-import { portalHeaders } from '#src/web/headers.ts';
-import { sendPublicPage } from '#src/web/layout.ts';
-import type { App } from '#src/registries/app.ts';
+import { ASSETS, portalHeaders, sendPublicPage } from '#src/web/layout.ts';
 import {
+  docRoutes,
   isProblemCode,
   problemMarkdown,
   problemPage,
   problemsPage,
-} from '#src/interfaces/documents/problem-pages.ts';
-import { type PictureOptions, productRoutes } from '#src/links/product-routes.pages.ts';
+  startPage,
+} from '#src/interfaces/documents/pages.ts';
+import { errorPages, notFoundPage } from '#src/web/error-pages.ts';
+import type { App } from '#src/registries/app.ts';
+import { type PictureOptions, productRoutes } from '#src/links/landing.pages.ts';
 import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';
-import { requestRoutes } from '#src/handoffs/request-routes.pages.ts';
-import { reviewRoutes } from '#src/handoffs/review-routes.pages.ts';
-import { applicationRoutes } from '#src/access/application-routes.pages.ts';
+import { requestRoutes } from '#src/handoffs/request.pages.ts';
+import { reviewRoutes } from '#src/handoffs/review.pages.ts';
+import { applicationRoutes } from '#src/access/application.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
-import { privacyRoutes } from '#src/privacy/privacy-routes.pages.ts';
-import { startPage } from '#src/interfaces/documents/start-page.ts';
+import { privacyRoutes } from '#src/privacy/privacy.pages.ts';
 
 /** One year: the path of an asset changes with its content. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';

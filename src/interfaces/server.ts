@@ -1,23 +1,116 @@
+/** The server with all interfaces. */
+import { readFileSync } from 'node:fs';
 import compress from '@fastify/compress';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyRequest, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { App } from '#src/registries/app.ts';
 import { ANSWER_HEADERS } from '#contracts/headers.ts';
-import { forbidden } from '#src/shared/outcome.ts';
+import type { Rates } from '#contracts/limits.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { limiter, networkOf } from '#src/calls/limits.ts';
+import { a2aRoutes } from '#src/interfaces/a2a/routes.ts';
+import { aiCatalog, apiCatalog, llmsText } from '#src/interfaces/documents/llms.ts';
+import { mcpRoutes } from '#src/interfaces/mcp/routes.ts';
+import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
+import { agentRoutes, deskRoutes } from '#src/interfaces/rest/routes.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids } from '#src/ports/system.ts';
-import { a2aRoutes } from './a2a/routes.ts';
-import { addressRates } from '#src/web/address-rates.ts';
+import type { App } from '#src/registries/app.ts';
+import { type Refusal, refuse, forbidden } from '#src/shared/outcome.ts';
 import { arrivalOf } from '#src/web/arrival.ts';
-import { reportForwarded } from '#src/web/forwarded-headers.ts';
+import { documentRoute } from '#src/web/documents.ts';
+import { refuseBrowser } from '#src/web/error-pages.ts';
 import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
 import { httpServer } from '#src/web/http.ts';
+import { API_CATALOG_PATH, apiCatalogLink } from '#src/web/problem.ts';
 import { metricsRoutes } from './metrics.ts';
-import { publicDocumentRoutes } from './public-documents.ts';
-import { mcpRoutes } from './mcp/routes.ts';
-import { refuseBrowser } from '#src/web/error-pages.ts';
 import { portalRoutes } from './pages.ts';
-import { agentRoutes, deskRoutes } from './rest/routes.ts';
+
+type RequestClass = 'pages' | 'redirects' | 'calls';
+
+const HEALTH = /^\/(?:livez|readyz|metrics)(?:\?|$)/;
+const REDIRECT = /^\/l\/[^/?]+\/?(?:\?|$)/;
+const CALL = /^\/(?:api|\.well-known|assets)\//;
+
+/** The class of a request. Other spellings of a path are pages, which have the lowest limit. Health has no limit. */
+const classOf = (url: string): RequestClass | undefined => {
+  if (CALL.test(url)) return 'calls';
+  if (REDIRECT.test(url)) return 'redirects';
+  return HEALTH.test(url) ? undefined : 'pages';
+};
+
+/**
+ * Limits what one network address requests from this process in a second, with or without a credential. Returns the
+ * refusal of a request beyond the limit of its class.
+ */
+const addressRates = (
+  rates: Pick<Rates, 'pagesPerSecond' | 'redirectsPerSecond' | 'callsPerSecond'>,
+  monotonic: () => number,
+): ((request: Pick<FastifyRequest, 'url' | 'ip'>) => Refusal | undefined) => {
+  const perSecond = (count: number) => limiter({ count, per: 'second' }, monotonic);
+  const limiters = {
+    pages: perSecond(rates.pagesPerSecond),
+    redirects: perSecond(rates.redirectsPerSecond),
+    calls: perSecond(rates.callsPerSecond),
+  };
+  return ({ url, ip }) => {
+    const kind = classOf(url);
+    if (kind === undefined) return undefined;
+    const { rate, take } = limiters[kind];
+    if (take(networkOf(ip)).allowed) return undefined;
+    return refuse('rate_limited', `At most ${rate.count} ${kind} a second from one address.`, {
+      retryAfterS: 1,
+    });
+  };
+};
+
+/**
+ * Counts requests with a forwarded address, and warns at the first one. Without TRUST_PROXY the address of such a
+ * request is that of the proxy, so all clients share its limits and are one visitor.
+ */
+const reportForwarded = (
+  server: FastifyInstance,
+  { log, metrics }: { log: Logger; metrics: Metrics | undefined },
+): void => {
+  let isReported = false;
+  server.addHook('onRequest', ({ headers }, _reply, next) => {
+    if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) {
+      metrics?.countUntrustedForwarded();
+      if (!isReported) log.warn('forwarded addresses are ignored, because TRUST_PROXY is not set');
+      isReported = true;
+    }
+    next();
+  });
+};
+
+/** Written by test/faults/boundaries.test.ts. */
+const BOUNDARIES_REPORT = new URL('../../contracts/published/boundaries.json', import.meta.url);
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Serves the documents about the whole service; those of a protocol are served beside it. */
+const publicDocumentRoutes = (
+  server: FastifyInstance,
+  { origin, limits }: Pick<Deps, 'origin' | 'limits'>,
+): void => {
+  const serve = (paths: string[], type: string, make: (origin: string) => string): void =>
+    documentRoute(server, origin, { paths, type, make });
+  serve(['/api/affiliate/openapi.json'], JSON_TYPE, (at) => openApi(at, limits));
+  serve(['/api/desk/openapi.json'], JSON_TYPE, (at) => deskOpenApi(at, limits));
+  serve(['/boundaries.json'], JSON_TYPE, () => readFileSync(BOUNDARIES_REPORT, 'utf8'));
+  serve(['/llms.txt', '/api/affiliate/llms.txt'], 'text/plain; charset=utf-8', llmsText);
+  documentRoute(server, origin, {
+    paths: [API_CATALOG_PATH],
+    type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+    make: apiCatalog,
+    headers: () => ({ link: apiCatalogLink(origin()) }),
+  });
+  documentRoute(server, origin, {
+    paths: ['/.well-known/ai-catalog.json'],
+    type: 'application/ai-catalog+json',
+    make: aiCatalog,
+    headers: () => ({ 'access-control-allow-origin': '*' }),
+  });
+};
 
 export type ServerOptions = {
   log: Logger;
@@ -30,7 +123,7 @@ export type ServerOptions = {
   isStarting?: () => boolean;
 };
 
-export type ServerDeps = HealthDeps & {
+type ServerDeps = HealthDeps & {
   ids: Ids;
   metrics?: Metrics;
   /** What a request with a credential waits for before it is handled. */

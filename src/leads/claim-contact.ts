@@ -1,13 +1,13 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
-import { contactClaim, type ContactClaimRejection } from './contact-claim.decider.ts';
+import { contactClaim, type ContactClaimRejection } from './claims.decider.ts';
 import type { LeadCommand } from './lead.decider.ts';
 import { mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { decideClaim } from '#src/writing/decide-claim.ts';
+import { decideClaim } from '#src/writing/idempotency.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';

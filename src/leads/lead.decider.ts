@@ -1,33 +1,319 @@
-import type { EventData, EventOf, Happened, LeadEventType } from '#contracts/registries/events.ts';
+/** A lead: submission, amendments, moves of staff, and the outcome of its RFQ. */
+import { LEAD_MOVES } from '#contracts/moves.ts';
+import type { EventData, LeadEventType, EventOf, Happened } from '#contracts/registries/events.ts';
 import {
+  isSameValue,
+  type RecordVersion,
   accept,
-  type Decider,
   type Decision,
+  reject,
+  type Decider,
   firstVersion,
   nextVersion,
-  reject,
 } from '#src/shared/decider.ts';
 import {
-  amendedMembers,
-  amendmentOf,
-  isSourceFixed,
-  isUnchanged,
-  type LeadContent,
-  type LeadKeys,
-  type LeadSource,
-  OPTIONAL_MEMBERS,
-} from './lead-amendment.decider.ts';
-import {
-  decideLeadMove,
-  type LeadMoveCommand,
-  type LeadMoveRejection,
-} from './lead-move.decider.ts';
-import { followRfq, type LeadReference, type RfqOutcomeForLead } from './lead-outcome.decider.ts';
-import { foldProposal } from '#src/shared/proposal.ts';
-import type { LeadMove, LeadState, LeadStatus } from './lead-state.decider.ts';
-import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.decider.ts';
+  type Proposing,
+  decideMove,
+  decideProposal,
+  isAbove,
+  type Money,
+  foldProposal,
+} from '#src/shared/proposal.ts';
+
+type Submitted = EventData<'LeadSubmitted'>;
+type Amended = EventData<'LeadAmended'>;
+
+/** Where a lead came from, with the dimensions to attribute it to. */
+export type LeadSource = Pick<Submitted, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
+/** The content of a lead; an amendment replaces all of it. */
+export type LeadContent = Omit<Amended, 'lead_id' | 'left_out' | keyof LeadKeys | keyof LeadSource>;
+
+/** Keyed hashes by which a lead is found. */
+type LeadKeys = Pick<Amended, 'mailbox_keys' | 'hint_keys'>;
+
+type OptionalMember = Exclude<keyof LeadContent, 'company'>;
+// A record, because the compiler then reports a member that is missing here.
+const IS_OPTIONAL: Record<OptionalMember, true> = {
+  contact: true,
+  consent: true,
+  interest: true,
+  metadata: true,
+};
+
+/** Members that a lead may omit, and that an amendment can remove. */
+const OPTIONAL_MEMBERS = Object.keys(IS_OPTIONAL) as OptionalMember[];
+
+/** An agent without a reference gives no information about the origin of the lead. */
+const isUnspecified = ({ source }: LeadSource): boolean =>
+  source.kind === 'agent' && source.ref === undefined;
+
+/** Whether `from` contradicts the source of the lead, which is fixed once it is not the agent itself. */
+const isSourceFixed = (state: LeadSource, from: LeadSource): boolean =>
+  state.source.kind !== 'agent' &&
+  !isUnspecified(from) &&
+  (state.source.kind !== from.source.kind || state.source.ref !== from.source.ref);
+
+/** Makes the data of the event that replaces the content, and the source if it is not fixed. */
+const amendmentOf = (state: Submitted, content: LeadContent, from: LeadSource): Amended => {
+  const left_out = OPTIONAL_MEMBERS.filter(
+    (member) => state[member] !== undefined && content[member] === undefined,
+  );
+  return {
+    lead_id: state.lead_id,
+    ...content,
+    ...(left_out.length > 0 && { left_out }),
+    ...(state.source.kind === 'agent' && !isUnspecified(from) && from),
+  };
+};
+
+/** The members that an amendment sets; undefined removes a member. */
+const amendedMembers = ({
+  left_out = [],
+  source,
+  dims,
+  ...content
+}: Amended): Partial<Submitted> => ({
+  ...content,
+  ...(source && dims && { source, dims }),
+  ...Object.fromEntries(left_out.map((member) => [member, undefined])),
+});
+
+/** Whether the lead has all values of the amendment already. Sealed texts are compared as ciphertexts. */
+const isUnchanged = (state: Submitted, data: Amended): boolean =>
+  Object.entries(amendedMembers(data)).every(([member, value]) =>
+    isSameValue(state[member as keyof Submitted], value),
+  );
+
+/** The event of each move of staff. */
+export const MOVE_EVENTS = {
+  accepted: 'LeadAccepted',
+  rejected: 'LeadRejected',
+  duplicate: 'LeadMarkedDuplicate',
+  contacted: 'LeadContacted',
+  qualified: 'LeadQualified',
+  unqualified: 'LeadUnqualified',
+  won: 'LeadWon',
+  lost: 'LeadLost',
+} as const satisfies Record<(typeof LEAD_MOVES)[keyof typeof LEAD_MOVES][number], LeadEventType>;
+
+export type StaffMove = keyof typeof MOVE_EVENTS;
+
+export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
+
+/** A win or a correction that another person must approve. */
+type LeadMove = Pick<
+  EventData<'LeadMoveProposed'>,
+  'to' | 'value' | 'is_correction' | 'sealed_reason'
+>;
+
+export type LeadState = EventData<'LeadSubmitted'> &
+  RecordVersion &
+  Proposing<LeadMove> & {
+    state: Exclude<LeadStatus, 'lapsed'>;
+    state_reason?: string | undefined;
+    /** Empty after an erasure, like every sealed text. */
+    sealed_reason?: string | undefined;
+    value?: { amount: number; currency: string } | undefined;
+    /** When it got its outcome, in epoch milliseconds. */
+    outcome_at?: number | undefined;
+    /** It took the outcome of the RFQ of its handoff. */
+    from_rfq?: true | undefined;
+    /** Another lead counts for the same RFQ. */
+    uncounted?: true | undefined;
+    erased: boolean;
+  };
+
+/** Whether only an erasure or a correction can follow. The claim of a lead expires by the clock, without an event. */
+export const isFinal = (state: LeadState['state']): boolean => !(state in LEAD_MOVES);
+
+/** Whether staff can move a lead from one state to the other. */
+const isMove = (from: LeadStatus, to: StaffMove): boolean =>
+  from in LEAD_MOVES &&
+  (LEAD_MOVES[from as keyof typeof LEAD_MOVES] as readonly string[]).includes(to);
+
+/** Moves of a lead by staff, corrections of its outcome, and the approval of a second person. */
 
 type Event = EventOf<LeadEventType>;
+type MoveDecision = Decision<Event, LeadMoveRejection>;
+
+type LeadMoveRejection = 'move_not_allowed' | 'proposal_unknown';
+
+/** `approvalAbove`: limits per currency, above which another person must approve; undefined if none must. */
+type Asked = {
+  value?: Money | undefined;
+  sealedReason?: string | undefined;
+  approvalAbove?: readonly Money[] | undefined;
+};
+
+export type LeadMoveCommand =
+  | ({ type: 'MoveLead'; at: number; to: StaffMove } & Asked)
+  | ({ type: 'CorrectLead'; at: number; to: 'won' | 'lost' | 'qualified' } & Asked)
+  | { type: 'ApproveLeadMove'; at: number; proposal: number }
+  | { type: 'RefuseLeadMove'; at: number; proposal: number; sealedReason: string };
+
+type MoveOf<Type> = Extract<LeadMoveCommand, { type: Type }>;
+
+/** A lead with its state now, and what each of its events contains. */
+type Subject = { lead: LeadState; now: LeadStatus; reference: LeadReference };
+
+const decideLeadMove = (subject: Subject, command: LeadMoveCommand): MoveDecision => {
+  if (command.type === 'MoveLead') return move(subject, command);
+  if (command.type === 'CorrectLead') return correct(subject, command);
+  return decideProposal<LeadMove, Event, LeadMoveRejection>(
+    subject.lead,
+    command.proposal,
+    ({ to, value, is_correction, sealed_reason: sealedReason }) => {
+      if (command.type === 'RefuseLeadMove') {
+        const data = { ...subject.reference, sealed_reason: command.sealedReason };
+        return accept({ type: 'LeadMoveRefused', data });
+      }
+      const asked = { at: command.at, value, sealedReason };
+      return is_correction
+        ? correct(subject, { type: 'CorrectLead', to, ...asked })
+        : move(subject, { type: 'MoveLead', to: 'won', ...asked });
+    },
+  );
+};
+
+const isSameMove = (one: LeadMove, other: LeadMove): boolean =>
+  one.to === other.to &&
+  one.is_correction === other.is_correction &&
+  isSameValue(one.value, other.value);
+
+const proposalOf = (reference: LeadReference, proposed: LeadMove): Event => ({
+  type: 'LeadMoveProposed',
+  data: { ...reference, ...proposed },
+});
+
+const move = (
+  { lead, now, reference }: Subject,
+  { to, value, sealedReason, approvalAbove }: MoveOf<'MoveLead'>,
+): MoveDecision => {
+  const data = { ...reference, sealed_reason: sealedReason };
+  const type = MOVE_EVENTS[to];
+  const proposed = { to: 'won' as const, value, sealed_reason: sealedReason };
+  return decideMove<LeadMove, Event, LeadMoveRejection>(lead, {
+    isRepeated: now === to,
+    rejection: rejectMove(lead, now, to),
+    needsApproval:
+      to === 'won' && approvalAbove !== undefined && isAbove(value && [value], approvalAbove),
+    isSame: (other) => isSameMove(other, proposed),
+    eventOf: () => (type === 'LeadWon' ? { type, data: { ...data, value } } : { type, data }),
+    proposalOf: () => proposalOf(reference, proposed),
+  });
+};
+
+const rejectMove = (
+  { handoff_id }: LeadState,
+  now: LeadStatus,
+  to: StaffMove,
+): MoveDecision | undefined => {
+  if (now === 'rfq_submitted')
+    return reject(
+      'move_not_allowed',
+      `the lead follows the RFQ of ${handoff_id}: move the RFQ, and the lead takes its outcome`,
+    );
+  return isMove(now, to)
+    ? undefined
+    : reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
+};
+
+const correct = (
+  { lead, reference }: Subject,
+  { to: state, value, sealedReason, approvalAbove }: MoveOf<'CorrectLead'>,
+): MoveDecision => {
+  if (lead.from_rfq)
+    return reject(
+      'move_not_allowed',
+      `the lead follows the RFQ of ${lead.handoff_id}: correct that`,
+    );
+  const from = outcomeOf(lead);
+  if (!from)
+    return reject('move_not_allowed', `the lead is ${lead.state} and has no outcome to correct`);
+  const to = { state, ...(value && { value }) };
+  const { outcome_at = 0 } = lead;
+  const sealed_reason = sealedReason;
+  const proposed = { to: state, value, is_correction: true as const, sealed_reason };
+  return decideMove<LeadMove, Event, LeadMoveRejection>(lead, {
+    isRepeated: isSameValue(from, to),
+    rejection: undefined,
+    needsApproval:
+      approvalAbove !== undefined &&
+      isAbove(
+        [from.value, value].filter((each) => each !== undefined),
+        approvalAbove,
+      ),
+    isSame: (other) => isSameMove(other, proposed),
+    eventOf: () => ({
+      type: 'LeadOutcomeCorrected',
+      data: { ...reference, sealed_reason, from, to, outcome_at },
+    }),
+    proposalOf: () => proposalOf(reference, proposed),
+  });
+};
+
+type Outcome = EventData<'LeadOutcomeCorrected'>['from'];
+
+/** The outcome of a lead, which a correction can change; undefined if it has none. */
+const outcomeOf = ({ state, value }: LeadState): Outcome | undefined =>
+  state === 'won' || state === 'lost' ? { state, ...(value && { value }) } : undefined;
+
+/** Texts that people write about a lead: sealed, and removed by an erasure. */
+
+/** Reasons that the service itself gives; they contain no personal data. */
+export const AUTOMATIC_REASONS = {
+  known: 'already_known',
+  own: 'duplicate_of_own_lead',
+  lost: 'rfq_lost',
+  withdrawn: 'rfq_withdrawn',
+} as const;
+
+/** Removes every text about a person from the state. */
+const eraseLead = (state: LeadState): Partial<LeadState> => ({
+  erased: true,
+  ...(state.sealed_reason && { sealed_reason: '' }),
+  ...(state.contact && { contact: '' }),
+  ...(state.interest?.note && { interest: { ...state.interest, note: '' } }),
+});
+
+/** A lead follows the RFQ of its handoff and takes its outcome. */
+
+/** What every event of a lead contains, so that it can be attributed without its stream. */
+type LeadReference = Pick<LeadState, 'lead_id' | 'agent_id' | 'dims' | 'link_id' | 'handoff_id'>;
+
+/** The outcome of an RFQ for one of its leads. `isCounted`: this lead is the one that counts as won. */
+export type RfqOutcomeForLead =
+  | { state: 'open' }
+  | { state: 'won'; isCounted: boolean }
+  | { state: 'lost'; reason: 'lost' | 'withdrawn' };
+
+/** The events by which a lead follows the RFQ of its handoff. */
+const followRfq = (
+  lead: LeadState,
+  outcome: RfqOutcomeForLead,
+  reference: LeadReference,
+): Event[] => {
+  const reason = outcome.state === 'lost' ? AUTOMATIC_REASONS[outcome.reason] : undefined;
+  const isUncounted = outcome.state === 'won' ? !outcome.isCounted : lead.uncounted === true;
+  const uncounted = isUncounted ? (true as const) : undefined;
+  const data = { ...reference, reason, from_rfq: true as const };
+  if (lead.state === 'rfq_submitted') {
+    if (outcome.state === 'open') return [];
+    return outcome.state === 'won'
+      ? [{ type: 'LeadWon', data: { ...data, uncounted } }]
+      : [{ type: 'LeadLost', data }];
+  }
+  const from = outcomeOf(lead);
+  const state = outcome.state === 'open' ? 'rfq_submitted' : outcome.state;
+  if (!lead.from_rfq || !from || from.state === state) return [];
+  const { outcome_at = 0 } = lead;
+  return [
+    {
+      type: 'LeadOutcomeCorrected',
+      data: { ...data, from, to: { state }, outcome_at, uncounted },
+    },
+  ];
+};
 
 export type LeadCommand =
   | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }

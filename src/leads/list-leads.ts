@@ -1,5 +1,4 @@
-import type { LeadState } from './lead-state.decider.ts';
-import { stateAt } from './lead.decider.ts';
+import { type LeadState, stateAt } from './lead.decider.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import {
   LATE_LEADS,
@@ -9,14 +8,20 @@ import {
   LEADS_BY_CREATION,
   listBy,
 } from '#src/ports/rows.ts';
-import { bindingOf, readCursor, writeCursor } from '#src/reading/cursor.ts';
+import {
+  bindingOf,
+  readCursor,
+  writeCursor,
+  type ListRange,
+  scanLists,
+  type ScannedRows,
+} from '#src/reading/lists.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import { showLeads } from './render-lead.ts';
 import { suppressionInRows } from '#src/sealing/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
-import { type ListRange, scanLists, type ScannedRows } from '#src/reading/scan-lists.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
-import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { present } from '#src/shared/present.ts';
 
 type LeadFilter = { ownerId: string; at: number; input: InputOf<'listLeads'> };

@@ -1,6 +1,6 @@
 import type { EventType } from '#contracts/registries/events.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
@@ -17,9 +17,7 @@ import {
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { releaseClaim } from './claim-contact.ts';
-import type { LeadMoveCommand } from './lead-move.decider.ts';
-import type { LeadState, LeadStatus } from './lead-state.decider.ts';
-import { lead } from './lead.decider.ts';
+import { type LeadMoveCommand, type LeadState, type LeadStatus, lead } from './lead.decider.ts';
 import { observeRfq } from './observe-rfq.ts';
 import { renderProposal } from './render-lead.ts';
 

@@ -1,10 +1,8 @@
-import type { RfqOutcomeForLead } from './lead-outcome.decider.ts';
-import type { LeadState } from './lead-state.decider.ts';
-import { lead, stateAt } from './lead.decider.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq-state.decider.ts';
+import { type RfqOutcomeForLead, type LeadState, lead, stateAt } from './lead.decider.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq.decider.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
 import {
   decideAndAppend,

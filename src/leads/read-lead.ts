@@ -1,18 +1,30 @@
-import type { Deps } from '#src/calls/call.ts';
-import { lead, stateAt } from './lead.decider.ts';
-import type { PeopleDeps } from '#src/access/people.ts';
-import { ALL_LEADS, type LeadHintRow, listBy, OPEN_RECORDS } from '#src/ports/rows.ts';
-import { proposerOf } from '#src/access/independence.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { done, refuse } from '#src/shared/outcome.ts';
+/** Leads as staff read them: one with its contact, and the list of those that are open. */
+import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
+import { type PeopleDeps, proposerOf } from '#src/access/independence.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { renderSummary } from '#src/plans/plans.ts';
+import {
+  ALL_LEADS,
+  type LeadHintRow,
+  listBy,
+  OPEN_RECORDS,
+  NEEDS_APPROVAL,
+  OPEN_LEADS,
+  type OpenRow,
+} from '#src/ports/rows.ts';
+import { ownerFor } from '#src/reading/find-owner.ts';
+import { readInbox } from '#src/reading/inbox.ts';
 import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
-import { ownerFor } from '#src/reading/find-owner.ts';
-import { leadOf, streamOf } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
-import { renderProposal, showLead } from './render-lead.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { renderAsOf } from '#src/shared/time.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { leadOf, streamOf } from '#src/writing/streams.ts';
+import { lead, stateAt, type LeadState } from './lead.decider.ts';
+import { renderProposal, showLead, renderOpenLead } from './render-lead.ts';
 
 /** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
 const ALIKE_MAX = 20;
@@ -75,4 +87,37 @@ export const readLead: DeskHandler<'readLead', PeopleDeps> = async (
       ...(await proposerOf(deps, stored, ['LeadMoveProposed'])),
     },
   });
+};
+
+/** The lists of the leads that can have a state: no event makes a lead lapse. */
+const listsOf = (state: string | undefined): readonly string[] => {
+  if (state === undefined) return [OPEN_LEADS];
+  const states = state === 'lapsed' ? ['submitted', 'accepted'] : [state];
+  return states.map((each) => listBy({ state: each }));
+};
+
+export const listOpenLeads: DeskHandler<'listOpenLeads'> = async (deps, input, call) => {
+  const states: readonly string[] = input.state === undefined ? OPEN_LEAD_STATES : [input.state];
+  const { rows, ...next } = await readInbox<OpenRow<LeadState>>(deps.readModels, call, {
+    name: 'open-leads',
+    scope: OPEN_RECORDS,
+    input,
+    ranges: input.needs_approval
+      ? [{ list: NEEDS_APPROVAL }]
+      : listsOf(input.state).map((list) => ({ list })),
+    agentOf: ({ state }) => state.agent_id,
+    beganAt: ({ state }) => state.created_at,
+    isMatch: ({ state }) => {
+      const isProposed = state.proposed !== undefined;
+      return (
+        (input.needs_approval === undefined || input.needs_approval === isProposed) &&
+        (states.includes(stateAt(state, call.at)) || (input.state === undefined && isProposed))
+      );
+    },
+  });
+  const data = rows.map(({ owner, state, plan }) => ({
+    ...renderOpenLead(state, { ownerId: owner, at: call.at }),
+    ...renderSummary(call, plan),
+  }));
+  return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
 };

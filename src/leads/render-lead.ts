@@ -1,7 +1,5 @@
-import type { Lead } from '#contracts/leads/lead.records.ts';
-import type { LeadState } from './lead-state.decider.ts';
-import { AUTOMATIC_REASONS } from './lead-texts.decider.ts';
-import { stateAt } from './lead.decider.ts';
+import type { Lead } from '#contracts/leads/records.ts';
+import { type LeadState, AUTOMATIC_REASONS, stateAt } from './lead.decider.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import {
   type OpenedTexts,

@@ -1,13 +1,23 @@
+/** Submits or amends a lead for an agent. */
 import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
-import type { EventOf, LeadEventType } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { LeadContent, LeadSource } from './lead-amendment.decider.ts';
-import type { LeadState } from './lead-state.decider.ts';
-import { lead, type LeadCommand, type LeadRejection } from './lead.decider.ts';
+import type { EventData, EventOf, LeadEventType } from '#contracts/registries/events.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
+import type { Secrets } from '#src/ports/system.ts';
+import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
+import { deriveMailboxKeys, maskingDeps } from '#src/sealing/suppression.ts';
+import { mailToStaff } from '#src/sending/mail.ts';
+import { type AgentCall, unkeyed } from '#src/shared/call.ts';
+import { companyDomains } from '#src/shared/mailbox.ts';
+import { type Refusal, refuse, done, isRefusal, refuseField } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, iso, epoch } from '#src/shared/time.ts';
 import {
+  decideAndAppend,
+  issue,
   type Attempted,
   changeStream,
-  issue,
   type RejectedBy,
   type StreamChange,
   traceOf,
@@ -17,19 +27,98 @@ import {
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
-import type { AgentCall } from '#src/shared/call.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
-import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
-import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, linkOf } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
-import { DAY_MS, epoch } from '#src/shared/time.ts';
 import { decideContactClaim, releaseClaim } from './claim-contact.ts';
-import { countKnown, refuseManyKnown } from './known-contacts.ts';
-import { deriveHintKeys } from './lead-hints.ts';
+import { knownContacts } from './claims.decider.ts';
+import {
+  type LeadContent,
+  type LeadSource,
+  type LeadState,
+  lead,
+  type LeadCommand,
+  type LeadRejection,
+} from './lead.decider.ts';
 import { showLead } from './render-lead.ts';
+
+/** Bounds how many contacts an agent can submit that are known already, so that no agent can ask about many people. */
+
+const MAX = LIMITS.KNOWN_CONTACTS_PER_DAY_MAX;
+
+/** The stream of the agent and the day, in UTC. */
+const dayStream = ({ ownerId, caller, at }: AgentCall): string =>
+  `${ownerId}-known_${caller.agentId}_${iso(at).slice(0, 10).replaceAll('-', '')}`;
+
+const refuseUntilTomorrow = ({ at }: AgentCall): Refusal =>
+  refuse(
+    'rate_limited',
+    `This agent submitted ${MAX} contacts today that are known already, and can submit no more contacts until midnight UTC. ` +
+      'Leads without a contact are accepted.',
+    { retryAfterS: Math.ceil((DAY_MS - (at % DAY_MS)) / 1_000) },
+  );
+
+/** Refuses any contact of an agent that has reached the limit today. */
+const refuseManyKnown = async (
+  { log }: Pick<Deps, 'log'>,
+  call: AgentCall,
+): Promise<Refusal | undefined> =>
+  (await log.readStream(dayStream(call), MAX - 1, 1)).length > 0
+    ? refuseUntilTomorrow(call)
+    : undefined;
+
+/** Counts a contact that is known already; the last one that is allowed alerts staff. */
+const countKnown = async (
+  deps: Deps,
+  call: AgentCall,
+  { leadId, email }: { leadId: string; email: string },
+): Promise<Refusal | undefined> => {
+  const agent_id = call.caller.agentId;
+  const { address } = deriveMailboxKeys(deps.secrets, email);
+  const counted = await decideAndAppend(deps, unkeyed(call), {
+    stream: dayStream(call),
+    decider: knownContacts,
+    command(state) {
+      const isLast = state?.size === MAX - 1;
+      const facts = { owner_id: call.ownerId, agent_id, contacts: MAX };
+      const known = { agent_id, lead_id: leadId, address };
+      return issue(
+        { type: 'CountKnown' as const, known, max: MAX },
+        isLast
+          ? {
+              effects: () =>
+                mailToStaff(deps, call, { kind: 'contacts_stopped', record: agent_id, facts }),
+            }
+          : {},
+      );
+    },
+  });
+  if (counted.ok) return undefined;
+  return 'rejected' in counted ? refuseUntilTomorrow(call) : counted;
+};
+
+type HintFacts = {
+  company?: { website?: string | undefined } | undefined;
+  contact?: { email: string; phone?: string | undefined } | undefined;
+};
+
+/**
+ * Keyed hashes of the telephone of a lead and of the domains that tell its company; undefined if it has neither. Test
+ * spaces have hashes of their own.
+ */
+const deriveHintKeys = (
+  { mac }: Pick<Secrets, 'mac'>,
+  ownerId: string,
+  { contact, company }: HintFacts,
+): EventData<'LeadSubmitted'>['hint_keys'] => {
+  const space = isTestSpace(ownerId) ? 'test' : 'live';
+  const keyOf = (kind: string, value: string): string =>
+    mac('lead-hint', `${space}:${kind}:${value}`);
+  const domains = companyDomains(contact?.email, company?.website);
+  if (contact?.phone === undefined && domains.length === 0) return undefined;
+  return {
+    ...present({ phone: contact?.phone && keyOf('phone', contact.phone) }),
+    domains: domains.map((domain) => keyOf('domain', domain)),
+  };
+};
 
 type Input = InputOf<'submitLead'>;
 

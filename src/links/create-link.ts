@@ -1,8 +1,8 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { codeClaim, type CodeClaimRejection } from '#src/writing/code-claim.decider.ts';
+import { codeClaim, type CodeClaimRejection } from '#src/writing/claims.decider.ts';
 import { link, type LinkCommand, type LinkState } from './link.decider.ts';
-import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { type AgentCall, unkeyed } from '#src/shared/call.ts';
 import {
   createOnce,
@@ -12,12 +12,12 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import { decideClaim } from '#src/writing/decide-claim.ts';
+import { decideClaim } from '#src/writing/idempotency.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { resolveTarget } from '#src/catalog/link-target.ts';
-import { renderLink } from './render-link.ts';
+import { resolveTarget } from '#src/catalog/products.ts';
+import { renderLink } from './links.ts';
 import { endFault, epoch } from '#src/shared/time.ts';
 
 type Input = InputOf<'createLink'>;

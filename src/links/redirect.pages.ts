@@ -1,12 +1,117 @@
+/** The redirect of a link, and its QR code. */
+import { hash } from 'node:crypto';
+import { crc32, deflateSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { encode } from 'uqr';
 import type { App } from '#src/registries/app.ts';
+import { cached } from '#src/shared/cached.ts';
 import { present } from '#src/shared/present.ts';
 import { sendTagged } from '#src/web/documents.ts';
-import { refuseMethod } from '#src/web/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
-import { LINK_HEADERS } from '#src/web/headers.ts';
-import { qrPng, qrSvg } from './qr.pages.ts';
-import { admitVisitor, firstOf, type SentValue } from './visitor.pages.ts';
+import { refuseMethod } from '#src/web/http.ts';
+import { LINK_HEADERS } from '#src/web/layout.ts';
+import { admitVisitor, firstOf, type SentValue } from './product.pages.ts';
+
+/*
+ * Writes PNGs whose bytes depend on the picture only. How zlib compresses differs between its versions, so the picture
+ * is stored uncompressed, about 10 kB at one bit per pixel.
+ */
+
+const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
+/** Draws rows of dark and light cells, each as `scale` by `scale` pixels. */
+export const monochromePng = (dark: readonly boolean[][], scale: number): Buffer => {
+  const height = dark.length * scale;
+  const width = (dark[0]?.length ?? 0) * scale;
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([1, 0, 0, 0, 0], 8);
+  return Buffer.concat([
+    SIGNATURE,
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(scanlines(dark, width, scale), { level: 0 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+};
+
+/** Scan lines: the filter byte 0, then eight pixels in each byte; 1 is white. */
+const scanlines = (dark: readonly boolean[][], width: number, scale: number): Buffer => {
+  const lineBytes = 1 + Math.ceil(width / 8);
+  const out = Buffer.alloc(lineBytes * dark.length * scale);
+  let at = 0;
+  for (const row of dark) {
+    const line = Buffer.alloc(lineBytes);
+    for (let x = 0; x < width; x++) {
+      if (row[Math.floor(x / scale)]) continue;
+      const byte = 1 + (x >> 3);
+      line[byte] = (line[byte] ?? 0) | (0x80 >> (x & 7));
+    }
+    for (let copy = 0; copy < scale; copy++) at += line.copy(out, at);
+  }
+  return out;
+};
+
+const chunk = (type: string, data: Buffer): Buffer => {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length, 0);
+  const check = Buffer.alloc(4);
+  check.writeUInt32BE(crc32(body), 0);
+  return Buffer.concat([length, body, check]);
+};
+
+/** White modules around the code; ISO/IEC 18004 requires four. */
+const QUIET_ZONE = 4;
+
+/** Pixels per module. */
+const SCALE = 8;
+
+/** Sets every option, so that a new default of the library does not change the picture. */
+const matrixOf = (text: string): boolean[][] =>
+  encode(text, { ecc: 'M', boostEcc: true, maskPattern: -1, minVersion: 1, border: QUIET_ZONE })
+    .data;
+
+type Picture = { type: string; body: Buffer; digest: string };
+
+const picture = (type: string, body: Buffer): Picture => ({
+  type,
+  body,
+  digest: hash('sha256', body, 'hex').slice(0, 16),
+});
+
+/** Limit of the cached pictures; making one takes about 5 ms. */
+const CACHED_MAX = 256;
+
+/** Draws a text as a QR code; the same text gives the same bytes. */
+export const qrPng = cached(CACHED_MAX, (text: string) =>
+  picture('image/png', monochromePng(matrixOf(text), SCALE)),
+);
+
+export const qrSvg = cached(CACHED_MAX, (text: string) => {
+  const rows = matrixOf(text);
+  const size = rows.length;
+  const path = rows.map((row, y) => runsOf(row, y)).join('');
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="QR code"
+ width="${size * SCALE}" height="${size * SCALE}" viewBox="0 0 ${size} ${size}"
+ shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/>
+<path d="${path}"/></svg>
+`;
+  return picture('image/svg+xml; charset=utf-8', Buffer.from(svg));
+});
+
+/** Draws adjacent dark modules as one bar, which takes a third of the bytes of single squares. */
+const runsOf = (row: readonly boolean[], y: number): string => {
+  let path = '';
+  for (let x = 0; x < row.length; x++) {
+    if (!row[x]) continue;
+    const start = x;
+    while (row[x + 1]) x++;
+    const width = x + 1 - start;
+    path += `M${start} ${y}h${width}v1h-${width}z`;
+  }
+  return path;
+};
 
 type ByCode = { Params: { code: string }; Querystring: { via?: SentValue } };
 

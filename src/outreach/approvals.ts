@@ -1,22 +1,42 @@
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+/** Approvals of outreach: decisions of people, what waits for them, and the digest by mail. */
+import type { Outbound } from '#contracts/outreach/records.ts';
 import type { EventType } from '#contracts/registries/events.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
+import type { AgentState } from '#src/access/access.decider.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { OPEN_RECORDS } from '#src/ports/rows.ts';
+import {
+  OPEN_RECORDS,
+  listBy,
+  type OpenRow,
+  OUTBOUND_BY_EXPIRY,
+  ALL_ACCESS_REQUESTS,
+} from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
+import { pageOfScan, scanLists } from '#src/reading/lists.ts';
+import { type MailFacts, type Waiting, mailStream, mailToStaff } from '#src/sending/mail.ts';
 import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
-import type { DeskCall } from '#src/shared/call.ts';
-import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
+import type { DeskCall, SystemCall } from '#src/shared/call.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
+import { renderAsOf } from '#src/shared/time.ts';
 import { visible } from '#src/shared/visible.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
 import type { ProblemByRejection } from '#src/writing/rejections.ts';
 import { streamOfKey } from '#src/writing/streams.ts';
-import { envelopeHash, envelopeOf } from './envelope.ts';
-import { deciderFor, type OutboundState } from './outbound-state.decider.ts';
-import type { OutboundCommand, OutboundRejection } from './outbound.decider.ts';
+import {
+  deciderFor,
+  type OutboundState,
+  type OutboundCommand,
+  type OutboundRejection,
+  isSettled,
+  type OutboundStatus,
+  statusAt,
+} from './outbound.decider.ts';
+import { envelopeHash, envelopeOf } from './propose.ts';
 import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
@@ -174,3 +194,151 @@ export const observeOutbound: DeskHandler<'observeOutbound'> = (deps, request, c
   const command = () => ({ type: 'Observe' as const, by: call.actor, outcome, evidence });
   return act(deps, call, { request, command });
 };
+
+type OpenRequest = OpenRow<OutboundState>;
+type ListedRequest = { owner: string; state: OutboundState; sort: number };
+type RequestSearch = { before: number | undefined; limit: number; at: number };
+type RequestPage = { rows: ListedRequest[]; next: number | null };
+
+/** Rows read for one page; the next page continues after them. */
+const ROWS_READ_MAX = 1_000;
+
+/** The list over all owners holds open requests only. */
+const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
+  errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
+});
+
+const findOfOwner = async (
+  { readModels }: Deps,
+  { owner, status }: { owner: string; status: OutboundStatus },
+  { before = Infinity, limit, at }: RequestSearch,
+): Promise<RequestPage> => {
+  type Stored = OutboundState & { sort: number };
+  const isMatch = (row: Stored): boolean => statusAt(row, at) === status;
+  const inState = await scanLists<Stored>(readModels, {
+    name: 'outbound',
+    scope: owner,
+    ranges: [{ list: listBy({ status }) }],
+    after: before,
+    isMatch,
+    limit,
+    rowsMax: ROWS_READ_MAX,
+  });
+  // A request expires by the clock, a moment before the dispatcher stores it.
+  const byExpiry = { scope: owner, list: OUTBOUND_BY_EXPIRY, before: at + 1, limit: ROWS_READ_MAX };
+  const overdue = status === 'expired' ? await readModels.list<Stored>('outbound', byExpiry) : [];
+  const from = inState.next ?? 0;
+  const rows = overdue
+    .flatMap(({ row }) => (row.sort >= from && row.sort < before ? [row] : []))
+    .concat(inState.rows)
+    .sort((a, b) => b.sort - a.sort);
+  return { rows: rows.map((row) => ({ owner, state: row, sort: row.sort })), next: inState.next };
+};
+
+/** Finds open requests, of all owners if `owner` is undefined. */
+const findOpen = (
+  { readModels }: Deps,
+  call: DeskCall,
+  {
+    owner,
+    status,
+    before,
+    limit,
+    at,
+  }: RequestSearch & { owner: string | undefined; status: OutboundStatus | undefined },
+): Promise<RequestPage> => {
+  const values = present({ owner, status });
+  return scanLists<OpenRequest>(readModels, {
+    name: 'open-outbound',
+    scope: OPEN_RECORDS,
+    ranges: [Object.keys(values).length > 0 ? { list: listBy(values) } : {}],
+    after: before,
+    limit,
+    isMatch: (row) => mayActFor(call, row.owner) && (!status || statusAt(row.state, at) === status),
+    rowsMax: ROWS_READ_MAX,
+  });
+};
+
+export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
+  const { status, before, limit } = input;
+  const owner = input.owner_id ?? call.caller.ownerId;
+  if (owner === undefined && status !== undefined && isSettled({ status })) return OWNER_MISSING;
+  if (owner !== undefined && !mayActFor(call, owner)) return NO_REQUEST;
+  // One more than the page, so that its cursor is null if no other request matches.
+  const search = { before, limit: limit + 1, at: call.at };
+  const scanned =
+    owner !== undefined && status !== undefined
+      ? await findOfOwner(deps, { owner, status }, search)
+      : await findOpen(deps, call, { owner, status, ...search });
+  const { rows, next } = pageOfScan(scanned, limit);
+  return done({
+    data: rows.map(({ owner: ownerId, state }) => renderOutbound(ownerId, state, call.at)),
+    next_before: next,
+    as_of: renderAsOf(deps.following.asOf()),
+  });
+};
+
+type DigestDeps = Pick<Deps, 'log' | 'readModels' | 'ids' | 'vault' | 'staffMail'>;
+
+/** Requests that are counted; the message says when there are more. */
+const COUNTED_MAX = 500;
+const PENDING = 'pending_approval';
+
+/**
+ * Queues the digest of `day`, like 2026-11-21, once: what waits for approval, without test spaces. Queues nothing while
+ * nothing waits, or staff have no mailbox. Answers whether it is queued now.
+ */
+export const queueDigest = async (
+  deps: DigestDeps,
+  day: string,
+  call: SystemCall,
+): Promise<boolean> => {
+  const mailId = `mal_${nameOf('approvals-digest', day)}`;
+  const isQueued = (await deps.log.readStream(mailStream(call.ownerId, mailId))).length > 0;
+  const facts = isQueued || deps.staffMail === undefined ? undefined : await waiting(deps, call.at);
+  if (!facts) return false;
+  const appends = await mailToStaff(deps, call, { kind: 'approvals_digest', mailId, facts });
+  // The stream is new: of two processes, the second append conflicts.
+  const result = await deps.log.appendAll(appends);
+  return result.outcome === 'appended';
+};
+
+const waiting = async (
+  { readModels }: DigestDeps,
+  at: number,
+): Promise<MailFacts['approvals_digest'] | undefined> => {
+  const limit = COUNTED_MAX + 1;
+  const open = await readModels.list<OpenRow<OutboundState>>('open-outbound', {
+    scope: OPEN_RECORDS,
+    list: listBy({ status: PENDING }),
+    limit,
+  });
+  const asked = await readModels.list<OpenRow<AgentState>>('access-requests', {
+    scope: ALL_ACCESS_REQUESTS,
+    list: listBy({ state: 'pending' }),
+    limit,
+  });
+  const outreach = open
+    .map(({ row }) => row)
+    .filter(({ owner, state }) => !isTestSpace(owner) && statusAt(state, at) === PENDING)
+    .map(({ owner, state }) => ({ owner, since: state.created_at }));
+  const access = asked.map(({ row: { owner, state } }) => ({
+    owner,
+    since: state.last_request.requested_at,
+  }));
+  if (outreach.length + access.length === 0) return undefined;
+  return {
+    ...counted(outreach, { found: open.length, at }),
+    access: counted(access, { found: asked.length, at }),
+  };
+};
+
+const counted = (
+  requests: readonly { owner: string; since: number }[],
+  { found, at }: { found: number; at: number },
+): Waiting => ({
+  requests: Math.min(requests.length, COUNTED_MAX),
+  has_more: found > COUNTED_MAX,
+  owners: new Set(requests.map(({ owner }) => owner)).size,
+  oldest_at: Math.min(at, ...requests.map(({ since }) => since)),
+});

@@ -1,22 +1,18 @@
-import type { EventData } from '#contracts/registries/events.ts';
-import { LIMITS } from '#contracts/limits.ts';
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import { outbound } from './outbound.decider.ts';
-import type { OutboundState } from './outbound-state.decider.ts';
-import type { OutreachKind } from '#src/sending/settings.decider.ts';
+/** Proposes outreach for an agent: the content, its recipient, and the envelope that people approve. */
+import { hash } from 'node:crypto';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
+import type { LeadState } from '#src/leads/lead.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
-import {
-  createOnce,
-  issue,
-  readReplay,
-  traceOf,
-  type Written,
-} from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
-import { claimKey } from '#src/writing/idempotency.ts';
-import type { Deps, Handler, InputOf } from '#src/calls/call.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { suppressionInLog } from '#src/sealing/suppression.ts';
+import type { OutreachKind } from '#src/sending/settings.decider.ts';
+import { findRoute } from '#src/sending/settings.ts';
 import type { AgentCall } from '#src/shared/call.ts';
+import { canonicalJson } from '#src/shared/canonical-json.ts';
 import {
   done,
   isRefusal,
@@ -26,12 +22,75 @@ import {
   refuseField,
 } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { envelopeHash, envelopeOf } from './envelope.ts';
-import { refusesContact } from './recipient.ts';
+import { iso, DAY_MS, endFault, epoch } from '#src/shared/time.ts';
+import {
+  createOnce,
+  issue,
+  readReplay,
+  traceOf,
+  type Written,
+} from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/hash.ts';
+import { claimKey } from '#src/writing/idempotency.ts';
+import { leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
+import { type OutboundState, outbound } from './outbound.decider.ts';
 import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
-import { findRoute } from '#src/sending/settings.ts';
-import { linkOf } from '#src/writing/streams.ts';
-import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
+
+type Enveloped = Pick<
+  OutboundState,
+  'outbound_id' | 'agent_id' | 'revision' | 'kind' | 'target' | 'content' | 'schedule' | 'via'
+>;
+
+/**
+ * Builds the text whose UTF-8 bytes are sent, as JCS (RFC 8785). People approve the hash of these
+ * bytes, so any change of content, target, schedule or destination invalidates an approval.
+ */
+export const envelopeOf = (
+  ownerId: string,
+  { outbound_id, agent_id, revision, kind, target, content, schedule, via }: Enveloped,
+): string => {
+  const { not_before, not_after } = schedule;
+  return canonicalJson({
+    type: 'tributary.outbound',
+    version: 1,
+    id: outbound_id,
+    revision,
+    owner_id: ownerId,
+    agent_id,
+    kind,
+    target,
+    content,
+    schedule: {
+      ...(not_before !== undefined && { not_before: iso(not_before) }),
+      not_after: iso(not_after),
+    },
+    via,
+  });
+};
+
+export const envelopeHash = (envelope: string): string => hash('sha256', envelope, 'hex');
+
+type RecipientDeps = Pick<Deps, 'log' | 'vault' | 'secrets'>;
+
+const emailOf = async (
+  { vault }: RecipientDeps,
+  lead: LeadState | undefined,
+): Promise<string | undefined> => {
+  const opened = lead?.contact ? await openOne(vault, lead.contact) : undefined;
+  return opened ? (JSON.parse(opened) as { email: string }).email : undefined;
+};
+
+/** Whether a recipient is a lead of the owner, by its id or its external_id, whose person refuses contact. */
+export const refusesContact = async (
+  deps: RecipientDeps,
+  ownerId: string,
+  { recipient_ref: ref }: Readonly<Record<string, string>>,
+): Promise<boolean> => {
+  if (ref === undefined) return false;
+  const id = /^led_[0-9a-z]{24}$/.test(ref) ? ref : leadIdOf(ownerId, ref);
+  const email = await emailOf(deps, await leadOf(deps, ownerId, id));
+  return email !== undefined && (await suppressionInLog(deps)(ownerId, email)) !== undefined;
+};
 
 type Proposed = EventData<'OutboundProposed'>;
 type ContentInput = { subject?: string | undefined; text: string; link_ids: string[] };

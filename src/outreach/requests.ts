@@ -1,11 +1,16 @@
 import { allows, type Scope } from '#contracts/scopes.ts';
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
-import { outbound, type OutboundCommand, type OutboundRejection } from './outbound.decider.ts';
-import { type OutboundState, statusAt } from './outbound-state.decider.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
+import {
+  outbound,
+  type OutboundCommand,
+  type OutboundRejection,
+  type OutboundState,
+  statusAt,
+} from './outbound.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
-import type { Deps, Handler } from '#src/calls/call.ts';
+import type { Deps, Handler } from '#src/calls/handlers.ts';
 import type { AgentCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';

@@ -1,8 +1,9 @@
 /** Advances one approved request: reads its state, and sends it when it is due. */
-import { outbound, type OutboundCommand } from './outbound.decider.ts';
-import { isAtItsEnd, type OutboundState } from './outbound-state.decider.ts';
-import type { OutreachChannel } from '#src/sending/settings.decider.ts';
-import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
+import { liveOwnerOf } from '#contracts/spaces.ts';
+import { agent } from '#src/access/access.decider.ts';
+import { type Deps, systemCall } from '#src/calls/handlers.ts';
+import type { Delivery, Channels, DeliveryResult } from '#src/ports/delivery.ts';
+import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import {
   commandAfter,
   deliver,
@@ -12,17 +13,99 @@ import {
   recordOutcome,
   type Scheduling,
   SENDER_GONE,
-} from '#src/sending/attempts.ts';
-import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import type { Deps } from '#src/calls/call.ts';
+  type Work,
+} from '#src/sending/dispatcher.ts';
+import type { OutreachChannel, OutreachState } from '#src/sending/settings.decider.ts';
+import { configuredChannel, readHalt, readSettings } from '#src/sending/settings.ts';
 import type { SystemCall } from '#src/shared/call.ts';
-import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
-import { judgeChannel } from './channel-health.ts';
-import { deliveryOf, findOpenChannel, findPinnedChannel, isRepeatable } from './channel.ts';
-import { envelopeHash, envelopeOf } from './envelope.ts';
-import { refusesContact } from './recipient.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
+import { stateOf, foldOf } from '#src/writing/fold.ts';
+import { streamOf } from '#src/writing/streams.ts';
+import { webhookSecret, judgeChannel } from './controls.ts';
+import {
+  type OutboundState,
+  outbound,
+  type OutboundCommand,
+  isAtItsEnd,
+} from './outbound.decider.ts';
+import { envelopeHash, envelopeOf, refusesContact } from './propose.ts';
+
+/** The channel that people approved, or why it cannot be used any more. */
+type PinnedChannel = { channel: OutreachChannel } | { fault: string };
+
+type Log = Pick<Deps, 'log'>;
+
+const isAgentSuspended = async (deps: Log, owner: string, agentId: string): Promise<boolean> => {
+  const stream = streamOf(liveOwnerOf(owner), 'agent', agentId);
+  return (await stateOf(deps, { stream, decider: agent }))?.status === 'suspended';
+};
+
+/** Finds the approved channel, unless sending is halted or the proposing agent is suspended. */
+const findOpenChannel = async (
+  deps: Log,
+  owner: string,
+  state: OutboundState,
+): Promise<PinnedChannel | { halted: string }> => {
+  const settings = await readSettings(deps, owner);
+  const halted = await readHalt(deps, settings);
+  if (halted !== undefined) return { halted };
+  return (await isAgentSuspended(deps, owner, state.agent_id))
+    ? { halted: 'the agent is suspended' }
+    : pinnedIn(settings, owner, state);
+};
+
+/** Finds the approved channel, also while sending is halted. */
+const findPinnedChannel = async (
+  deps: Log,
+  owner: string,
+  state: OutboundState,
+): Promise<PinnedChannel> => pinnedIn(await readSettings(deps, owner), owner, state);
+
+const pinnedIn = (
+  settings: OutreachState | undefined,
+  owner: string,
+  { kind, via }: OutboundState,
+): PinnedChannel => {
+  const channel = configuredChannel(settings, owner, kind);
+  if (!channel) return { fault: 'channel_changed' };
+  if (settings?.disabled[kind] !== undefined) return { fault: 'channel_disabled' };
+  const isSame = via.adapter === channel.adapter && via.url === channel.url;
+  return isSame ? { channel } : { fault: 'channel_changed' };
+};
+
+/** True when the receiver ignores a repeated id, so that a second attempt has no second effect. */
+const isRepeatable = ({ adapter, receiver_idempotent }: OutreachChannel): boolean =>
+  adapter === 'file' || receiver_idempotent === true;
+
+type Attempt = { state: OutboundState; channel: OutreachChannel; envelope: string };
+
+/** Builds what the adapter needs for this attempt. */
+const deliveryOf = (
+  { secrets, clock }: Pick<Deps, 'secrets' | 'clock'>,
+  owner: string,
+  { state, channel, envelope }: Attempt,
+): Delivery => {
+  const { outbound_id: outboundId, revision, attempts, kind, target, content_sha256, via } = state;
+  const { secret_version: version = 1, rotating_until = 0 } = channel;
+  const versions = rotating_until > clock.now() && version > 1 ? [version, version - 1] : [version];
+  const ownerId = liveOwnerOf(owner);
+  return {
+    ownerId: owner,
+    outboundId,
+    revision,
+    attempt: attempts,
+    kind,
+    target,
+    envelope,
+    sha256: content_sha256,
+    ...present({ url: via.url }),
+    signingSecrets:
+      via.adapter === 'webhook'
+        ? versions.map((v) => webhookSecret(secrets, { ownerId, kind, version: v }))
+        : [],
+  };
+};
 
 export type SendingDeps = Pick<
   Deps,
@@ -48,7 +131,7 @@ const load = async (
  * Does what is due now. `next_at` is when to look again, in epoch milliseconds (a time that is not in the future means
  * at once); it is absent when the request is at its end. Throws when the log does.
  */
-export const dispatchOutbound = async (
+const dispatchOutbound = async (
   deps: SendingDeps,
   outboundId: string,
   call: SystemCall,
@@ -191,3 +274,14 @@ const lateConfirmation = (
   state.attempts === command.attempt
     ? { type: 'Observe', by: 'dispatcher', outcome: 'confirmed', evidence: command.evidence }
     : undefined;
+
+export const outreachWork = (deps: SendingDeps): Work => ({
+  readModel: 'open-outbound',
+  scope: OPEN_RECORDS,
+  itemOf: ({ type, data }) =>
+    type.startsWith('Outbound') ? (data as { outbound_id: string }).outbound_id : undefined,
+  changedBy: () => [],
+  ownerEvents: /^(Outreach|Agent)/,
+  advance: (ownerId, id, signal) =>
+    dispatchOutbound(deps, id, systemCall(deps, 'dispatchOutbound', { ownerId, signal })),
+});

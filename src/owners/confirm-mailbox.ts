@@ -1,14 +1,18 @@
 /** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { blockMailbox } from '#src/sending/mailbox-limits.ts';
-import { isLinkAbout, subjectOfLink } from '#src/sending/mailed-link.ts';
+import { blockMailbox, isLinkAbout, subjectOfLink } from '#src/sending/mail.ts';
 import type { HolderCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { decideAndAppend, issue, type Issued, traceOf } from '#src/writing/decide-and-append.ts';
-import { aboutMailbox, MAILED_LINK_MS } from './mailbox-link.ts';
+import {
+  aboutMailbox,
+  MAILED_LINK_MS,
+  openProfile,
+  profileStream,
+  readProfile,
+} from './profile.ts';
 import { ownerProfile, type ProfileCommand, type ProfileState } from './profile.decider.ts';
-import { openProfile, profileStream, readProfile } from './profile.ts';
 
 /** The mailbox as the holder of its link sees it. */
 export type MailboxToConfirm = {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { MailboxToConfirm } from './confirm-mailbox.ts';
-import { mailboxPath } from './mailbox-link.ts';
+import { mailboxPath } from './profile.ts';
 import { servePage } from '#src/web/holder-admission.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { type Html, type Page, sendPage } from '#src/web/layout.ts';

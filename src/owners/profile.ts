@@ -1,25 +1,51 @@
+/** The profile of an owner: set by staff, with a mailbox that its holder confirms. */
 import { LIMITS } from '#contracts/limits.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { resolveTarget } from '#src/catalog/link-target.ts';
-import { deriveMailboxKeys } from '#src/sealing/mailbox-keys.ts';
+import { resolveTarget } from '#src/catalog/products.ts';
+import type { Append } from '#src/ports/event-log.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
+import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
+import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
 import type { Call } from '#src/shared/call.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { iso } from '#src/shared/time.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { changeRecord, type CommandFrom } from '#src/writing/streams.ts';
-import { mailMailboxLink } from './mailbox-link.ts';
 import {
   ownerProfile,
   type ProfileCommand,
   type ProfileRejection,
   type ProfileState,
 } from './profile.decider.ts';
+
+/** The mailed link that confirms the mailbox of an owner's profile. A later profile voids it. */
+
+/** How long the link works after the profile was set. */
+export const MAILED_LINK_MS = LIMITS.MAILED_LINK_DAYS * DAY_MS;
+
+export const mailboxPath = (token: string): string => `/mailbox/${token}`;
+
+/** What the link to the profile with the subject `sealedFor` is about. */
+export const aboutMailbox = (ownerId: string, sealedFor: string) => ({
+  subject: ownerId,
+  version: sealedFor,
+});
+
+/** Makes the append of the message with the link for a profile that the call sets for its owner. */
+const mailMailboxLink = (
+  deps: Pick<Deps, 'ids' | 'vault' | 'secrets'>,
+  call: Call,
+  { sealedFor, to }: { sealedFor: string; to: string },
+): Promise<Append[]> => {
+  const token = linkToken(deps.secrets, aboutMailbox(call.ownerId, sealedFor));
+  const facts = { path: mailboxPath(token), until: call.at + MAILED_LINK_MS };
+  return queueMail(deps, call, { kind: 'owner_mailbox', sealedFor, to, facts });
+};
 
 type Profile = { name: string; postal_address: string; mailbox: string };
 
@@ -48,7 +74,7 @@ export const readProfile = (
   stateOf(deps, { stream: profileStream(ownerId), decider: ownerProfile });
 
 /** Reads the mailbox for notices to an owner, and the subject of its seal; undefined unless it is confirmed. */
-export const confirmedMailbox = async (
+const confirmedMailbox = async (
   deps: Pick<Deps, 'log' | 'vault'>,
   ownerId: string,
 ): Promise<{ mailbox: string; sealedFor: string } | undefined> => {
@@ -198,4 +224,16 @@ export const eraseProfile = async (
   });
   if (outcome.ok) await deps.vault.destroy(subject);
   return outcome;
+};
+
+/** Makes the append of a message to the call's owner; empty unless the owner has a confirmed mailbox. */
+export const mailToOwner = async <Kind extends MailKind>(
+  deps: Pick<Deps, 'log' | 'ids' | 'vault'>,
+  call: Call,
+  letter: Omit<Letter<Kind>, 'to' | 'sealedFor'>,
+): Promise<Append[]> => {
+  const to = await confirmedMailbox(deps, call.ownerId);
+  return to
+    ? queueMail<Kind>(deps, call, { ...letter, sealedFor: to.sealedFor, to: to.mailbox })
+    : [];
 };

@@ -1,25 +1,473 @@
+/** The facts of an owner in memory, and their sums by day. */
+import type { Dimension } from '#contracts/performance/records.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { ReadModels } from '#src/ports/read-model.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import { type PackedNumbers, unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
+  type PerformanceFacts,
+  type PerformanceSets,
   FACTS_PER_BLOCK,
   CHUNKS_PER_BLOCK,
   FACTS_PER_CHUNK,
   FIRST_SET_SORT,
   type PerformanceBlock,
   type PerformanceChunk,
-  type PerformanceFacts,
-  type PerformanceSets,
   type PerformanceTail,
   SETS_PER_GROUP,
   TAIL_KEY,
   VALUES_PER_FACT,
 } from '#src/ports/performance-rows.ts';
-import { lowerBound } from '#src/ports/lower-bound.ts';
-import { KeyedQueue } from '#src/shared/keyed-queue.ts';
-import { eventLoopTurns } from '#src/shared/turns.ts';
-import { Columns, FactChains } from './columns.ts';
-import { RollUps } from './roll-ups.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import { eventLoopTurns, inTurns, KeyedQueue } from '#src/shared/work.ts';
+import { type Query, calendarOf } from './calendar.ts';
+
+const CAPACITY_FIRST = 1_024;
+const RESERVE = 1.25;
+/** Facts between two looks at the clock: less than a millisecond. */
+export const SLICE = 16_384;
+/** No index. */
+export const NONE = -1;
+
+export type Dims = PerformanceSets['dims'][number];
+export type Detail = PerformanceFacts[number];
+
+/** One counted event, or the number of equal ones. `time` is a quarter hour, or a local day, since the epoch. */
+type Fact = { time: number; set: number; metric: number; country: number };
+
+type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
+
+const grown = <Kind extends Column>(column: Kind, capacity: number): Kind => {
+  const next = new (column.constructor as new (length: number) => Kind)(capacity);
+  next.set(column);
+  return next;
+};
+
+/** Facts as columns, which only ever grow. */
+class Columns {
+  length = 0;
+  times = new Int32Array(CAPACITY_FIRST);
+  sets = new Int32Array(CAPACITY_FIRST);
+  metrics = new Uint8Array(CAPACITY_FIRST);
+  countries = new Uint16Array(CAPACITY_FIRST);
+  /** Numbers of surplus visits and amounts of money, by fact. */
+  readonly details = new Map<number, Detail>();
+  /** The dimensions of each set. */
+  readonly dims: Dims[] = [];
+
+  get capacity(): number {
+    return this.times.length;
+  }
+
+  push({ time, set, metric, country }: Fact): number {
+    this.reserve(1);
+    const index = this.length;
+    this.times[index] = time;
+    this.sets[index] = set;
+    this.metrics[index] = metric;
+    this.countries[index] = country;
+    this.length += 1;
+    return index;
+  }
+
+  /** Makes room for more facts, and for those that come soon. */
+  reserve(count: number): void {
+    const needed = this.length + count;
+    if (needed <= this.capacity) return;
+    const capacity = Math.max(Math.ceil(RESERVE * needed), 2 * this.capacity);
+    this.times = grown(this.times, capacity);
+    this.sets = grown(this.sets, capacity);
+    this.metrics = grown(this.metrics, capacity);
+    this.countries = grown(this.countries, capacity);
+  }
+}
+
+/** The facts of each set, as a chain from the newest one back. Only questions about few sets need it. */
+class FactChains {
+  readonly #facts: Columns;
+  /** The fact before of the same set, NONE for the first one; and the last fact and the number of facts of each set. */
+  #previous = new Int32Array(0);
+  readonly #ofSet: { last: number; count: number }[] = [];
+  #length = 0;
+
+  constructor(facts: Columns) {
+    this.#facts = facts;
+  }
+
+  /**
+   * The indexes of all facts of some sets; undefined if they are more than `max`. Costs by their number, and by the number of
+   * facts since the last call.
+   */
+  async indexesOf(sets: readonly number[], max: number): Promise<Int32Array | undefined> {
+    await this.#update();
+    let count = 0;
+    for (const set of sets) count += this.#ofSet[set]?.count ?? 0;
+    if (count > max) return undefined;
+    const indexes = new Int32Array(count);
+    let at = 0;
+    for (const set of sets)
+      for (let index = this.#ofSet[set]?.last ?? NONE; index >= 0; at += 1) {
+        indexes[at] = index;
+        index = this.#previous[index] ?? NONE;
+      }
+    return indexes;
+  }
+
+  async #update(): Promise<void> {
+    while (this.#length < this.#facts.length) {
+      const pause = eventLoopTurns.pause();
+      if (pause) await pause;
+      const { sets, length, capacity } = this.#facts;
+      if (this.#previous.length < length) this.#previous = grown(this.#previous, capacity);
+      const to = Math.min(this.#length + SLICE, length);
+      for (let index = this.#length; index < to; index += 1) {
+        const own = (this.#ofSet[sets[index] ?? 0] ??= { last: NONE, count: 0 });
+        this.#previous[index] = own.last;
+        own.last = index;
+        own.count += 1;
+      }
+      this.#length = to;
+    }
+  }
+}
+
+/** Facts of an owner that a question is about: the first `length` ones. `weights`: how many events each one counts. */
+export type FactSelection = {
+  facts: Columns;
+  length: number;
+  countryNames: readonly string[];
+  weights?: readonly number[];
+  /** Finds the facts of few sets without a pass over all. */
+  chains?: FactChains;
+  /** The facts among them that count, where a filter leaves few; `length` is their number. */
+  indexes?: Int32Array;
+  /** Whether times are local days of the question's time zone, and not quarter hours. */
+  isByDay: boolean;
+};
+
+const SUB_IDS = ['sub_id_1', 'sub_id_2', 'sub_id_3'] as const satisfies Dimension[];
+type SubId = (typeof SUB_IDS)[number];
+
+const isSubId = (dimension: Dimension): dimension is SubId => dimension.startsWith('sub_id_');
+
+/** The value of a set of dimensions; null for a country, which visits have and sets do not. */
+export const valueOf = (dims: Dims, dimension: Dimension): string | null => {
+  if (dimension === 'country') return null;
+  if (isSubId(dimension)) return dims.sub_ids?.[SUB_IDS.indexOf(dimension)] ?? null;
+  return dims[dimension] ?? null;
+};
+
+/** Returns whether a set of dimensions passes all filters, except that on country. */
+export const matcherOf = (
+  filters: Partial<Record<Dimension, string>>,
+): ((dims: Dims) => boolean) => {
+  const wanted = (Object.entries(filters) as [Dimension, string][]).filter(
+    ([name]) => name !== 'country',
+  );
+  return (dims) => wanted.every(([name, value]) => valueOf(dims, name) === value);
+};
+
+const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
+  const values: Record<string, string | string[]> = {};
+  const subIds: string[] = [];
+  for (const dimension of dimensions) {
+    const value = valueOf(dims, dimension);
+    if (value === null) continue;
+    if (isSubId(dimension)) subIds[SUB_IDS.indexOf(dimension)] = value;
+    else values[dimension] = value;
+  }
+  return { ...values, ...(subIds.length > 0 && { sub_ids: subIds }) };
+};
+
+/** The radices of the number of a place. */
+const SETS_MAX = 2 ** 20;
+const COUNTRIES_MAX = 2 ** 10;
+const METRICS_MAX = 2 ** 4;
+
+type SeriesPlace = { set: number; country: number; metric: number };
+
+const seriesName = ({ set, country, metric }: SeriesPlace): number =>
+  (set * COUNTRIES_MAX + country) * METRICS_MAX + metric;
+
+/** The counts of one place by local day: `sums[n]` is that of all days up to `days[n]`. */
+class Series {
+  readonly place: SeriesPlace;
+  readonly days: number[] = [];
+  readonly sums: number[] = [];
+
+  constructor(place: SeriesPlace) {
+    this.place = place;
+  }
+
+  /** Adds events of a day. O(later days), so only late events cost anything. */
+  add(day: number, count: number): void {
+    const { days, sums } = this;
+    let at = days.length;
+    while (at > 0 && (days[at - 1] ?? 0) >= day) at -= 1;
+    if (days[at] !== day) {
+      days.splice(at, 0, day);
+      sums.splice(at, 0, sums[at - 1] ?? 0);
+    }
+    for (; at < sums.length; at += 1) sums[at] = (sums[at] ?? 0) + count;
+  }
+
+  indexFrom(day: number): number {
+    return lowerBound(this.days.length, (index) => (this.days[index] ?? 0) < day);
+  }
+
+  /** The events of the days from one index to another one, which is excluded. */
+  between(from: number, to: number): number {
+    return (this.sums[to - 1] ?? 0) - (this.sums[from - 1] ?? 0);
+  }
+}
+
+/** A day of a series, in two arrays that grow by half. */
+const BYTES_PER_DAY = 24;
+/** A series without its days, with its entry in the Map. */
+const BYTES_PER_SERIES = 300;
+const QUARTERS = 96;
+const ROLL_UP_SLICE = 8_192;
+/** More than the days since the epoch of any event. */
+const DAYS_MAX = 2 ** 17;
+
+type FactSource = Columns & {
+  readonly countryNames: readonly string[];
+  readonly chains: FactChains;
+};
+
+/** The facts of an owner summed by local day, as one series for each set of some dimensions, country and metric. */
+class RollUp {
+  readonly #source: FactSource;
+  readonly #localDays: (utcDay: number) => (quarter: number) => number;
+  readonly #dimensions: readonly Dimension[];
+  /** All countries are one where no question names countries. */
+  readonly #hasCountries: boolean;
+  readonly #byName = new Map<number, Series>();
+  /** By set: its dimensions, its series, and its facts with amounts, which are not summed. */
+  readonly #dims: Dims[] = [];
+  readonly #series: Series[][] = [];
+  readonly #amounts: number[][] = [];
+  readonly #setIds = new Map<string, number>();
+  /** The set here for each set of the facts. */
+  readonly #setOf: number[] = [];
+  readonly #dayOf = new Map<number, number>();
+  #counted = 0;
+
+  constructor(source: FactSource, timeZone: string, dimensions: readonly Dimension[]) {
+    this.#source = source;
+    const calendar = calendarOf(timeZone);
+    this.#localDays = (day) => calendar.localDays(day);
+    this.#dimensions = dimensions;
+    this.#hasCountries = dimensions.includes('country');
+  }
+
+  get bytes(): number {
+    // Each fact can have a day of its own, but most share one.
+    const days = Math.min(this.#counted, this.#byName.size * this.#dayOf.size);
+    return this.#byName.size * BYTES_PER_SERIES + days * BYTES_PER_DAY;
+  }
+
+  /** Adds the facts that came since the last call. Costs by their number. */
+  async update(): Promise<void> {
+    const { length } = this.#source;
+    while (this.#counted < length) {
+      const pause = eventLoopTurns.pause();
+      if (pause) await pause;
+      const to = Math.min(this.#counted + ROLL_UP_SLICE, length);
+      for (let index = this.#counted; index < to; index += 1) this.#add(index);
+      this.#counted = to;
+    }
+  }
+
+  /**
+   * The days of the question's period, or for one bucket its sum, for the facts before `upTo`. Costs by the size of the
+   * result and by the number of facts since.
+   */
+  async select(query: Query, upTo: number): Promise<FactSelection> {
+    const cells = new Columns();
+    const weights: number[] = [];
+    const isTotal = query.granularity === 'total';
+    const newer = this.#countFrom(upTo, query);
+    await inTurns(this.#setsOf(query.filters), (of) => {
+      // A set without facts in the period has no number.
+      let set = NONE;
+      const push = ({ metric, country }: SeriesPlace, time: number, count: number): void => {
+        if (set < 0) set = cells.dims.push(this.#dims[of] ?? {}) - 1;
+        cells.push({ time, set, metric, country });
+        weights.push(count);
+      };
+      for (const series of this.#series[of] ?? []) {
+        const from = series.indexFrom(query.from);
+        const to = series.indexFrom(query.to + 1);
+        const step = isTotal ? to - from : 1;
+        for (let at = from; at < to; at += step) {
+          const day = isTotal ? query.from : (series.days[at] ?? 0);
+          const since = newer?.get(seriesName(series.place) * DAYS_MAX + day) ?? 0;
+          const count = series.between(at, at + step) - since;
+          if (count > 0) push(series.place, day, count);
+        }
+      }
+      for (const index of this.#amounts[of] ?? []) {
+        const day = this.#dayAt(index);
+        if (index >= upTo || day < query.from || day > query.to) continue;
+        cells.details.set(cells.length, this.#source.details.get(index) ?? 0);
+        push(this.#placeOf(index), day, 1);
+      }
+    });
+    const { length } = cells;
+    const { countryNames } = this.#source;
+    return { facts: cells, length, countryNames, weights, isByDay: true };
+  }
+
+  /** Counts the facts from `index` on as `select` does; undefined if there are none. */
+  #countFrom(index: number, { from, to, granularity }: Query): Map<number, number> | undefined {
+    if (index >= this.#counted) return undefined;
+    const counts = new Map<number, number>();
+    for (let at = index; at < this.#counted; at += 1) {
+      const day = this.#dayAt(at);
+      if (day < from || day > to || this.#hasAmounts(at)) continue;
+      const name =
+        seriesName(this.#placeOf(at)) * DAYS_MAX + (granularity === 'total' ? from : day);
+      counts.set(name, (counts.get(name) ?? 0) + this.#countOf(at));
+    }
+    return counts;
+  }
+
+  /** The sets that pass the filters. Costs by the number of all sets, unless each dimension has a filter. */
+  #setsOf(filters: Query['filters']): number[] {
+    const isOne = this.#dimensions.every((name) => name === 'country' || name in filters);
+    if (isOne && this.#dimensions.length > 0) {
+      const set = this.#setIds.get(this.#nameOf((name) => filters[name] ?? null));
+      return set === undefined ? [] : [set];
+    }
+    const isMatch = matcherOf(filters);
+    return [...this.#dims.keys()].filter((set) => isMatch(this.#dims[set] ?? {}));
+  }
+
+  #add(index: number): void {
+    const place = this.#placeOf(index);
+    if (this.#hasAmounts(index)) {
+      (this.#amounts[place.set] ??= []).push(index);
+      return;
+    }
+    const name = seriesName(place);
+    let series = this.#byName.get(name);
+    if (!series) {
+      series = new Series(place);
+      this.#byName.set(name, series);
+      (this.#series[place.set] ??= []).push(series);
+    }
+    series.add(this.#dayAt(index), this.#countOf(index));
+  }
+
+  #placeOf(index: number): SeriesPlace {
+    const { sets, metrics, countries } = this.#source;
+    return {
+      set: this.#set(sets[index] ?? 0),
+      country: this.#hasCountries ? (countries[index] ?? 0) : 0,
+      metric: metrics[index] ?? 0,
+    };
+  }
+
+  #hasAmounts(index: number): boolean {
+    return Array.isArray(this.#source.details.get(index));
+  }
+
+  #countOf(index: number): number {
+    const detail = this.#source.details.get(index);
+    return typeof detail === 'number' ? detail : 1;
+  }
+
+  #dayAt(index: number): number {
+    const quarter = this.#source.times[index] ?? 0;
+    let day = this.#dayOf.get(quarter);
+    if (day === undefined) {
+      const utcDay = Math.floor(quarter / QUARTERS);
+      day = this.#localDays(utcDay)(quarter - utcDay * QUARTERS);
+      this.#dayOf.set(quarter, day);
+    }
+    return day;
+  }
+
+  #set(set: number): number {
+    const known = this.#setOf[set];
+    if (known !== undefined) return known;
+    const dims = this.#source.dims[set] ?? {};
+    const name = this.#nameOf((dimension) => valueOf(dims, dimension));
+    let id = this.#setIds.get(name);
+    if (id === undefined) {
+      id = this.#dims.push(restrictDims(dims, this.#dimensions)) - 1;
+      this.#setIds.set(name, id);
+    }
+    this.#setOf[set] = id;
+    return id;
+  }
+
+  #nameOf(value: (dimension: Dimension) => string | null): string {
+    return JSON.stringify(
+      this.#dimensions.map((name) => (name === 'country' ? null : value(name))),
+    );
+  }
+}
+
+const ROLL_UPS_MAX = 12;
+/** Fewer facts than this are counted one by one in about a millisecond. */
+const FACTS_MIN = 20_000;
+/** A roll-up subtracts newer facts than a position if they are at most this share of those up to it. */
+const NEWER_SHARE_MAX = 0.25;
+
+/** The roll-ups of an owner's facts: one for each time zone and set of dimensions that questions name repeatedly. */
+export class RollUps {
+  readonly #source: FactSource;
+  readonly #factsMin: number;
+  readonly #byName = new Map<string, RollUp | undefined>();
+  readonly #queue = new KeyedQueue();
+
+  /** With fewer than `factsMin` facts, nothing is rolled up. */
+  constructor(source: FactSource, factsMin = FACTS_MIN) {
+    this.#source = source;
+    this.#factsMin = factsMin;
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const rollUp of this.#byName.values()) bytes += rollUp?.bytes ?? 0;
+    return bytes;
+  }
+
+  /** Selects the facts before `upTo` that a question is about, from the second question with its dimensions on from a roll-up. */
+  async select(query: Query, upTo: number): Promise<FactSelection> {
+    const facts = this.#source;
+    const { length, countryNames, chains } = facts;
+    const { timeZone, groupBy, filters } = query;
+    const all: FactSelection = { facts, length: upTo, countryNames, chains, isByDay: false };
+    const dimensions = [...new Set([...groupBy, ...(Object.keys(filters) as Dimension[])])].sort();
+    if (
+      length < this.#factsMin ||
+      facts.dims.length > SETS_MAX ||
+      countryNames.length > COUNTRIES_MAX
+    )
+      return all;
+    const name = JSON.stringify([timeZone, dimensions]);
+    const wasAsked = this.#byName.has(name);
+    const rollUp =
+      this.#byName.get(name) ?? (wasAsked ? new RollUp(facts, timeZone, dimensions) : undefined);
+    this.#keep(name, rollUp);
+    if (!rollUp || length - upTo > NEWER_SHARE_MAX * upTo) return all;
+    // Facts that come meanwhile are not added before the selection is complete.
+    return this.#queue.run(name, async () => {
+      await rollUp.update();
+      return rollUp.select(query, upTo);
+    });
+  }
+
+  /** Moves the roll-up to the end, and drops the one that was asked for least recently. */
+  #keep(name: string, rollUp: RollUp | undefined): void {
+    this.#byName.delete(name);
+    this.#byName.set(name, rollUp);
+    const [oldest] = this.#byName.keys();
+    if (this.#byName.size > ROLL_UPS_MAX && oldest !== undefined) this.#byName.delete(oldest);
+  }
+}
 
 /** Groups of sets that are read at once: a remote store answers most questions in one round trip. */
 const GROUPS_PER_READ = 64;

@@ -1,3 +1,5 @@
+/** How outreach, push notifications and mail leave the service. `src/delivery` implements it. */
+
 /** How outreach and notifications leave the service: what is sent, and what is known about the outcome. */
 
 /** One attempt to send one approved revision. Contains secrets: never logged. */
@@ -51,3 +53,25 @@ export type Channel<Sent = Delivery> = {
 };
 
 export type Channels = Readonly<Record<'file' | 'webhook' | 'a2a', Channel>>;
+
+/** How mail leaves the service. */
+
+/** One attempt to send one message. Contains personal data: never logged. */
+export type MailDelivery = {
+  /** The same at each attempt; the Message-ID is made of it. */
+  id: string;
+  /** The person whose erasure also removes stored copies: the subject of the vault. */
+  sealedFor: string;
+  /** 1 for the first attempt. */
+  attempt: number;
+  /** The mailbox of the recipient, without a name. */
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+  /** Time in the message, in epoch milliseconds; the same at each attempt. */
+  at: number;
+};
+
+/** Sends messages. `delivered` means that the next server, or the directory, has the message. */
+export type Mailer = Channel<MailDelivery>;

@@ -2,7 +2,7 @@
  * Rows of read models by space and partition. They are a cache of the log, never the record.
  * test/conformance/read-model.ts specifies the stores; every adapter passes that suite.
  */
-import type { Position } from './event-log.ts';
+import type { Position, FoldEvent } from './event-log.ts';
 
 /** Number of partitions that scopes hash to. It can never change: stores contain checkpoints by it. */
 export const PARTITIONS = 64;
@@ -177,3 +177,35 @@ export class ReadModelRebuilding extends Error {
 export class ReadModelParked extends ReadModelRebuilding {
   override readonly name = 'ReadModelParked';
 }
+
+/** The rows of one owner at one position of the log, folded in memory by the projections of the read models. */
+
+export type RowPlace = RowKey & { readModel: string };
+
+export type OwnerFold = {
+  /** The folded rows, as a process reads those of its read models. They change with the next `add`. */
+  readonly rows: ReadModels;
+  /** Folds the next event. Throws ReadModelParked if a projection cannot fold it; the fold is unusable then. */
+  add(event: FoldEvent): void;
+  /** Lists the row of each read model that the event changes; a projection may change further rows beside it. */
+  placesOf(event: FoldEvent): RowPlace[];
+  peek(place: RowPlace): Row | undefined;
+  rowsOf(readModel: string): RowJson[];
+};
+
+/** How far the read models follow the log. */
+export type ReadModelFollower = {
+  /**
+   * Resolves to true once every read model has folded the log up to `position`, and to false after
+   * `waitMs`. In a process that does not fold, it waits for `scope` only; without a scope, true means
+   * that this process knows the position and shows no older rows. Parked partitions are not awaited,
+   * because their rows are not shown.
+   */
+  passed(position: Position, waitMs: number, scope?: string): Promise<boolean>;
+  asOf(): { position: Position; at: number | null };
+  /**
+   * Names the read models of this process whose rows cannot be read now, because their file is being filled or the disk
+   * fails. Requests need them, so the process is not ready.
+   */
+  unreadable?(): string[];
+};

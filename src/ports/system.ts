@@ -1,3 +1,5 @@
+/** What the application needs of its machine: clock, ids, secrets, key vault, waits. `src/system` implements it. */
+
 /** Sources of time, ids and secrets; no other code may use the system's own. */
 export type Clock = {
   /** Epoch milliseconds. */
@@ -108,4 +110,15 @@ export type MovableKeys = {
    * key, or is erased, which is final.
    */
   adopt(subject: string, key: Uint8Array | 'destroyed'): Promise<boolean>;
+};
+
+/** Counts calls against the limits in one place for several processes. */
+export type SharedCount = {
+  /**
+   * Adds `costMs` to the arrival time of `key` (GCRA). Returns by how many milliseconds it is now
+   * ahead of the clock. Rejects when there is no answer in time; the cost may have been added.
+   */
+  add(key: string, costMs: number): Promise<number>;
+  /** Returns how many processes count here, including this one; the last known number in an outage. */
+  processes(): number;
 };

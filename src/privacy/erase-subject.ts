@@ -1,16 +1,19 @@
-import type { Decider } from '#src/shared/decider.ts';
+/** Erases a record by destroying the key of its texts. */
+import type { Deps } from '#src/calls/handlers.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
-import { lead } from '#src/leads/lead.decider.ts';
 import { releaseClaim } from '#src/leads/claim-contact.ts';
+import { lead } from '#src/leads/lead.decider.ts';
+import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
+import { findOwner } from '#src/reading/find-owner.ts';
+import type { Call } from '#src/shared/call.ts';
+import type { Decider } from '#src/shared/decider.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { turn } from '#src/shared/work.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';
-import { done, refuse } from '#src/shared/outcome.ts';
-import { findOwner } from '#src/reading/find-owner.ts';
 import { kindOfRecord, streamOfRecord } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { Call } from '#src/shared/call.ts';
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 type Erase = {
   type: 'EraseSubject';
@@ -81,4 +84,40 @@ export const eraseRecord = async (
   for (const one of written.state.erased ? [subject, contact] : [onlyContact])
     if (one !== undefined) await deps.vault.destroy(one);
   return done({ subject, key, erased_from: [stream] }, traceOf(written));
+};
+
+/** Erasures that were interrupted after their event and before their key was destroyed. */
+
+const PAGE_ROWS = 100;
+
+/**
+ * Destroys the keys of erased subjects that still have one, newest first and at most `newest` subjects; answers the
+ * number of keys. `signal` stops it between two subjects. Throws what the vault and the read model
+ * throw; the next run continues.
+ */
+export const finishErasures = async (
+  { readModels, vault }: Pick<Deps, 'readModels' | 'vault'>,
+  newest: number,
+  signal: AbortSignal,
+): Promise<number> => {
+  let [keys, remaining] = [0, newest];
+  for (let before: number | undefined; remaining > 0; await turn()) {
+    const page = await readModels.list<ErasureRow>('erasures', {
+      scope: ALL_ERASURES,
+      limit: Math.min(PAGE_ROWS, remaining),
+      ...(before !== undefined && { before }),
+    });
+    for (const { row, sort } of page) {
+      if (signal.aborted) return keys;
+      // A subject without a key is marked as well, so that it cannot get a first one later.
+      for (const subject of row.contact ? [row.subject, row.contact] : [row.subject]) {
+        const isDone = (await vault.knows(subject)) === 'destroyed';
+        if (!isDone && (await vault.destroy(subject))) keys += 1;
+      }
+      before = sort;
+    }
+    remaining -= page.length;
+    if (page.length < PAGE_ROWS) return keys;
+  }
+  return keys;
 };

@@ -2,15 +2,19 @@
 import { mailbox } from '#contracts/fields.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { type Limiter, refuseLink } from '#src/calls/limiter.ts';
+import { type Limiter, refuseLink } from '#src/calls/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { mailboxRequests } from '#src/sealing/mailbox-requests.decider.ts';
-import { NOT_REFUSED, recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
+import { mailboxRequests } from '#src/sealing/mailbox.decider.ts';
+import {
+  NOT_REFUSED,
+  recordRequest,
+  renderSuppression,
+  findMailbox,
+} from '#src/sealing/suppression.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
-import { findMailbox } from '#src/sealing/suppression.ts';
-import { queueMail } from '#src/sending/queue-mail.ts';
+import { queueMail } from '#src/sending/mail.ts';
 import type { HolderCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
@@ -18,8 +22,13 @@ import { attribute } from '#src/writing/attribution.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import { nameOf } from '#src/writing/hash.ts';
-import { findRecords, type FoundRecord } from './find-records.ts';
-import { erasedFor, eraseRecords, exportRecord } from './person-records.ts';
+import {
+  findRecords,
+  type FoundRecord,
+  erasedFor,
+  eraseRecords,
+  exportRecord,
+} from './find-records.ts';
 
 const LINK_MS = HOUR_MS;
 const TOKEN_CHARS = 40;

@@ -1,12 +1,18 @@
 /** What staff do with all records of a person. */
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { recordRequest, renderSuppression } from '#src/sealing/record-request.ts';
+import { recordRequest, renderSuppression } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
-import { findRecords, type FoundRecord } from './find-records.ts';
-import { erasedFor, eraseRecords, exportRecord, rightOver } from './person-records.ts';
+import {
+  findRecords,
+  type FoundRecord,
+  erasedFor,
+  eraseRecords,
+  exportRecord,
+  rightOver,
+} from './find-records.ts';
 
 const allowedFor =
   (call: DeskCall) =>

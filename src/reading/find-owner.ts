@@ -1,9 +1,9 @@
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { mayActFor } from '#src/calls/desk-handler.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { mayActFor } from '#src/calls/desk-handler.ts';
-import { listing } from './listing.ts';
+import { listing } from './lists.ts';
 import { streamOf } from '#src/writing/streams.ts';
 
 /** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */

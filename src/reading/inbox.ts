@@ -1,9 +1,12 @@
+/** Lists at the desk: the rows of one owner, and what waits for staff over all owners. */
 import type { ReadModels, Row } from '#src/ports/read-model.ts';
 import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
-import { epoch } from '#src/shared/time.ts';
-import { type ListRange, pageOfScan, scanLists } from './scan-lists.ts';
+import { type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { epoch, renderAsOf } from '#src/shared/time.ts';
+import { type ListRange, pageOfScan, scanLists, pageOf } from './lists.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { done, type Outcome } from '#src/shared/outcome.ts';
 
 /** Rows read for one page; the next page continues after them. */
 const ROWS_READ_MAX = 1_000;
@@ -86,4 +89,29 @@ export const readInbox = async <R extends InboxRow>(
     next_before: isAscending ? null : next,
     next_after: isAscending ? next : null,
   };
+};
+
+/** Rows of one owner in one read model, and how each is rendered. */
+type RowList<R extends Row, Value> = {
+  name: string;
+  scope: string;
+  query: { owner_id: string; before?: number | undefined; limit: number };
+  render: (row: R) => Value;
+};
+
+type Page<Value> = {
+  data: Value[];
+  next_before: number | null;
+  as_of: { position: number; at: string | null };
+};
+
+/** Answers one page of an owner's rows; refuses an owner for whom the caller may not act. */
+export const listRows = async <R extends Row, Value>(
+  { readModels, following }: Deps,
+  call: DeskCall,
+  { name, scope, query, render }: RowList<R, Value>,
+): Promise<Outcome<Page<Value>>> => {
+  if (!mayActFor(call, query.owner_id)) return NO_OWNER;
+  const { rows, next_before } = await pageOf<R>(readModels, name, { ...query, scope });
+  return done({ data: rows.map(render), next_before, as_of: renderAsOf(following.asOf()) });
 };

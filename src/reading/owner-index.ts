@@ -1,17 +1,41 @@
 /** Finds the events of an owner by its history, for a log on a server, which has no index by owner. */
 import { SYSTEM_OWNERS } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { DESK } from '#src/calls/audit.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import {
   type EventLog,
   type Position,
   type StoredEvent,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { HistoryEntry } from '#src/ports/rows.ts';
-import { DESK } from '#src/calls/audit.ts';
-import { newestEntries } from './newest-entries.ts';
-import type { Deps } from '#src/calls/call.ts';
+import { type ReadModels, ReadModelRebuilding } from '#src/ports/read-model.ts';
+import {
+  EVENTS_PER_HISTORY_ROW,
+  type HistoryEntry,
+  historyEntries,
+  type HistoryRow,
+  NEWEST_HISTORY,
+} from '#src/ports/rows.ts';
+
+/** Reads the newest `limit` entries of an owner's history before the position `below`, newest first. Reads twice. */
+export const newestEntries = async (
+  readModels: Pick<ReadModels, 'get' | 'list'>,
+  { owner, below, limit }: { owner: string; below: number; limit: number },
+): Promise<HistoryEntry[]> => {
+  const newest = await readModels.get<HistoryRow>('history', owner, NEWEST_HISTORY);
+  const first = newest ? (newest.entries[0] as number) : Infinity;
+  // The newest row may become one of the others between the two reads; its entries must not come twice.
+  const rows = await readModels.list<HistoryRow>('history', {
+    scope: owner,
+    before: Math.min(below, first),
+    limit: Math.ceil(limit / EVENTS_PER_HISTORY_ROW) + 1,
+  });
+  return [...(newest ? [newest] : []), ...rows.map(({ row }) => row)]
+    .flatMap((row) => historyEntries(row).toReversed())
+    .filter(({ position }) => position < below)
+    .slice(0, limit);
+};
 
 type Index = Pick<Deps, 'readModels' | 'following'>;
 type OwnerQuery = { owner: string; upTo: Position; limit: number };

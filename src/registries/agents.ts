@@ -1,8 +1,7 @@
-import type { AgentActor } from '#src/calls/agent-rules.ts';
+import type { AgentActor, SignaturesOf } from '#src/calls/rules.ts';
 import type { AgentOperations } from '#contracts/registries/agents.ts';
-import type { Handler } from '#src/calls/call.ts';
+import type { Handler } from '#src/calls/handlers.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
-import type { SignaturesOf } from '#src/calls/rules.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';

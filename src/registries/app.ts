@@ -3,36 +3,50 @@ import { holderOperations } from '#contracts/registries/holders.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
-import type { SharedCount } from '#src/ports/limits.ts';
-import type { Waits } from '#src/ports/system.ts';
-import { viewCategory, viewList, viewProduct, viewSearch } from '#src/links/view-products.ts';
-import { type HolderHandlers, holderHandlers, type HolderPipeline } from './holders.ts';
-import type { VisitorDeps, VisitorSignatures } from '#src/links/visitor-handler.ts';
-import { locateLink, visitLink } from '#src/links/visit-link.ts';
+import type { SharedCount, Waits } from '#src/ports/system.ts';
+import {
+  viewCategory,
+  viewList,
+  viewProduct,
+  viewSearch,
+  type VisitorDeps,
+  type VisitorSignatures,
+  locateLink,
+  visitLink,
+} from '#src/links/visitors.ts';
+import {
+  type HolderHandlers,
+  holderHandlers,
+  type HolderPipeline,
+  type HolderActor,
+  holderRules,
+} from './holders.ts';
 import { type AgentDeps, agentHandlers, type AgentPipeline, type Handlers } from './agents.ts';
-import { type AgentActor, agentRules } from '#src/calls/agent-rules.ts';
+import {
+  type AgentActor,
+  agentRules,
+  type DeskActor,
+  deskRules,
+  type SignaturesOf,
+} from '#src/calls/rules.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import { consistencyToken } from '#src/calls/consistency.ts';
+import { consistencyToken, Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
 import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
-import { type DeskActor, deskRules } from '#src/calls/desk-rules.ts';
-import type { SignaturesOf } from '#src/calls/rules.ts';
-import { concurrency } from '#src/calls/concurrency.ts';
-import { limiter, type Limiter } from '#src/calls/limiter.ts';
-import { overload } from '#src/calls/overload.ts';
+import { concurrency, limiter, type Limiter, overload, SharedLimiter } from '#src/calls/limits.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import { Pipeline } from '#src/calls/pipeline.ts';
-import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
-import { type HolderActor, holderRules } from './public-rules.ts';
-import { SharedLimiter } from '#src/calls/shared-limiter.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
-import { followTask, type TaskFollowing } from '#src/tasks/follow-task.ts';
-import { keySet, signDocument } from '#src/shared/jws.ts';
-import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
+import {
+  followTask,
+  type TaskFollowing,
+  taskWatch,
+  type TaskWatch,
+} from '#src/tasks/follow-task.ts';
+import { keySet, signDocument } from '#src/shared/signing.ts';
+import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/read-task.ts';
 import { taskHandlers, taskRules } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
-import { taskWatch, type TaskWatch } from '#src/tasks/task-watch.ts';
 
 export type DeskPipeline = Pipeline<SignaturesOf<DeskHandlers>, DeskActor<DeskDeps>>;
 

@@ -13,6 +13,7 @@ import {
   requestOutboundChanges,
   cancelOutbound,
   observeOutbound,
+  listApprovals,
 } from '#src/outreach/approvals.ts';
 import { auditCheck } from '#src/audits/audit-check.ts';
 import { auditDiff } from '#src/audits/audit-diff.ts';
@@ -21,7 +22,6 @@ import { auditHistory } from '#src/audits/audit-history.ts';
 import { auditProgress } from '#src/audits/audit-progress.ts';
 import { auditPerformance, auditState } from '#src/audits/audit-state.ts';
 import { auditTrace } from '#src/audits/audit-trace.ts';
-import { listApprovals } from '#src/outreach/list-approvals.ts';
 import { importProducts, withdrawProduct } from '#src/catalog/import-products.ts';
 import { eraseSubject } from '#src/privacy/erase-subject.ts';
 import {
@@ -33,8 +33,8 @@ import {
 } from '#src/privacy/personal-data.ts';
 import { readEvents } from '#src/audits/read-events.ts';
 import { listHistory } from '#src/audits/list-history.ts';
-import { listHandoffs } from '#src/handoffs/list-handoffs.ts';
-import { listLinks } from '#src/links/list-links.ts';
+import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
+import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys } from '#src/access/keys.ts';
 import {
   setOwnerProfile,
@@ -48,7 +48,8 @@ import {
   planNextStep,
   endNextStep,
   readPlan,
-} from '#src/plans/plan-record.ts';
+  listAccessRequests,
+} from '#src/plans/plans.ts';
 import {
   configureOutreach,
   getOutreach,
@@ -56,15 +57,17 @@ import {
   resumeOutreach,
 } from '#src/outreach/controls.ts';
 import { listProjections, rebuildProjection, verifyProjection } from '#src/reading/projections.ts';
-import { withdrawHandoff, invalidateHandoff } from '#src/handoffs/close-handoff.ts';
-import { listOpenLeads } from '#src/leads/list-open-leads.ts';
-import { readLead } from '#src/leads/read-lead.ts';
+import {
+  withdrawHandoff,
+  invalidateHandoff,
+  approveRfqMove,
+  correctRfq,
+  moveRfq,
+  refuseRfqMove,
+} from '#src/handoffs/move-rfq.ts';
+import { listOpenLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
-import { disableLink } from '#src/links/disable-link.ts';
-import { listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
-import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '#src/handoffs/move-rfq.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
-import { listAccessRequests } from '#src/plans/list-access-requests.ts';
 import { issueDeskToken, revokeDeskToken } from '#src/access/desk-tokens.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { AuditingDeps } from '#src/audits/replays.ts';

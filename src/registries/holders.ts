@@ -1,18 +1,38 @@
-import { declineReason, type HolderOperationId } from '#contracts/registries/holders.ts';
-import type { Pipeline } from '#src/calls/pipeline.ts';
-import type { SignaturesOf } from '#src/calls/rules.ts';
-import type { HolderActor } from './public-rules.ts';
+/** The table of handlers of the holders of links, and the rules of their calls. */
 import { LIMITS } from '#contracts/limits.ts';
-import { isOpen } from '#src/handoffs/handoff.decider.ts';
-import type { Limiter } from '#src/calls/limiter.ts';
-import { refuse } from '#src/shared/outcome.ts';
-import { applicationReceiver } from '#src/access/apply.ts';
+import type { Declared } from '#contracts/operation.ts';
+import { declineReason, type HolderOperationId } from '#contracts/registries/holders.ts';
 import {
+  applicationReceiver,
   readApplication,
   confirmApplication,
   disownApplication,
   issueFirstKey,
-} from '#src/access/confirm-application.ts';
+} from '#src/access/applications.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import type { HolderHandler } from '#src/calls/desk-handler.ts';
+import { parseFields } from '#src/calls/input.ts';
+import { type Limiter, tooMany } from '#src/calls/limits.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf, ActorRules } from '#src/calls/rules.ts';
+import {
+  confirmRequest,
+  disownRequest,
+  readRequest,
+  withdrawRequest,
+} from '#src/handoffs/confirm-rfq.ts';
+import { listCreator } from '#src/handoffs/create-list.ts';
+import { isOpen } from '#src/handoffs/handoff.decider.ts';
+import {
+  actOnList,
+  ERASED_LIST,
+  openList,
+  lineToAdd,
+  withQuantities,
+  type Review,
+  reviewHandoff,
+} from '#src/handoffs/review.ts';
+import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import {
   linkRequester,
@@ -22,19 +42,9 @@ import {
   allowOwnContact,
   eraseOwnData,
 } from '#src/privacy/own-data.ts';
-import { actOnList, ERASED_LIST, openList } from '#src/handoffs/buyer-act.ts';
-import { lineToAdd } from '#src/handoffs/added-line.ts';
-import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import {
-  confirmRequest,
-  disownRequest,
-  readRequest,
-  withdrawRequest,
-} from '#src/handoffs/confirm-rfq.ts';
-import { listCreator } from '#src/handoffs/create-list.ts';
-import { withQuantities } from '#src/handoffs/entered-quantities.ts';
-import { type Review, reviewHandoff } from '#src/handoffs/review.ts';
-import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
+import type { HolderCall, HolderCaller } from '#src/shared/call.ts';
+import { refuse, done } from '#src/shared/outcome.ts';
+import { reviewTokenHash } from '#src/shared/signing.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 
 const REVISION_LIMITS = {
@@ -117,3 +127,39 @@ export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
 
 export type HolderHandlers = ReturnType<typeof holderHandlers>;
 export type HolderPipeline = Pipeline<SignaturesOf<HolderHandlers>, HolderActor>;
+
+const noHeaders = { headers: {} };
+
+export type HolderActor = {
+  caller: HolderCaller;
+  operation: Declared;
+  call: HolderCall;
+  deps: Deps;
+};
+
+/** Rules for holders of a link: the link is the credential; acts are limited and refusals audited by link. */
+export const holderRules = (deps: Deps, acts: Limiter): ActorRules<HolderActor> => ({
+  identify: ({ credential = '' }) => done({ kind: 'holder', token: credential }),
+  authorize: () => undefined,
+  budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'holder'),
+  charge({ token }, budget) {
+    if (budget === 'read') return noHeaders;
+    const verdict = acts.take(reviewTokenHash(token));
+    return verdict.allowed ? noHeaders : { ...noHeaders, refusal: tooMany(verdict, acts) };
+  },
+  parse: parseFields,
+  // Without an owner: the operation finds whose records it is about.
+  callFor: ({ caller, surface, requestId }, { operation }): HolderCall => ({
+    caller,
+    ownerId: '',
+    // Stored in events for every holder of a link; only applicants have another name there.
+    actor: 'buyer',
+    surface,
+    operation: operation.id,
+    requestId,
+    at: deps.clock.now(),
+  }),
+  readModelScope: () => undefined,
+  auditedCallerOf: ({ token }) => ({ kind: 'holder', tokenHash: reviewTokenHash(token) }),
+  isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
+});

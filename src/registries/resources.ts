@@ -1,21 +1,20 @@
 import type { Scope } from '#contracts/scopes.ts';
-import type { Handoff } from '#contracts/handoffs/handoff.records.ts';
-import type { Lead } from '#contracts/leads/lead.records.ts';
-import type { Link } from '#contracts/links/link.records.ts';
-import type { Product } from '#contracts/catalog/product.records.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Handoff } from '#contracts/handoffs/records.ts';
+import type { Lead } from '#contracts/leads/records.ts';
+import type { Link } from '#contracts/links/records.ts';
+import type { Product } from '#contracts/catalog/records.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { AgentCall } from '#src/shared/call.ts';
-import type { AgentActor } from '#src/calls/agent-rules.ts';
+import type { AgentActor, SignaturesOf } from '#src/calls/rules.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
-import type { SignaturesOf } from '#src/calls/rules.ts';
 import { done, type Outcome, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
-import { renderLink } from '#src/links/render-link.ts';
+import { renderLink } from '#src/links/links.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
-import { renderProduct } from '#src/catalog/render-product.ts';
+import { renderProduct } from '#src/catalog/products.ts';
 
 /**
  * The kinds of record that can be read by id, and the scope that each needs: the scope that reads

@@ -1,27 +1,38 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import { tasksScope } from '#src/tasks/task.decider.ts';
 import { fingerprintOf } from '#src/writing/hash.ts';
 import type { AgentPipeline } from './agents.ts';
-import { type AgentActor, agentCall } from '#src/calls/agent-rules.ts';
-import type { Deps } from '#src/calls/call.ts';
+import {
+  type AgentActor,
+  agentCall,
+  type ActorRules,
+  type Incoming,
+  type Trail,
+} from '#src/calls/rules.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { AgentCaller, TaskCall } from '#src/shared/call.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import { parseFields } from '#src/calls/parse-input.ts';
-import type { ActorRules, Incoming, Trail } from '#src/calls/rules.ts';
+import { parseFields } from '#src/calls/input.ts';
 import { present } from '#src/shared/present.ts';
 import { answerAttributionQuestion } from '#src/tasks/attribution-question.ts';
-import { listTasks } from '#src/tasks/list-tasks.ts';
-import { cancelTask, getTask, subscribeToTask } from '#src/tasks/one-task.ts';
+import {
+  listTasks,
+  cancelTask,
+  getTask,
+  subscribeToTask,
+  type TaskActor,
+  type TaskHandlers,
+  type TaskPipeline,
+} from '#src/tasks/read-task.ts';
 import {
   createPushConfig,
   deletePushConfig,
   getPushConfig,
   listPushConfigs,
-} from '#src/tasks/push-configs.ts';
+} from '#src/tasks/push.ts';
 import { messageHandler } from '#src/tasks/send-message.ts';
-import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/task-handler.ts';
 
 const QUESTION = 'answerAttributionQuestion';
 

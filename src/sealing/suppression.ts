@@ -1,11 +1,58 @@
 /** Who may not be contacted any more. */
+import type { EventData } from '#contracts/registries/events.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import { mailboxRequests, suppressedSince, type Suppression } from './mailbox-requests.decider.ts';
-import { SUPPRESSION } from '#src/ports/rows.ts';
-import { stateOf } from '#src/writing/fold.ts';
 import { DESK } from '#src/calls/audit.ts';
-import { deriveMailboxKey, deriveMailboxKeys, generationsOf } from './mailbox-keys.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { SUPPRESSION } from '#src/ports/rows.ts';
+import type { Secrets } from '#src/ports/system.ts';
+import type { Call } from '#src/shared/call.ts';
+import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
+import { iso } from '#src/shared/time.ts';
+import {
+  decideAndAppend,
+  issue,
+  type Written,
+  releaseAfterWrite,
+} from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import {
+  mailboxRequests,
+  suppressedSince,
+  type Suppression,
+  type MailboxState,
+} from './mailbox.decider.ts';
+
+const KEY_CHARS = 32;
+
+type Keys = Pick<Secrets, 'mac' | 'mailboxGeneration'>;
+
+const keyOf = ({ mac }: Keys, generation: number, value: string): string =>
+  `${generation}.${mac('privacy', value, generation).slice(0, KEY_CHARS)}`;
+
+/** Keyed hash of the mailbox of an address, which is equal for all spellings of one mailbox. */
+const deriveMailboxKey = (
+  secrets: Keys,
+  email: string,
+  generation = secrets.mailboxGeneration,
+): string => keyOf(secrets, generation, `mailbox:${mailboxOf(email)}`);
+
+/**
+ * Keyed hashes by which the records of a person are found: of the address, and of its mailbox. The generation of the key
+ * is in both, so that hashes of another key are never mistaken for these.
+ */
+export const deriveMailboxKeys = (
+  secrets: Keys,
+  email: string,
+  generation = secrets.mailboxGeneration,
+) => ({
+  address: keyOf(secrets, generation, `address:${addressKey(email)}`),
+  mailbox: deriveMailboxKey(secrets, email, generation),
+});
+
+/** The generations of the key, the newest first. Hashes of earlier ones stay in the log. */
+export const generationsOf = ({ mailboxGeneration }: Keys): number[] =>
+  Array.from({ length: mailboxGeneration }, (_, older) => mailboxGeneration - older);
 
 const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
 
@@ -55,4 +102,57 @@ export const maskingDeps = (deps: Pick<Deps, 'log' | 'secrets' | 'vault'>) => ({
   vault: deps.vault,
   secrets: deps.secrets,
   suppression: suppressionInLog(deps),
+});
+
+type RequestedFor = { email: string } & Omit<EventData<'PrivacyRequestRecorded'>, 'mailbox_keys'>;
+
+/** Records what was asked for the person of an address. A repeated call gets the request that it recorded first. */
+export const recordRequest = async (
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>,
+  call: Call,
+  { email, ...request }: RequestedFor,
+): Promise<Written<MailboxState> | Refusal> => {
+  const { keys, stream } = await findMailbox(deps, email);
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: DESK },
+    {
+      stream,
+      decider: mailboxRequests,
+      command: () =>
+        issue({
+          type: 'RecordRequest' as const,
+          request: { mailbox_keys: keys, ...request },
+        }),
+    },
+  );
+  if ('rejected' in written) throw new Error(`${request.action} was rejected`);
+  return written;
+};
+
+/**
+ * Allows contact by the call's owner, if the person of an address refused it. Called after a write that is stored, so a
+ * failure is ignored: the person repeats the act that allows it.
+ */
+export const liftRefusal = (
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>,
+  call: Call,
+  email: string,
+): Promise<void> =>
+  releaseAfterWrite(async () => {
+    if ((await suppressionInLog(deps)(call.ownerId, email)) === undefined) return;
+    const lift = { owner_id: liveOwnerOf(call.ownerId) };
+    await recordRequest(deps, call, { email, action: 'lift', lift });
+  });
+
+/** No owner is refused. */
+export const NOT_REFUSED = { refused: [], exempt: [] };
+
+/** Who may not contact the person, as the desk and the person's page show it. `owner_id` is null for every owner. */
+export const renderSuppression = ({ all, owners, exempt }: Suppression) => ({
+  refused: [
+    ...(all === undefined ? [] : [{ owner_id: null, since: iso(all) }]),
+    ...Object.entries(owners).map(([owner_id, since]) => ({ owner_id, since: iso(since) })),
+  ],
+  exempt: all === undefined ? [] : [...exempt],
 });

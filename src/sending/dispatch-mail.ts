@@ -1,8 +1,13 @@
 /** Advances one queued message: sends it when it is due. */
 import { isTestSpace } from '#contracts/spaces.ts';
-import { mail, type MailCommand, type MailState } from './mail.decider.ts';
-import type { DeliveryResult } from '#src/ports/delivery.ts';
-import type { MailDelivery, Mailer } from '#src/ports/mailer.ts';
+import { type Deps, systemCall } from '#src/calls/handlers.ts';
+import type { Limiter } from '#src/calls/limits.ts';
+import type { DeliveryResult, MailDelivery, Mailer } from '#src/ports/delivery.ts';
+import { OPEN_RECORDS } from '#src/ports/rows.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import type { SystemCall } from '#src/shared/call.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
 import {
   commandAfter,
   deliver,
@@ -12,17 +17,18 @@ import {
   recordOutcome,
   type Scheduling,
   SENDER_GONE,
-} from './attempts.ts';
-import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
+  type Work,
+} from './dispatcher.ts';
+import { mail, type MailCommand, type MailState } from './mail.decider.ts';
+import {
+  MAIL_KINDS,
+  type MailFacts,
+  type MailKind,
+  type SealedMail,
+  countUnconfirmed,
+  mailStream,
+} from './mail.ts';
 import { readHaltForEverybody } from './settings.ts';
-import type { Limiter } from '#src/calls/limiter.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { SystemCall } from '#src/shared/call.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
-import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
-import { countUnconfirmed } from './mailbox-limits.ts';
-import { mailStream } from './queue-mail.ts';
 
 export type MailTexts = Pick<MailDelivery, 'subject' | 'text' | 'html'>;
 
@@ -44,7 +50,7 @@ type MailWork = { deps: MailSendingDeps; call: SystemCall; stream: string; state
  * Does what is due now. `next_at` is when to look again, in epoch milliseconds; it is absent when the message is at its
  * end. Throws when the log does.
  */
-export const dispatchMail = async (
+const dispatchMail = async (
   deps: MailSendingDeps,
   mailId: string,
   call: SystemCall,
@@ -147,3 +153,14 @@ const prepare = async (
 /** Writes what is known; false when nothing was written. */
 const record = ({ deps, call, stream }: MailWork, command: MailCommand): Promise<boolean> =>
   recordOutcome(deps, call, { stream, decider: mail, command: () => issue(command) });
+
+export const mailWork = (deps: MailSendingDeps): Work => ({
+  readModel: 'open-mail',
+  scope: OPEN_RECORDS,
+  itemOf: ({ type, data }) =>
+    type.startsWith('Mail') ? (data as { mail_id: string }).mail_id : undefined,
+  changedBy: () => [],
+  ownerEvents: /^Outreach(Halted|Resumed)$/,
+  advance: (ownerId, id, signal) =>
+    dispatchMail(deps, id, systemCall(deps, 'dispatchMail', { ownerId, signal })),
+});

@@ -5,7 +5,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '#src/writing/fold.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 
 type Log = Pick<Deps, 'log'>;
 

@@ -1,3 +1,5 @@
+/** The type of all deciders: a command and a state give events or a rejection; events give a state. Without I/O. */
+
 /**
  * Decides over one stream: `decide` makes events of a command, `evolve` folds events into the state. The initial state is
  * undefined. Pure and synchronous, so a command contains the time, the ids and the prices that it needs.
@@ -43,3 +45,16 @@ export const nextVersion = ({ updated_at, version }: RecordVersion, at: number) 
   updated_at: Math.max(updated_at, at),
   version: version + 1,
 });
+
+/** Whether two values of an event are equal. The order of members and members that are undefined do not count. */
+export const isSameValue = (one: unknown, other: unknown): boolean =>
+  one === other || (isObject(one) && isObject(other) && textOf(one) === textOf(other));
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const textOf = (value: object): string =>
+  JSON.stringify(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );

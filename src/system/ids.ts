@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { randomView } from './random-pool.ts';
+import { randomView } from './crypto-seal.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 
 export const systemClock = (): Clock => ({

@@ -1,21 +1,100 @@
+/** Reads, lists and cancels tasks. */
+import type { z } from 'zod';
+import { idempotencyKey } from '#contracts/fields.ts';
+import type { TaskOperation } from '#contracts/operation.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import { allows } from '#contracts/scopes.ts';
-import { SKILLS } from '#contracts/tasks/skills.ts';
+import type { TaskOperationId, TaskOperations } from '#contracts/tasks/operations.ts';
+import { SKILLS, type AttributionAnswer } from '#contracts/tasks/skills.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import type { Pipeline } from '#src/calls/pipeline.ts';
+import type { SignaturesOf } from '#src/calls/rules.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
-import { outbound } from '#src/outreach/outbound.decider.ts';
-import { task, type TaskRow, tasksScope } from './task.decider.ts';
-import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { foldOf } from '#src/writing/fold.ts';
 import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
-import type { Deps } from '#src/calls/call.ts';
-import type { AgentCaller } from '#src/shared/call.ts';
-import { maskingDeps } from '#src/sealing/suppression.ts';
-import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
-import { taskStream } from './task-refs.ts';
-import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
+import { outbound, type OutboundState, statusAt } from '#src/outreach/outbound.decider.ts';
 import { renderOutbound } from '#src/outreach/requests.ts';
+import type { FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { readCursor, writeCursor, listing } from '#src/reading/lists.ts';
+import { maskingDeps } from '#src/sealing/suppression.ts';
+import type { AgentCaller, TaskRef, TaskCall } from '#src/shared/call.ts';
+import { type Refusal, refuse, type Outcome, done } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { digestOf, nameOf } from '#src/writing/hash.ts';
+import { idemOf } from '#src/writing/idempotency.ts';
+import { streamOf, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
+import {
+  type OperationRequest,
+  type TaskMessage,
+  type TaskRequest,
+  type TaskView,
+  viewOfHandoff,
+  viewOfOutbound,
+  viewOfTask,
+} from './task-view.ts';
+import {
+  task,
+  type TaskRow,
+  tasksScope,
+  isTerminal,
+  type TaskRejection,
+  TASK_STATUS_OF,
+  type TaskStatus,
+} from './task.decider.ts';
+
+const NAME_CHARS = 12;
+
+/** Completes the id of a context of this agent. It contains a MAC, so it need not be stored. */
+const contextIdOf = ({ secrets }: Deps, { ownerId, agentId }: AgentCaller, name: string): string =>
+  `ctx_${name}${secrets.mac('task-context', digestOf(ownerId, agentId, name)).slice(0, NAME_CHARS)}`;
+
+export const isContextOf = (deps: Deps, caller: AgentCaller, contextId: string): boolean => {
+  const [, name] = /^ctx_([0-9a-z]{12})[0-9a-f]{12}$/.exec(contextId) ?? [];
+  return name !== undefined && contextId === contextIdOf(deps, caller, name);
+};
+
+/** Id of the task that a first message starts; the same message gives the same id. */
+export const taskIdFor = ({ ownerId, agentId }: AgentCaller, messageId: string): string =>
+  `tsk_${nameOf('task', ownerId, agentId, messageId)}`;
+
+/** The task that a first message starts, in its context or in a new one. */
+export const refFor = (
+  deps: Deps,
+  caller: AgentCaller,
+  { messageId, contextId }: TaskMessage,
+): TaskRef => {
+  const context = nameOf('context', caller.ownerId, caller.agentId, messageId);
+  return {
+    task_id: taskIdFor(caller, messageId),
+    context_id: contextId ?? contextIdOf(deps, caller, context.slice(0, NAME_CHARS)),
+  };
+};
+
+/** Idempotency key of the operation: the one in the data part, or the messageId, hashed if it is no valid key. */
+export const keyOf = ({ messageId }: TaskMessage, { input }: OperationRequest): string => {
+  const given = input['idempotency_key'];
+  if (typeof given === 'string') return given;
+  return idempotencyKey.safeParse(messageId).success ? messageId : `msg.${digestOf(messageId)}`;
+};
+
+/** Id of the record that the message makes, or has made; undefined when it makes none. */
+export const recordIdFor = (
+  caller: AgentCaller,
+  message: TaskMessage,
+  request: TaskRequest,
+): string | undefined => {
+  if (request.kind !== 'operation' || request.operation === 'getPerformance') return undefined;
+  const idem = idemOf(caller, request.operation, keyOf(message, request));
+  return request.operation === 'createHandoff'
+    ? `hnd_${nameOf('handoff', idem)}`
+    : `out_${nameOf('outbound', idem)}`;
+};
+
+export const taskStream = (ownerId: string, taskId: string): string =>
+  streamOf(ownerId, 'task', taskId);
 
 const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 
@@ -114,4 +193,199 @@ export const changesOf = async (
   // A handoff completes its task at once; what its buyer does later is no change of the task.
   const changing = record.startsWith('hnd_') ? stored.slice(0, 1) : stored;
   return [...own, ...changing].sort((a, b) => a.position - b.position);
+};
+
+/* Refusals for which A2A defines a `reason`. */
+
+export const taskNotFound = (): Refusal =>
+  refuse('resource_not_found', 'There is no such task.', { extra: { reason: 'TASK_NOT_FOUND' } });
+
+export const taskEnded = (): Refusal =>
+  refuse('state_conflict', 'The task accepts no message in its state.', {
+    extra: { reason: 'UNSUPPORTED_OPERATION' },
+  });
+
+const notCancelable = (): Refusal =>
+  refuse('state_conflict', 'The task cannot be canceled in its state.', {
+    extra: { reason: 'TASK_NOT_CANCELABLE' },
+  });
+
+export const messageIdTaken = (): Refusal =>
+  refuse('idempotency_key_reused', 'This messageId was first used for another message.', {
+    extra: { reason: 'MESSAGE_ID_CONFLICT' },
+    errors: [
+      { pointer: '/message/messageId', code: 'conflict', detail: 'belongs to another message' },
+    ],
+  });
+
+export const contextUnknown = (): Refusal =>
+  refuse('parameter_invalid', 'The contextId is not the one of the task, or not one of yours.', {
+    extra: { reason: 'CONTEXT_MISMATCH' },
+    errors: [
+      {
+        pointer: '/message/contextId',
+        code: 'not_found',
+        detail: 'leave it out, or send the one that a task of yours shows',
+      },
+    ],
+  });
+
+/** What each operation answers, before the protocol gives it its form. */
+type Answers = {
+  sendMessage: TaskView;
+  getTask: TaskView;
+  subscribeToTask: TaskView;
+  listTasks: TaskPage;
+  cancelTask: TaskView;
+  createPushConfig: PushConfig;
+  getPushConfig: PushConfig;
+  listPushConfigs: { configs: PushConfig[]; nextPageToken: string };
+  deletePushConfig: object;
+  answerAttributionQuestion: AttributionAnswer;
+};
+
+/** A push notification configuration, in the form of A2A and without its secrets. */
+export type PushConfig = {
+  taskId: string;
+  id: string;
+  url: string;
+  authentication?: { scheme: string };
+};
+
+export type TaskInput<Id extends TaskOperationId> = z.output<TaskOperations[Id]['input']>;
+
+export type TaskHandler<Id extends TaskOperationId> = (
+  deps: Deps,
+  input: TaskInput<Id>,
+  call: TaskCall,
+) => Promise<Outcome<Answers[Id]>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type TaskHandlers = { [Id in TaskOperationId]: TaskHandler<Id> };
+
+export type TaskActor = {
+  caller: AgentCaller;
+  operation: TaskOperation;
+  call: TaskCall;
+  deps: Deps;
+};
+
+export type TaskPipeline = Pipeline<SignaturesOf<TaskHandlers>, TaskActor>;
+
+export const getTask: TaskHandler<'getTask'> = async (deps, { id }, { caller }) => {
+  const row = await rowOf(deps, caller, id);
+  const view = row && (await viewOfRow(deps, caller, row));
+  return view ? done(view) : taskNotFound();
+};
+
+/** Reads the caller's task; refuses one that has ended, because it has no more events to follow. */
+export const subscribeToTask: TaskHandler<'subscribeToTask'> = async (deps, input, call) => {
+  const read = await getTask(deps, input, call);
+  return read.ok && isTerminal(read.value.status) ? taskEnded() : read;
+};
+
+/** Cancels what has not been sent. A canceled task stays canceled. */
+export const cancelTask: TaskHandler<'cancelTask'> = async (deps, { id }, call) => {
+  const row = await rowOf(deps, call.caller, id);
+  if (!row) return taskNotFound();
+  if (!row.record?.startsWith('out_')) return cancelOwn(deps, call, row);
+  // One key for each task: repeated cancellations are the same request.
+  const outcome = await call.within('cancelOutboundRequest', {
+    outbound_id: row.record,
+    idempotency_key: `a2a-cancel:${row.task_id}`,
+  });
+  if (!outcome.ok) return outcome.code === 'state_conflict' ? notCancelable() : outcome;
+  return { ...outcome, value: viewOfOutbound(outcome.value as Outbound, row) };
+};
+
+const REFUSALS: Record<TaskRejection, () => Refusal> = {
+  task_unknown: taskNotFound,
+  task_ended: notCancelable,
+};
+
+const cancelOwn = async (deps: Deps, call: TaskCall, row: TaskRow): Promise<Outcome<TaskView>> => {
+  if (row.record !== undefined) return notCancelable();
+  const written = await decideAndAppend(deps, call, {
+    stream: taskStream(call.ownerId, row.task_id),
+    decider: task,
+    command: () => issue({ type: 'Cancel' as const }),
+  });
+  if (!written.ok) return 'rejected' in written ? REFUSALS[written.rejected]() : written;
+  return done(viewOfTask(written.state), traceOf(written));
+};
+
+type TaskQuery = TaskInput<'listTasks'>;
+
+type TaskPage = {
+  tasks: TaskView[];
+  nextPageToken: string;
+  pageSize: number;
+  totalSize: number;
+};
+
+/** Limit of the tasks read for one answer, the newest; older ones are still found by their id. */
+const ROWS_SCANNED_MAX = 10_000;
+const ROWS_PAGE = 1_000;
+
+/**
+ * Lists the caller's tasks, the last changed first. The read model sorts them by creation, which never changes, so
+ * they are sorted here: O(n log n) for at most ROWS_SCANNED_MAX rows.
+ */
+export const listTasks: TaskHandler<'listTasks'> = async (deps, query, { caller }) => {
+  const { ownerId, agentId } = caller;
+  const { contextId = '', status = '', changedAfter = 0, pageToken = '' } = query;
+  const binding = [ownerId, agentId, 'a2a:ListTasks', contextId, status, String(changedAfter)];
+  let before = Infinity;
+  if (pageToken !== '') {
+    const read = readCursor(deps, binding, pageToken);
+    if (!read.ok) return read;
+    before = read.place;
+  }
+  const rows = await matchingRows(deps, caller, query);
+  const rest = rows.filter(({ changed }) => changed < before);
+  const shown = rest.slice(0, query.pageSize);
+  const last = shown.at(-1);
+  const more = rest.length > shown.length && last !== undefined;
+  const views = await Promise.all(shown.map((row) => viewOfRow(deps, caller, row)));
+  return done({
+    tasks: views
+      .filter((view) => view !== undefined)
+      .map((view) => (query.includeArtifacts ? view : { ...view, artifacts: [] })),
+    nextPageToken: more ? writeCursor(deps, binding, last.changed) : '',
+    pageSize: query.pageSize,
+    totalSize: rows.length,
+  });
+};
+
+const matchingRows = async (
+  deps: Deps,
+  { ownerId, agentId }: AgentCaller,
+  { contextId, status, changedAfter }: TaskQuery,
+): Promise<TaskRow[]> => {
+  const pages = listing<TaskRow>(deps.readModels, 'tasks', {
+    scope: tasksScope(ownerId, agentId),
+    limit: ROWS_PAGE,
+  });
+  const rows: TaskRow[] = [];
+  let scanned = 0;
+  for await (const page of pages) {
+    for (const { row } of page)
+      if (
+        (contextId === undefined || row.context_id === contextId) &&
+        (changedAfter === undefined || row.changed_at > changedAfter) &&
+        (status === undefined || (await statusOf(deps, ownerId, row)) === status)
+      )
+        rows.push(row);
+    scanned += page.length;
+    if (scanned >= ROWS_SCANNED_MAX) break;
+  }
+  return rows.sort((a, b) => b.changed - a.changed);
+};
+
+const statusOf = async (deps: Deps, ownerId: string, row: TaskRow): Promise<TaskStatus> => {
+  const { record, status } = row;
+  if (record === undefined) return status;
+  if (record.startsWith('hnd_')) return 'COMPLETED';
+  const state = await deps.readModels.get<OutboundState>('outbound', ownerId, record);
+  return state ? TASK_STATUS_OF[statusAt(state, deps.clock.now())] : status;
 };

@@ -1,19 +1,196 @@
+/** Performs a message of A2A: finds its task, and makes the record that it asks for. */
+import type { Handoff } from '#contracts/handoffs/records.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import { isTerminal, type TaskRow } from './task.decider.ts';
 import type { EventData } from '#contracts/registries/events.ts';
+import { PROMOTIONS } from '#contracts/tasks/skills.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import { outbound, type OutboundState } from '#src/outreach/outbound.decider.ts';
+import { outboundOf } from '#src/outreach/requests.ts';
 import type { TaskCall, TaskRef } from '#src/shared/call.ts';
-import { done, forbidden, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { KeyedQueue } from '#src/shared/keyed-queue.ts';
+import { done, type Outcome, type Refusal, forbidden } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { type PushTarget, refusePush, registerPush } from './register-push.ts';
-import { makeRecord, revisionRequest } from './make-record.ts';
-import { changesOf, rowIfReady, rowOf, viewOfRow } from './read-task.ts';
-import { contextUnknown, messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';
-import { replayMessage, type Sending, storeTask } from './stored-task.ts';
-import type { TaskHandler } from './task-handler.ts';
-import { isContextOf, recordIdFor, refFor, taskIdFor } from './task-refs.ts';
-import { requestOf, type TaskRequest } from './task-request.ts';
-import type { TaskView } from './task-view.ts';
+import { iso } from '#src/shared/time.ts';
+import { KeyedQueue } from '#src/shared/work.ts';
+import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { foldOf } from '#src/writing/fold.ts';
+import { idemOf } from '#src/writing/idempotency.ts';
+import { handoffOf, streamOf } from '#src/writing/streams.ts';
+import { type PushTarget, refusePush, registerPush } from './push.ts';
+import {
+  permitted,
+  rowIfReady,
+  viewOfRow,
+  messageIdTaken,
+  taskEnded,
+  taskNotFound,
+  taskStream,
+  keyOf,
+  changesOf,
+  rowOf,
+  contextUnknown,
+  type TaskHandler,
+  isContextOf,
+  recordIdFor,
+  refFor,
+  taskIdFor,
+} from './read-task.ts';
+import {
+  type TaskMessage,
+  type TaskView,
+  viewOfTask,
+  type OperationRequest,
+  requestOf,
+  type TaskRequest,
+  viewOfHandoff,
+  viewOfOutbound,
+} from './task-view.ts';
+import {
+  task,
+  type TaskCommand,
+  type TaskRejection,
+  isTerminal,
+  type TaskRow,
+} from './task.decider.ts';
+
+const REFUSALS: Record<TaskRejection, () => Refusal> = {
+  task_unknown: taskNotFound,
+  task_ended: taskEnded,
+};
+
+type Sending = { deps: Deps; call: TaskCall; message: TaskMessage };
+
+/** Appends to the task's own stream what no record holds. A repeated message finds it there. */
+const storeTask = async (
+  { deps, call, message }: Sending,
+  { task_id, context_id }: TaskRef,
+  commandFor: (identity: TaskRef & { agent_id: string }) => TaskCommand,
+): Promise<Outcome<TaskView>> => {
+  const command = commandFor({ task_id, context_id, agent_id: call.caller.agentId });
+  const target = { stream: taskStream(call.ownerId, task_id), decider: task };
+  const written =
+    message.taskId === undefined
+      ? await createOnce(deps, call, { ...target, command })
+      : await decideAndAppend(deps, call, { ...target, command: () => issue(command) });
+  if (written.ok) return done(permitted(call.caller, viewOfTask(written.state)), traceOf(written));
+  if ('rejected' in written) return REFUSALS[written.rejected]();
+  return written.code === 'idempotency_key_reused' ? messageIdTaken() : written;
+};
+
+/**
+ * Replays a message that is stored in the task's own stream: the task as it is now. Refuses another message with
+ * the same id; undefined when no message with this id is stored.
+ */
+const replayMessage = async (
+  { deps, call }: Sending,
+  taskId: string,
+): Promise<Outcome<TaskView> | undefined> => {
+  const { caller, idem, fingerprint } = call;
+  const stored = await deps.log.readStream(taskStream(caller.ownerId, taskId));
+  const first = stored.find(({ meta }) => meta.idem === idem);
+  if (!first) return undefined;
+  if (first.meta.fingerprint !== fingerprint) return messageIdTaken();
+  const { context_id, record } = first.data as EventData<'TaskReceived'>;
+  const own = { task_id: taskId, context_id, ...present({ record }) };
+  const view = await viewOfRow(deps, caller, (await rowIfReady(deps, caller, taskId)) ?? own);
+  if (!view) throw new Error(`${taskId} has events but no view`);
+  return done(view, { replayOf: first.meta.request, position: first.position });
+};
+
+type TaskRecord = Outbound | Handoff;
+
+/**
+ * Performs the operation that makes the task's record, in one append as over REST, and answers the task. A key
+ * that was used before leads to the record that exists, and to the task of that record.
+ */
+const makeRecord = async (
+  sending: Sending,
+  request: OperationRequest,
+  { task_id, context_id }: TaskRef,
+): Promise<Outcome<TaskView>> => {
+  const { deps, call, message } = sending;
+  const { operation, input } = request;
+  const ref = { task_id, context_id };
+  const hasOwnKey = input['idempotency_key'] !== undefined;
+  const isRevision = input['revises'] !== undefined;
+  const keyed = { idempotency_key: keyOf(message, request), ...input };
+  const outcome = await call.within(operation, keyed, { task: ref });
+  if (!outcome.ok)
+    return outcome.code === 'idempotency_key_reused' && !hasOwnKey ? messageIdTaken() : outcome;
+  const trace = traceOf(outcome);
+  const record = outcome.value as TaskRecord;
+  const isReplay = outcome.replayOf !== undefined;
+  if (!isReplay && !isRevision) return done(viewOf(record, ref), trace);
+
+  const maker = await taskOf(deps, call.caller.ownerId, record.id);
+  if (!maker) return linkRecord(sending, { ref, record, trace });
+  if (maker.task_id !== ref.task_id && !hasOwnKey && !isRevision) return messageIdTaken();
+  const row = isReplay ? await rowIfReady(deps, call.caller, maker.task_id) : undefined;
+  const current = row && (await viewOfRow(deps, call.caller, row));
+  return done(current ?? viewOf(record, maker), trace);
+};
+
+const viewOf = (record: TaskRecord, ref: TaskRef): TaskView =>
+  'kind' in record ? viewOfOutbound(record, ref) : viewOfHandoff(record, ref);
+
+/** The task that made a record; undefined when the record came over another interface. */
+const taskOf = async (deps: Deps, ownerId: string, id: string): Promise<TaskRef | undefined> => {
+  const state = await (id.startsWith('out_') ? outboundOf : handoffOf)(deps, ownerId, id);
+  if (state?.task_id === undefined) return undefined;
+  return { task_id: state.task_id, context_id: state.context_id ?? '' };
+};
+
+/** Makes the task a view of a record that existed before it. */
+const linkRecord = async (
+  sending: Sending,
+  { ref, record, trace }: { ref: TaskRef; record: TaskRecord; trace: ReturnType<typeof traceOf> },
+): Promise<Outcome<TaskView>> => {
+  const { deps, call } = sending;
+  const row = await rowIfReady(deps, call.caller, ref.task_id);
+  if (row?.record === record.id)
+    return done((await viewOfRow(deps, call.caller, row)) ?? viewOf(record, ref), trace);
+  const skill = 'kind' in record ? 'coordinate_promotion' : 'prepare_handoff';
+  const stored = await storeTask(sending, ref, (identity) => ({
+    type: 'Receive',
+    task: { ...identity, skill, record: record.id },
+  }));
+  return stored.ok ? done(viewOf(record, ref), { ...trace, ...traceOf(stored) }) : stored;
+};
+
+/**
+ * Reads what a message to an outreach request asks for; fields that it leaves out keep their values. Undefined when
+ * the request does not exist.
+ */
+const revisionRequest = async (
+  { deps, call: { caller }, message }: Sending,
+  record: string,
+): Promise<TaskRequest | undefined> => {
+  const stored = await deps.log.readStream(streamOf(caller.ownerId, 'outbound', record));
+  const [proposed] = stored;
+  if (!proposed) return undefined;
+  const { kind } = proposed.data as EventData<'OutboundProposed'>;
+  const request = requestOf(message, { skill: 'coordinate_promotion', kind });
+  if (request.kind !== 'operation') return request;
+  const idem = idemOf(caller, request.operation, keyOf(message, request));
+  // A retry must make the same request again: it builds on the state before the first one.
+  const first = stored.findIndex(({ meta }) => meta.idem === idem);
+  const state = foldOf(outbound, first < 1 ? stored : stored.slice(0, first));
+  if (!state) return undefined;
+  // A request of another kind is refused, but not for fields that the message does not have.
+  const unchanged = PROMOTIONS[state.kind] === request.operation ? fieldsOf(state) : {};
+  return { ...request, input: { ...unchanged, ...request.input, revises: record } };
+};
+
+const fieldsOf = ({ target, content, schedule, external_id }: OutboundState): object => ({
+  ...target,
+  link_ids: content.link_ids,
+  not_after: iso(schedule.not_after),
+  ...present({
+    subject: content.subject,
+    not_before: schedule.not_before && iso(schedule.not_before),
+    external_id,
+  }),
+});
 
 /** Limit of an answer that is stored with its task: the same as that of a tool's result. */
 const ARTIFACT_BYTES_MAX = 32_768;

@@ -1,6 +1,6 @@
 import type { EventData, EventOf, TaskEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject, type RecordVersion } from '#src/shared/decider.ts';
-import type { OutboundStatus } from '#src/outreach/outbound-state.decider.ts';
+import type { OutboundStatus } from '#src/outreach/outbound.decider.ts';
 
 type Event = EventOf<TaskEventType>;
 

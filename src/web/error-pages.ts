@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { rememberFailure } from './failure-log.ts';
-import { portalHeaders } from './headers.ts';
-import { type Page, sendPage } from './layout.ts';
+import { rememberFailure } from './problem.ts';
+import { portalHeaders, type Page, sendPage } from './layout.ts';
 
 const RETRY_AFTER_S = 5;
 

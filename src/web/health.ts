@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/writing/timeline.ts';
-import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/lag.ts';
+import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/projections.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 
 /** Limit of the events that are not folded yet in a process that is ready. */
 const LAG_EVENTS_MAX = 10_000;

@@ -7,8 +7,7 @@ import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from './arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from './http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
-import { PRIVATE_HEADERS } from './headers.ts';
-import { type Page, sendPage } from './layout.ts';
+import { PRIVATE_HEADERS, type Page, sendPage } from './layout.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 

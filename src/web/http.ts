@@ -1,26 +1,190 @@
-import { createServer, type Server } from 'node:http';
+/** The HTTP server, as every interface uses it. */
+import { isUtf8 } from 'node:buffer';
+import { type IncomingMessage, type ServerResponse, createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
+import type { FastifyInstance, FastifyRequest, FastifyReply, FastifyError } from 'fastify';
 import type { Logger } from 'pino';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { forbidden, type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
+import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
-import { limitSockets, type SocketLimit } from './address-sockets.ts';
-import { collectMethods } from './allowed-methods.ts';
-import { awaitConfirmation } from './await-confirmation.ts';
-import { answerBrokenRequests } from './broken-requests.ts';
-import { logFailures, rememberFailure } from './failure-log.ts';
-import { parseJson } from './json-body.ts';
-import { routeRefusal } from './route-refusal.ts';
-import { NOSNIFF, problemBody, problemHeaders } from './problem.ts';
-import { decoded, faultOfRequest } from './request-checks.ts';
-import { oneAtATime } from './one-at-a-time.ts';
-import { endStalledConnections } from './stalled-connections.ts';
+import { type ScanFault, scanJson } from '#src/shared/json-scan.ts';
+import { type Refusal, refuse, forbidden, Refused } from '#src/shared/outcome.ts';
+import {
+  limitSockets,
+  type SocketLimit,
+  answerBrokenRequests,
+  oneAtATime,
+  endStalledConnections,
+} from './connections.ts';
+import { logFailures, rememberFailure, NOSNIFF, problemBody, problemHeaders } from './problem.ts';
 
-export type HttpOptions = {
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The methods of the routes that match a path; empty when none does. */
+    methodsOf(path: string): readonly string[];
+  }
+}
+
+/** Converts a fastify path: `::` is a colon, `:name` a segment, optionally with its own pattern. */
+const patternOf = (url: string): RegExp => {
+  const parts = url
+    .replaceAll('.', '\\.')
+    .replaceAll(/::|:\w+(?:\(\^([^)]+)\))?/g, (part, own?: string) =>
+      part === '::' ? ':' : (own ?? '[^/]+'),
+    );
+  return new RegExp(`^${parts}$`);
+};
+
+/** Collects the methods of all routes, for the Allow header of a 405. Call it before the first route is added. */
+const collectMethods = (server: FastifyInstance): void => {
+  const routes: { methods: readonly string[]; pattern: RegExp }[] = [];
+  server.addHook('onRoute', ({ method, url }) => {
+    // OPTIONS is for the preflight requests of browsers.
+    const methods = [method].flat().filter((one) => one !== 'OPTIONS');
+    routes.push({ methods, pattern: patternOf(url) });
+  });
+  server.decorate('methodsOf', (path: string) => {
+    const matching = routes.filter(({ pattern }) => pattern.test(path));
+    return [...new Set(matching.flatMap(({ methods }) => methods))];
+  });
+};
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Delays requests with a credential until `awaited` resolves: nearly always it is undefined, and the request is
+ * handled at once. Other requests never wait.
+ */
+const awaitConfirmation =
+  (awaited: (() => Promise<void> | undefined) | undefined, handle: Listener): Listener =>
+  (request, response) => {
+    const wait = request.headers.authorization === undefined ? undefined : awaited?.();
+    if (!wait) handle(request, response);
+    // The client may have disconnected while we waited.
+    else void wait.then(() => request.destroyed || handle(request, response));
+  };
+
+/** Parses a JSON body, or refuses it. `readable` is the content of a refused body, where it could be parsed. */
+const parseJson = (
+  body: Buffer,
+  request: FastifyRequest,
+): { value: unknown } | { refusal: Refusal; readable?: unknown } => {
+  const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
+    return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
+  if (!isUtf8(body)) return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
+  const text = body.toString();
+  if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
+  const fault = scanJson(text);
+  if (fault)
+    return {
+      refusal: refuse('malformed_request', 'The JSON is not accepted.', {
+        errors: [fault],
+      }),
+      readable: readableContent(text, fault),
+    };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { refusal: refuse('malformed_json', 'The body is not JSON.') };
+  }
+};
+
+/** Parses a refused body, so that JSON-RPC can answer under its id, unless the fault is in the id. */
+const readableContent = (text: string, { pointer }: ScanFault): unknown => {
+  try {
+    return pointer === '/id' ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answers refusals before the handler, for routes that do not answer with a problem. */
+    refuse?: (reply: FastifyReply, refusal: Refusal) => FastifyReply;
+  }
+}
+
+/** Lets the route answer a refusal in its own form; undefined when it has none. */
+const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined =>
+  reply.request.routeOptions.config.refuse?.(reply, refusal);
+
+/** Checks that every request must pass before it is routed. */
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
+
+/** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, 7.2). */
+const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d{0,5})?$/i;
+
+/** Why a request cannot be handled at all; undefined when it can. */
+const faultOfRequest = (request: IncomingMessage): Refusal | undefined => {
+  const { method = '', url = '', headers, rawHeaders } = request;
+  if (request.httpVersionMajor !== 1) return refuse('malformed_request', 'Use HTTP/1.1.');
+  if (!METHODS.has(method)) return refuse('malformed_request', 'The method is not supported.');
+  const repeated = repeatedHeader(rawHeaders);
+  if (repeated !== undefined) return refuse('malformed_request', `Send exactly one ${repeated}.`);
+  if (headers.host === undefined && request.httpVersion === '1.1')
+    return refuse('malformed_request', 'Send exactly one Host.');
+  if (headers.host !== undefined && !HOST.test(headers.host))
+    return refuse('malformed_request', 'The Host is not a host name or address with a port.');
+  if (url.length > LIMITS.URL_BYTES_MAX)
+    return refuse('uri_too_long', `The URL has more than ${LIMITS.URL_BYTES_MAX} bytes.`);
+  if (CREDENTIAL_PATTERN.test(decoded(url)))
+    return refuse('credential_in_url', 'URLs are logged and shared. Treat this key as leaked.');
+  if (!isReadable(url))
+    return refuse('malformed_request', 'The query contains an escape that is not UTF-8.');
+  const { expect } = headers;
+  if (expect !== undefined && expect.trim().toLowerCase() !== '100-continue')
+    return refuse('malformed_request', 'The only supported expectation is 100-continue.');
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity')
+    return refuse('unsupported_media_type', 'Content encodings are not supported.');
+  return undefined;
+};
+
+/** Node uses the first of these when they are repeated, and another program may use the last. */
+const ONCE = ['Host', 'Authorization', 'Content-Type'] as const;
+
+const timesOf = (rawHeaders: readonly string[], name: string): number => {
+  let times = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i] ?? '';
+    if (sent.length === name.length && sent.toLowerCase() === name.toLowerCase()) times += 1;
+  }
+  return times;
+};
+
+const repeatedHeader = (rawHeaders: readonly string[]): string | undefined =>
+  ONCE.find((name) => timesOf(rawHeaders, name) > 1);
+
+/** Pages accept any query, which people type and mailers extend. */
+const CALLS = '/api/';
+
+/** Whether the escapes of the query are UTF-8. The router checks those of the path. */
+const isReadable = (url: string): boolean => {
+  const at = url.indexOf('?');
+  if (at < 0 || !url.includes('%', at) || !url.startsWith(CALLS)) return true;
+  try {
+    decodeURIComponent(url.slice(at));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Unescapes each escape of a URL by itself, so that a wrong one does not hide the others. */
+const decoded = (url: string): string =>
+  !url.includes('%')
+    ? url
+    : url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
+        String.fromCharCode(Number.parseInt(hex, 16)),
+      );
+
+type HttpOptions = {
   ids: Ids;
   clock: Pick<Clock, 'monotonic'>;
   origin(): string;

@@ -1,9 +1,37 @@
+/** The frame of every page: layout, assets and headers. */
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
-import { visibleTitle } from '#src/shared/visible.ts';
 import { present } from '#src/shared/present.ts';
+import { visibleTitle } from '#src/shared/visible.ts';
 import { sendPublic } from './documents.ts';
-import { assetHref, type AssetName } from './asset-files.ts';
+
+type Asset = { type: string; body: Buffer; digest: string };
+
+const load = (type: string, ...names: string[]): Asset => {
+  const parts = names.map((name) => readFileSync(new URL(`./assets/${name}`, import.meta.url)));
+  const body = Buffer.concat(parts);
+  return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
+};
+
+/** Style sheets and scripts, read once at the start. The first sheet orders the layers. */
+export const ASSETS = {
+  'tributary.css': load(
+    'text/css; charset=utf-8',
+    'base.css',
+    'parts.css',
+    'forms.css',
+    'pages.css',
+  ),
+  'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
+  'review.js': load('text/javascript; charset=utf-8', 'review.js'),
+} as const;
+
+type AssetName = keyof typeof ASSETS;
+
+/** Path with a hash of the content, so that browsers may cache it without limit. */
+const assetHref = (name: AssetName): string => `/assets/${name}?v=${ASSETS[name].digest}`;
 
 /** Markup with all values escaped. */
 export type Html = ReturnType<typeof html>;
@@ -43,13 +71,7 @@ ${image && html`<meta name="twitter:image" content="${image}">`}`;
 
 const isEnglish = (locale: string): boolean => /^en(-|$)/.test(locale);
 
-export const layout = ({
-  title,
-  main,
-  locale = 'en',
-  script,
-  card,
-}: Page): Html => html`<!doctype html>
+const layout = ({ title, main, locale = 'en', script, card }: Page): Html => html`<!doctype html>
 <html lang="${locale}">
 <head>
 <meta charset="utf-8">
@@ -181,3 +203,42 @@ ${page < pages ? html`<a rel="next" href="${href(page + 1)}">Next</a>` : html`<s
 
 export const plural = (count: number, one: string, many: string): string =>
   count === 1 ? one : many;
+
+const policyWith = (imageOrigins: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "style-src 'self'",
+    ["img-src 'self'", ...imageOrigins].join(' '),
+    "script-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+/** Headers of every answer of the portal, also of pictures and redirects. Pages may show pictures of `imageOrigins`. */
+export const portalHeaders = (imageOrigins: readonly string[]) => ({
+  'content-security-policy': policyWith(imageOrigins),
+  'referrer-policy': 'strict-origin-when-cross-origin',
+});
+
+/** Headers that keep a review link, which is a credential, out of referrers, indexes and shared caches. */
+export const PRIVATE_HEADERS = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow',
+} as const;
+
+export const LINK_HEADERS = {
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex, nofollow',
+} as const;
+
+/** Headers of pages whose address has an attribution token. */
+export const ATTRIBUTED_PAGE = {
+  'cache-control': 'private, max-age=60',
+  'x-robots-tag': 'noindex',
+} as const;
+
+/** Headers of pages that are the same for everybody. */
+export const PUBLIC_PAGE = { 'cache-control': 'public, max-age=60' } as const;

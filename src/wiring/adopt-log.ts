@@ -55,7 +55,7 @@ const findPlaces = async (
   places: readonly MarkPlace[],
   { known, found }: Adoption,
 ): Promise<MarkPlace[]> => {
-  const { inspectLogServer } = await import('#src/stores/eventstoredb/inspect-log.ts');
+  const { inspectLogServer } = await import('#src/stores/eventstoredb/connect.ts');
   const stored = await Promise.all(places.map((place) => place.load()));
   const server = await inspectLogServer(eventLogUrl, stored);
   if ((server.id ?? NO_LOG) !== found)

@@ -1,10 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import { checkAllRows } from '#projections/row-check/all-rows.ts';
-import type { RowCheck, RowCheckOptions } from '#projections/row-check/difference.ts';
-import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
+import {
+  checkAllRows,
+  type RowCheck,
+  type RowCheckOptions,
+  checkOwnerRows,
+} from '#projections/engine/row-check.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { foldPages } from '#src/audits/replays.ts';
-import type { CheckedRows } from '#src/reading/projection-desk.ts';
+import type { CheckedRows } from '#src/reading/projections.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 
 export type CheckRows = (

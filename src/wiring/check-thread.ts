@@ -5,7 +5,7 @@ import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { UPCASTS } from '#src/stores/event-codec.ts';
 import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
-import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
+import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { rowCheckOf, type CheckTask, type CheckReport } from './check-rows.ts';
 
 const report = (message: CheckReport): void => parentPort?.postMessage(message);

@@ -1,24 +1,142 @@
+/** Starts what sends and what repeats: dispatchers, digests, expiries, unfinished erasures. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { deliveryChannels } from '#src/delivery/channels.ts';
-import { guardedRequest } from '#src/delivery/guarded-request.ts';
-import { pushChannel } from '#src/delivery/push.ts';
-import { makeDirectory } from '#src/system/directory.ts';
-import type { Scheduling } from '#src/sending/attempts.ts';
-import { Dispatcher } from '#src/sending/dispatcher.ts';
-import type { MailFacts, MailKind } from '#src/sending/mail-kinds.ts';
-import { outreachWork } from '#src/outreach/outreach-dispatching.ts';
-import { mailWork } from '#src/sending/mail-dispatching.ts';
-import { pushWork } from '#src/tasks/push-dispatching.ts';
-import { limiter } from '#src/calls/limiter.ts';
-import { streamOf } from '#src/writing/streams.ts';
-import type { Config } from '#src/config.ts';
+import { expireApplications } from '#src/access/applications.ts';
+import { systemCall, type Deps } from '#src/calls/handlers.ts';
+import { limiter } from '#src/calls/limits.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
+import { deliveryChannels, pushChannel } from '#src/delivery/channels.ts';
+import { guardedRequest } from '#src/delivery/http.ts';
+import { directoryMailer, smtpMailer, removeStoredMail } from '#src/delivery/mail.ts';
+import { expireConfirmations } from '#src/handoffs/confirm-rfq.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/letters.ts';
-import type { Deps } from '#src/calls/call.ts';
-import { mailDirectory, openMailers } from './mail.ts';
-import { confirmationExpiry, dailyDigest, mailRemoval } from './mail-tasks.ts';
+import { queueDigest } from '#src/outreach/approvals.ts';
+import { outreachWork } from '#src/outreach/send-outbound.ts';
+import type { Mailer } from '#src/ports/delivery.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { finishErasures } from '#src/privacy/erase-subject.ts';
+import { mailWork } from '#src/sending/dispatch-mail.ts';
+import { type Scheduling, Dispatcher } from '#src/sending/dispatcher.ts';
+import type { MailFacts, MailKind } from '#src/sending/mail.ts';
+import { EVERYBODY } from '#src/sending/settings.ts';
+import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
+import { makeDirectory } from '#src/system/directory.ts';
+import { readCertificate, isLoopback } from '#src/system/hosts.ts';
+import { pushWork } from '#src/tasks/push.ts';
+import { streamOf } from '#src/writing/streams.ts';
+
+export type Mailers = { live: Mailer; test: Mailer; close(): void };
+
+/** The directory of messages that are not sent by SMTP. */
+export const mailDirectory = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): string =>
+  join(dataDirectory, 'mail');
+
+/** Opens the mailers without connecting. Throws StartupError if the file of tlsCAFile cannot be used. */
+export const openMailers = (config: Config): Mailers => {
+  const { mailUrl: url, mailFrom: from } = config;
+  const test = directoryMailer({ directory: mailDirectory(config), makeDirectory }, from);
+  if (!url) return { live: test, test, close: () => undefined };
+  const file = url.searchParams.get('tlsCAFile');
+  const certificate = file === null ? undefined : readCertificate(file);
+  if (certificate && 'fault' in certificate)
+    throw new StartupError(`MAIL_URL cannot be used: ${certificate.fault}.`);
+  const live = smtpMailer({ url, from, isLocal: isLoopback(url.hostname), ...certificate });
+  return { live, test, close: live.close };
+};
+
+/** Returns true if other machines can reach the service, and its mail goes to a directory. */
+export const lacksMail = ({ mailUrl, publicUrl, host }: Config): boolean =>
+  mailUrl === undefined &&
+  !isLoopback(publicUrl === undefined ? host : new URL(publicUrl).hostname);
+
+type Options = Pick<Scheduling, 'schedule'> & { everyMs: number; onFault(error: unknown): void };
+
+/** A task of the dispatcher that runs at start, and again a time after each end, also after a failure. `stop` aborts it. */
+const repeated = (
+  task: (signal: AbortSignal) => Promise<unknown>,
+  { everyMs, schedule, onFault }: Options,
+) => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running = Promise.resolve();
+  let cancel = (): void => undefined;
+  const run = async (): Promise<void> => {
+    try {
+      await task(signal);
+    } catch (error) {
+      onFault(error);
+    }
+    if (!signal.aborted) cancel = schedule(start, everyMs);
+  };
+  const start = (): void => {
+    running = run();
+  };
+  return {
+    start,
+    idle: () => running,
+    async stop(): Promise<void> {
+      stopping.abort();
+      cancel();
+      await running;
+    },
+  };
+};
+
+const KEPT_MS = 30 * DAY_MS;
+const REMOVAL_MS = 600_000;
+/** The hour of the day in UTC from which on the digest is queued. */
+const DIGEST_HOUR = 6;
+
+type TaskDeps = Deps & Pick<Scheduling, 'schedule'> & { logger: Pick<Logger, 'error'> };
+
+/**
+ * Removes stored messages after 30 days, and those of an erased person, at start and every ten minutes: an erasure happens
+ * in any process, and the files are those of this one.
+ */
+const mailRemoval = (deps: TaskDeps, directory: string) => {
+  const { vault, clock, schedule, logger } = deps;
+  const isErased = async (subject: string): Promise<boolean> =>
+    (await vault.knows(subject)) === 'destroyed';
+  return repeated(() => removeStoredMail(directory, { before: clock.now() - KEPT_MS, isErased }), {
+    everyMs: REMOVAL_MS,
+    schedule,
+    onFault: (error) => logger.error({ err: error }, 'stored mail is not removed'),
+  });
+};
+
+/** Queues the digest of approvals each day from DIGEST_HOUR on, once in all processes. */
+const dailyDigest = (deps: TaskDeps) => {
+  const { clock, schedule, logger } = deps;
+  const queue = async (signal: AbortSignal): Promise<void> => {
+    const [day = '', time = ''] = iso(clock.now()).split('T');
+    if (Number(time.slice(0, 2)) < DIGEST_HOUR) return;
+    const call = systemCall(deps, 'queueDigest', { ownerId: EVERYBODY, signal });
+    await queueDigest(deps, day, call);
+  };
+  return repeated(queue, {
+    everyMs: HOUR_MS,
+    schedule,
+    onFault: (error) => logger.error({ err: error }, 'the digest of approvals is delayed'),
+  });
+};
+
+/** Ends the RFQs and the applications that were not confirmed in time, at start and each hour. */
+const confirmationExpiry = (deps: TaskDeps) => {
+  const { schedule, logger } = deps;
+  const expire = async (signal: AbortSignal): Promise<void> => {
+    const by = { ownerId: EVERYBODY, signal };
+    await expireConfirmations(deps, systemCall(deps, 'expireConfirmations', by));
+    await expireApplications(deps, systemCall(deps, 'expireApplications', by));
+  };
+  return repeated(expire, {
+    everyMs: HOUR_MS,
+    schedule,
+    onFault: (error) =>
+      logger.error({ err: error }, 'the end of unconfirmed RFQs and applications is delayed'),
+  });
+};
 
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
@@ -88,3 +206,35 @@ const faultLog =
   (logger: Logger, kind: string, text: string): Scheduling['onFault'] =>
   (err, item) =>
     logger.error({ err, ...(item && { stream: streamOf(item.owner, kind, item.id) }) }, text);
+
+/** Each erasure costs a remote vault a round trip, at every start of every process. */
+const REMOTE_NEWEST = 100;
+
+/**
+ * Finishes in the background the erasures that a crash, or an older vault beside a newer log, left
+ * unfinished. The next start retries after a failure. `stop` waits until no call is pending.
+ */
+export const startFinishingErasures = (
+  deps: Deps,
+  config: Config,
+  logger: Logger,
+): { stop(): Promise<void> } => {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const run = async (): Promise<void> => {
+    try {
+      const newest = isRemoteLog(config) ? REMOTE_NEWEST : Infinity;
+      const keys = await finishErasures(deps, newest, signal);
+      if (keys > 0) logger.warn({ keys }, 'keys of erased subjects destroyed');
+    } catch (error) {
+      logger.error({ err: error }, 'erasures stay unfinished until the next start');
+    }
+  };
+  const done = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+};

@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
-import { LogMemory, type MarkPlace } from '#src/stores/log-memory.ts';
+import { LogMemory, type MarkPlace, markFile } from '#src/stores/log-memory.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
-import { markFile } from '#src/stores/log-mark-file.ts';
 import { remoteLogLogger } from './logger.ts';
 
 export type LogVerification = {
@@ -131,6 +130,6 @@ export const openMarkPlaces = async (
 ): Promise<MarkPlace[]> => {
   const places: MarkPlace[] = hasDirectory ? [markFile(config.dataDirectory)] : [];
   if (!hasRemoteReadModels(config)) return places;
-  const { redisLogMark } = await import('#src/stores/redis/log-mark.ts');
+  const { redisLogMark } = await import('#src/stores/redis/limits.ts');
   return [...places, await redisLogMark({ url: config.readModelUrl })];
 };

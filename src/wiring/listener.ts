@@ -1,6 +1,12 @@
+/** Listens on an address, and closes after a grace period. */
 import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { Config } from '#src/config.ts';
+import { metricsRoutes } from '#src/interfaces/metrics.ts';
+import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
+import { httpServer } from '#src/web/http.ts';
 
 export type Listener = {
   /** Returns the public origin; if the port is chosen at random, it is correct after `listen`. */
@@ -32,4 +38,33 @@ export const createListener = ({ host, port, publicUrl }: Config): Listener => {
       return url;
     },
   };
+};
+
+/** Builds the server of a process without interfaces: health and metrics for its supervisor. */
+export const healthServer = (
+  deps: HealthDeps & Pick<Deps, 'ids' | 'origin' | 'metrics'>,
+  log: Logger,
+  instance?: string,
+): FastifyInstance => {
+  const { ids, clock, origin, metrics } = deps;
+  const onForbidden = () => undefined;
+  const server = httpServer({ ids, clock, origin, log, trustProxy: false, onForbidden });
+  if (metrics) metricsRoutes(server, { ...deps, metrics });
+  healthRoutes(server, deps, instance);
+  return server;
+};
+
+/** How long pending calls may wait for a server after the shutdown has begun. */
+const GRACE_MS = 1_000;
+
+/**
+ * Closes a connection after a grace period from `signal` on, so that pending calls fail and shutdown
+ * cannot hang. Closing it again later has no effect.
+ */
+export const closeAfterGrace = (
+  signal: AbortSignal,
+  connection: { close(): Promise<void> },
+): void => {
+  const close = (): void => void connection.close();
+  signal.addEventListener('abort', () => setTimeout(close, GRACE_MS).unref());
 };

@@ -1,28 +1,160 @@
+/** Opens the read models of a process, and the desk that manages them. */
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
-import { localReadModels, type LocalReadModels } from '#projections/engine/readers/local.ts';
-import { remoteReadModels } from '#projections/engine/readers/remote.ts';
+import { type Engine, type ReadModelStatus, runProjections } from '#projections/engine/engine.ts';
+import {
+  rebuild,
+  type ReadModelVerification,
+  verify,
+  verifyCatalog,
+} from '#projections/engine/operator.ts';
+import {
+  type EnginePair,
+  pairEngines,
+  pairReadModels,
+  localReadModels,
+  type LocalReadModels,
+  remoteReadModels,
+} from '#projections/engine/readers.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
-import { ROW_FORMAT } from '#src/stores/redis/keys.ts';
-import { observedStore } from '#src/stores/observed-store.ts';
-import { networkRiskOf } from '#src/stores/redis/url-options.ts';
-import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
-import type { Filling } from '#src/reading/lag.ts';
-import type { ReadModelFollower } from '#src/ports/follower.ts';
-import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
+import {
+  type Config,
+  hasRemoteReadModels,
+  isRemoteLog,
+  foldsSharedReadModels,
+  type ProcessRole,
+} from '#src/config.ts';
 import type { OpeningCatalog } from '#src/ports/catalog.ts';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { Position, EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
-import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
+import {
+  partitionOf,
+  PARTITIONS,
+  type RemoteStore,
+  type ReadModelFollower,
+  type LocalStore,
+  type ProjectionStore,
+  type ReadModels,
+} from '#src/ports/read-model.ts';
+import type {
+  Filling,
+  CheckedRows,
+  CheckState,
+  ProjectionDesk,
+  ProjectionReport,
+  VerifyState,
+} from '#src/reading/projections.ts';
+import { runs } from '#src/shared/work.ts';
+import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { observedStore } from '#src/stores/observed.ts';
+import { networkRiskOf } from '#src/stores/redis/connect.ts';
+import { ROW_FORMAT } from '#src/stores/redis/scripts.ts';
+import type { CatalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
+import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/system/ids.ts';
-import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
-import { RemoteProgress } from './remote-progress.ts';
 import { checkInThread, type CheckRows, rowCheckOf } from './check-rows.ts';
-import { closeAfterGrace } from './shutdown-grace.ts';
+import { closeAfterGrace } from './listener.ts';
 import { throttledLog } from './logger.ts';
+
+/**
+ * The progress of a remote store that other processes fold: the engine of this process knows the
+ * events, and the store has the checkpoints.
+ */
+
+const POLL_MS_FIRST = 4;
+const POLL_MS_MAX = 50;
+/** A store that fails for this long is unavailable; shorter failures happen on a busy machine. */
+const UNAVAILABLE_MS = 100;
+/** After this time the status uses the checkpoints that were read before. */
+const STATUS_MS_MAX = 250;
+
+/** One scope in each partition, because the engine is asked by scope. */
+const SCOPES: readonly string[] = (() => {
+  const scopes = new Array<string>(PARTITIONS).fill('');
+  for (let n = 0; scopes.includes(''); n++) scopes[partitionOf(`s${n}`)] ||= `s${n}`;
+  return scopes;
+})();
+
+export class RemoteProgress {
+  readonly #store: Pick<RemoteStore, 'find' | 'checkpoints' | 'refresh'>;
+  readonly #engine: Pick<Engine, 'requiredCheckpoint' | 'completeUpTo' | 'status'>;
+  readonly #names: readonly string[];
+  /**
+   * Checkpoints read last, by projection. The store may have lost them since; readers of rows check
+   * again, so they only save questions.
+   */
+  readonly #checkpoints = new Map<string, Position[]>();
+
+  constructor(
+    store: Pick<RemoteStore, 'find' | 'checkpoints' | 'refresh'>,
+    engine: Pick<Engine, 'requiredCheckpoint' | 'completeUpTo' | 'status'>,
+    projections: readonly { name: string }[],
+  ) {
+    this.#store = store;
+    this.#engine = engine;
+    this.#names = projections.map(({ name }) => name);
+  }
+
+  /** Resolves to true once others have folded the events of this scope up to `position`. */
+  async passed(scope: string, position: Position, waitMs: number): Promise<boolean> {
+    const deadline = performance.now() + waitMs;
+    let failingSince: number | undefined;
+    for (let wait = POLL_MS_FIRST; ; wait = Math.min(2 * wait, POLL_MS_MAX)) {
+      try {
+        const folded = this.#names.map((name) => this.#isFolded(name, scope, position));
+        if ((await Promise.all(folded)).every(Boolean)) return true;
+        failingSince = undefined;
+      } catch {
+        failingSince ??= performance.now();
+        if (performance.now() - failingSince > UNAVAILABLE_MS) return false;
+      }
+      if (performance.now() + wait > deadline) return false;
+      await pause(wait);
+    }
+  }
+
+  /** Returns the status of the engine with the checkpoints of the store. */
+  async status(): Promise<ReadModelStatus[]> {
+    const statuses = await this.#engine.status();
+    const reads = statuses.map(async ({ name, space }) => {
+      if (space !== null) this.#checkpoints.set(name, await this.#store.checkpoints(space));
+    });
+    const updated = Promise.all(reads).catch(() => undefined);
+    await Promise.race([updated, pause(STATUS_MS_MAX, undefined, { ref: false })]);
+    return statuses.map((status) => this.#withStoredCheckpoint(status));
+  }
+
+  async #isFolded(name: string, scope: string, position: Position): Promise<boolean> {
+    const required = this.#engine.requiredCheckpoint(name, scope);
+    if (required === undefined) return false;
+    const needed = Math.min(required, position);
+    const partition = partitionOf(scope);
+    const checkpoints = this.#checkpointsOf(name);
+    if ((checkpoints[partition] ?? 0) >= needed) return true;
+    const { checkpoint = 0 } = await this.#store.find(name, scope, '');
+    checkpoints[partition] = checkpoint;
+    return checkpoint >= needed;
+  }
+
+  #checkpointsOf(name: string): Position[] {
+    const checkpoints = this.#checkpoints.get(name) ?? new Array<Position>(PARTITIONS).fill(0);
+    this.#checkpoints.set(name, checkpoints);
+    return checkpoints;
+  }
+
+  #withStoredCheckpoint(status: ReadModelStatus): ReadModelStatus {
+    if (status.space === null) return status;
+    let { checkpoint } = status;
+    for (const [partition, at] of this.#checkpointsOf(status.name).entries()) {
+      const complete = this.#engine.completeUpTo(status.name, SCOPES[partition] ?? '', at);
+      if (complete !== undefined) checkpoint = Math.min(checkpoint, complete);
+    }
+    return { ...status, checkpoint, lagEvents: status.lagEvents + status.checkpoint - checkpoint };
+  }
+}
 
 export type OpenReadModels = {
   /** The read models of this process, with synchronous lookup. */
@@ -223,4 +355,90 @@ const openLocalAndRemote = async (
     ready: local.ready,
     filling: fillingOf(local, catalog, config),
   };
+};
+
+type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
+  Pick<OpenReadModels, 'stackOf' | 'checkRows'> & {
+    log: EventLog;
+    engine: Pick<Engine, 'status' | 'recheck'>;
+    logger: Logger;
+  };
+
+/** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
+export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
+  const check = runs(
+    (): CheckState => ({ done: false, position: 0, rows: 0 }),
+    async (rows, state) => {
+      const onProgress = (at: Position, count: number) =>
+        Object.assign(state, { position: at, rows: count });
+      Object.assign(state, await deps.checkRows(JSON.parse(rows) as CheckedRows, onProgress));
+    },
+  );
+  const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
+  return {
+    names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
+    status: async () =>
+      (await deps.engine.status()).map(({ space, ...status }) => {
+        const lastRebuild = rebuilds.get(status.name);
+        return { ...status, space: space ?? '', ...(lastRebuild && { lastRebuild }) };
+      }),
+    rebuild(name) {
+      if (rebuilds.get(name)?.state === 'running') return false;
+      rebuilds.set(name, { state: 'running' });
+      rebuildNow(deps, name).then(
+        () => rebuilds.set(name, { state: 'done' }),
+        (error: unknown) => {
+          deps.logger.error({ err: error, projection: name }, 'rebuild failed');
+          rebuilds.set(name, { state: 'failed', failure: String(error) });
+        },
+      );
+      return true;
+    },
+    verify: runs(
+      (): VerifyState => ({ done: false, position: 0, rows: 0, mismatches: [] }),
+      (name, state) => verifyNow(deps, name, state),
+    ),
+    check: (rows, run) => check(JSON.stringify(rows), run),
+  };
+};
+
+const rebuildNow = async (deps: ProjectionDeps, name: string): Promise<void> => {
+  const { log } = deps;
+  const stack = deps.stackOf(name);
+  const projection = stack.projections.find((one) => one.name === name);
+  if (projection) {
+    await rebuild({ log, projection, ...stack });
+    return;
+  }
+  await deps.rebuild(log);
+  // The new catalog tries the event that parked the previous one.
+  deps.engine.recheck();
+};
+
+const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState): Promise<void> => {
+  const result = await compareWithLog(deps, name, (position) => {
+    state.position = position;
+  });
+  state.rows = result.rows;
+  state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh }) => ({
+    partition,
+    detail: `at ${checkpoint}: ${live.rows} rows live, ${fresh.rows} rows rebuilt, digests differ`,
+  }));
+};
+
+const compareWithLog = async (
+  { log, catalog, stackOf }: ProjectionDeps,
+  name: string,
+  onProgress: (position: Position) => void,
+): Promise<ReadModelVerification> => {
+  const stack = stackOf(name);
+  const projections = stack.projections.filter((one) => one.name === name);
+  if (projections.length > 0)
+    return verify({ log, ...stack, projections, fresh: memoryStore(), onProgress });
+  const fresh = sqliteCatalog(':memory:');
+  try {
+    return await verifyCatalog({ log, catalog, fresh, onProgress });
+  } finally {
+    fresh.close();
+  }
 };

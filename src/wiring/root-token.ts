@@ -2,11 +2,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/system/directory.ts';
-import { keyIdOf } from '#src/access/key-id.ts';
+import { keyIdOf } from '#src/access/keys.ts';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
-import { deskIdem, SYSTEM_TOKEN } from '#src/calls/desk-rules.ts';
+import { deskIdem, SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 

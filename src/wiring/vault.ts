@@ -7,7 +7,7 @@ import { type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault } from '#src/ports/system.ts';
-import { requireLogFile } from '#src/stores/sqlite/log/log-open.ts';
+import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';
 
 /**
  * Opens the secrets of the service. All processes of a log must share the root secret, so none is

@@ -2,7 +2,7 @@ import { BUYER_EVENTS } from '#contracts/boundaries.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import { systemWrites } from '#contracts/registries/system.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';

@@ -1,5 +1,6 @@
+/** Folds the events of a stream into the state of its record. */
+import type { EventLog, StoredEvent, Position } from '#src/ports/event-log.ts';
 import type { Decider } from '#src/shared/decider.ts';
-import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
 
 export type DomainEvent = { type: string; data: object };
 
@@ -28,3 +29,15 @@ export const stateOf = async <State, Command, E extends DomainEvent, Reason exte
   { log }: { log: Pick<EventLog, 'readStream'> },
   { stream, decider }: { stream: string; decider: Decider<State, Command, E, Reason> },
 ): Promise<State | undefined> => foldOf(decider, await log.readStream(stream));
+
+/**
+ * Returns position and time of the last event; 0 and null for a log without events. The head of the log
+ * can be a record of another application, beyond which this reads back.
+ */
+export const readLastEvent = async (
+  log: Pick<EventLog, 'head' | 'readBack'>,
+): Promise<{ position: Position; at: number | null }> => {
+  const { position: upTo } = await log.head();
+  const [last] = await log.readBack({ upTo, limit: 1 });
+  return { position: last?.position ?? 0, at: last?.meta.at ?? null };
+};

@@ -1,16 +1,18 @@
 /** Idempotency keys: which request a key belongs to, and the answers that no other stream holds. */
+import { LIMITS } from '#contracts/limits.ts';
 import type { EventData } from '#contracts/registries/events.ts';
-import { keyClaim } from './key-claim.decider.ts';
-import type {
-  Append,
-  AppendResult,
-  EventLog,
-  Position,
-  StoredEvent,
+import {
+  type Append,
+  type StoredEvent,
+  type AppendResult,
+  type EventLog,
+  type Position,
+  LogUnavailable,
+  replaceAppends,
 } from '#src/ports/event-log.ts';
-import { LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { AgentCaller, Call } from '#src/shared/call.ts';
+import type { Call, AgentCaller } from '#src/shared/call.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import {
   done,
   type Done,
@@ -20,9 +22,35 @@ import {
   refuse,
   Refused,
 } from '#src/shared/outcome.ts';
-import { decideClaim } from './decide-claim.ts';
+import { KeyedQueue } from '#src/shared/work.ts';
+import { attribute } from './attribution.ts';
+import { keyClaim } from './claims.decider.ts';
+import { type DomainEvent, foldOf } from './fold.ts';
 import { digestOf } from './hash.ts';
-import type { StreamQueue } from './stream-queue.ts';
+
+type Claiming<State, Command, E extends DomainEvent, Reason extends string> = {
+  stream: string;
+  decider: Decider<State, Command, E, Reason>;
+  /** All events of the stream, as they were read before. */
+  stored: readonly StoredEvent[];
+  command: Command;
+};
+
+/**
+ * Decides on a claim, which its caller appends together with the record that needs it. There is no append if the claim
+ * is stored already, so a call that was interrupted after its claim continues.
+ */
+export const decideClaim = <State, Command, E extends DomainEvent, Reason extends string>(
+  ids: Ids,
+  call: Call,
+  { stream, decider, stored, command }: Claiming<State, Command, E, Reason>,
+): { ok: true; appends: readonly Append[] } | { ok: false; rejected: Reason } => {
+  const decision = decider.decide(foldOf(decider, stored), command);
+  if (!decision.accepted) return { ok: false, rejected: decision.reason };
+  if (decision.events.length === 0) return { ok: true, appends: [] };
+  const events = attribute(call, decision.events, ids);
+  return { ok: true, appends: [{ stream, expected: stored.length - 1, events }] };
+};
 
 /** What a call appends events with. */
 export type EventWriter = { log: EventLog; ids: Ids; streamQueue: StreamQueue };
@@ -177,3 +205,56 @@ export const answerOnce = async <Value extends Record<string, unknown>>(
     `too many requests answer ${call.operation} with one key at once`,
   );
 };
+
+/** Longest pause before the second attempt, and before any later one, in milliseconds. */
+const PAUSE_MS = 10;
+const PAUSE_MS_MAX = 160;
+
+type Options = {
+  /** A monotonic clock in milliseconds. */
+  monotonic(): number;
+  /** A number from 0 to 1, so that processes that conflict pause for different times. */
+  random(): number;
+  /** Resolves after `ms`. */
+  pause(ms: number): Promise<void>;
+};
+
+/**
+ * Resolves to true when an attempt may begin: the first at once, each later one after a random pause. Resolves to false
+ * when LIMITS.HANDLER_WAIT_MS have passed since the command was queued.
+ */
+type MayAttempt = () => Promise<boolean>;
+
+/**
+ * Orders the commands of this process on each stream, so that they never conflict with each other: n commands at once
+ * cost n appends, where concurrent attempts cost up to n² / 2. Conflicts with other processes remain and are repeated.
+ */
+export class StreamQueue {
+  readonly #options: Options;
+  readonly #queue = new KeyedQueue();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Runs `command` after the earlier commands on `stream`. A command must not queue another one on its own stream. */
+  run<Result>(
+    stream: string,
+    command: (mayAttempt: MayAttempt) => Promise<Result>,
+  ): Promise<Result> {
+    const mayAttempt = this.#attempts();
+    return this.#queue.run(stream, () => command(mayAttempt));
+  }
+
+  #attempts(): MayAttempt {
+    const { monotonic, random, pause } = this.#options;
+    const end = monotonic() + LIMITS.HANDLER_WAIT_MS;
+    let attempts = 0;
+    return async () => {
+      if (attempts > 0)
+        await pause(random() * Math.min(PAUSE_MS * 2 ** (attempts - 1), PAUSE_MS_MAX));
+      attempts += 1;
+      return monotonic() < end;
+    };
+  }
+}

@@ -1,7 +1,5 @@
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { handoff } from '#src/handoffs/handoff.decider.ts';
-import type { LeadState } from '#src/leads/lead-state.decider.ts';
-import { lead } from '#src/leads/lead.decider.ts';
+import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
+import { type LeadState, lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';

@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
 import { LIMITS } from '#contracts/limits.ts';
-import { listStoredMail } from '#src/delivery/mail-directory.ts';
-import { applicationStream } from '#src/access/application-link.ts';
-import { expireApplications } from '#src/access/end-applications.ts';
+import { listStoredMail } from '#src/delivery/mail.ts';
+import { applicationStream, expireApplications } from '#src/access/applications.ts';
 import { profileStream } from '#src/owners/profile.ts';
-import { systemCall } from '#src/calls/system-call.ts';
+import { systemCall } from '#src/calls/handlers.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { FILES } from '../support/world/outreach.ts';
 import { people } from '../support/world/people.ts';

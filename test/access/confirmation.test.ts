@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { confirmation } from '#src/calls/confirmation.ts';
+import { confirmation } from '#src/calls/authenticate.ts';
 
 const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
 

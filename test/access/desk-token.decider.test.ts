@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { deskToken } from '#src/access/desk-token.decider.ts';
+import { deskToken } from '#src/access/access.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 const token = { token_id: 't1', name: 'Ada', roles: ['staff'], hash: 'h', pepper_version: 1 };

@@ -4,7 +4,7 @@ import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { DeskOperation, Operation } from '#contracts/operation.ts';
 import { DESK_BASE, pathOf } from '#contracts/places.ts';
-import { HTTP_ROUTES } from '#src/interfaces/a2a/http-routes.ts';
+import { HTTP_ROUTES } from '#src/interfaces/a2a/routes.ts';
 import { METHODS } from '#src/interfaces/a2a/methods.ts';
 import { TOOLS } from '#src/interfaces/mcp/tools.ts';
 import { BASE as A2A, message, rpc, VERSION } from '../support/clients/a2a.ts';

@@ -1,7 +1,7 @@
 /** What the desk reads of a log whose positions are byte offsets. */
 import { beforeEach, expect, test } from 'vitest';
 import type { DeskCall } from '#src/shared/call.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskInput } from '#src/calls/desk-handler.ts';
 import { readEvents } from '#src/audits/read-events.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';

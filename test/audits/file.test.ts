@@ -2,8 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AuditBody } from '#src/stores/audit-file-body.ts';
-import { AuditFileDamaged, openAuditFile } from '#src/stores/audit-file.ts';
+import { AuditBody, AuditFileDamaged, openAuditFile } from '#src/stores/audit-file.ts';
 import { askFile, type FileAuditId } from '#src/audits/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
 import { exported } from '../support/audit/export.ts';

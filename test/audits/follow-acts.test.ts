@@ -1,7 +1,7 @@
 /** What `audit history --follow` asks the desk, and prints. */
 import { expect, test, vi } from 'vitest';
-import type { Desk } from '#src/cli/desk/desk-transport.ts';
-import { followActs } from '#src/cli/verbs/follow-acts.ts';
+import type { Desk } from '#src/cli/transport.ts';
+import { followActs } from '#src/cli/verbs.ts';
 
 const act = (position: number) => ({ position, at: '2026-11-20T10:00:00.000Z', outcome: 'done' });
 const asOf = { position: 4, at: null };

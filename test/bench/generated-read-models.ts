@@ -6,8 +6,12 @@ import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
-import type { ProjectionStore, RowWrite, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import {
+  type ProjectionStore,
+  type RowWrite,
+  type Space,
+  PARTITIONS,
+} from '#src/ports/read-model.ts';
 
 type Last = Map<Space, Map<string, RowWrite>[]>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '#src/calls/limiter.ts';
+import { networkOf } from '#src/calls/limits.ts';
 
 describe('The rate limit by address', () => {
   it.each([

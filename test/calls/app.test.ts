@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { performanceExample } from '#contracts/examples/records.ts';
-import { getPerformance } from '#contracts/performance/get-performance.ts';
+import { getPerformance } from '#contracts/performance/operations.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
 import { fingerprintOf, nameOf } from '#src/writing/hash.ts';
-import { limiter } from '#src/calls/limiter.ts';
+import { limiter } from '#src/calls/limits.ts';
 import {
   bucketOf,
   calendarOf,
@@ -14,8 +14,8 @@ import {
   isTimeZone,
   yearsOn,
 } from '#src/performance/calendar.ts';
-import { negotiate } from '#src/interfaces/rest/accept.ts';
-import { performanceCsv } from '#src/interfaces/rest/formats.ts';
+import { negotiate } from '#src/interfaces/rest/request.ts';
+import { performanceCsv } from '#src/interfaces/rest/routes.ts';
 
 describe('Names and fingerprints', () => {
   it('depend on their parts only, not on the order of members', () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 import { credentialCheckingLog, type CredentialState } from '#src/calls/credential-check.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import type { ReadModelFollower } from '#src/ports/follower.ts';
+import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, several } from '../conformance/log-events.ts';
 

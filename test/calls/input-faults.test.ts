@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { attributionQuestion } from '#contracts/tasks/skills.ts';
-import { parseInput } from '#src/calls/parse-input.ts';
-import { readInput } from '#src/calls/input-faults.ts';
+import { parseInput, readInput } from '#src/calls/input.ts';
 
 const { createHandoff, createLink, getPerformance, listLeads, requestMessage } = agentOperations;
 const { searchProducts, submitLead } = agentOperations;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limiter } from '#src/calls/limiter.ts';
-import { SharedLimiter } from '#src/calls/shared-limiter.ts';
-import type { SharedCount } from '#src/ports/limits.ts';
+import { limiter, SharedLimiter } from '#src/calls/limits.ts';
+import type { SharedCount } from '#src/ports/system.ts';
 
 /** A shared count with a manual clock, which answers when the test calls `trip`. */
 const world = (processes: number) => {

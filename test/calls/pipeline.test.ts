@@ -8,21 +8,23 @@ import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
 import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
-import { concurrency } from '#src/calls/concurrency.ts';
-import { limiter } from '#src/calls/limiter.ts';
-import { overload } from '#src/calls/overload.ts';
-import { agentRules } from '#src/calls/agent-rules.ts';
+import { concurrency, limiter, overload } from '#src/calls/limits.ts';
+import {
+  agentRules,
+  deskRules,
+  type ActorRules,
+  type ActorTypes,
+  type RegistryOf,
+  type Signatures,
+} from '#src/calls/rules.ts';
 import type { Audit } from '#src/calls/audit.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import type { Admission, Arrival, Caller, Surface } from '#src/shared/call.ts';
-import { deskRules } from '#src/calls/desk-rules.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
-import { Pipeline } from '#src/calls/pipeline.ts';
-import { holderRules } from '#src/registries/public-rules.ts';
-import type { ActorRules, ActorTypes, RegistryOf, Signatures } from '#src/calls/rules.ts';
-import { VisitorPipeline } from '#src/calls/visitor-pipeline.ts';
+import { Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
+import { holderRules } from '#src/registries/holders.ts';
 import { taskRules } from '#src/registries/tasks.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';

@@ -1,8 +1,7 @@
 /** The measures of waiting time, with injected clocks. */
 import { describe, expect, it } from 'vitest';
 import { eventLoopDelay } from '#src/system/event-loop.ts';
-import { concurrency } from '#src/calls/concurrency.ts';
-import { overload } from '#src/calls/overload.ts';
+import { concurrency, overload } from '#src/calls/limits.ts';
 import { isRefusal } from '#src/shared/outcome.ts';
 
 describe('The delay of the event loop', () => {

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PRODUCT_TEXT, productJson } from '#src/catalog/product-text.ts';
-import { renderProduct } from '#src/catalog/render-product.ts';
+import { PRODUCT_TEXT, productJson, renderProduct } from '#src/catalog/products.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { content, T0 } from '../support/world/products.ts';
 

@@ -4,10 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { type DeskOperation, defineDeskOperation, registryOf } from '#contracts/operation.ts';
-import { OWN_COMMANDS } from '#src/cli/commands/own-commands.ts';
-import { program } from '#src/cli/program.ts';
-import { formatPointer } from '#src/cli/verbs/fields.ts';
-import { commandWordsOf } from '#src/cli/verbs/words.ts';
+import { OWN_COMMANDS, program } from '#src/cli/program.ts';
+import { formatPointer, commandWordsOf } from '#src/cli/verbs.ts';
 
 const operations = Object.values(deskOperations) as DeskOperation[];
 

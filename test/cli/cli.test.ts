@@ -3,13 +3,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
-import { METRICS } from '#contracts/performance/performance.records.ts';
+import { METRICS } from '#contracts/performance/records.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { formatBanner } from '#src/cli/service/banner.ts';
-import { auditPerformanceText } from '#src/cli/texts/audit-text.ts';
-import { formatAnswer } from '#src/cli/texts/answer-text.ts';
-import { formatData } from '#src/cli/texts/event-text.ts';
-import { formatProblem, problemError } from '#src/cli/terminal/problem-text.ts';
+import { formatBanner } from '#src/cli/service.ts';
+import { auditPerformanceText, formatAnswer, formatData } from '#src/cli/texts.ts';
+import { formatProblem, problemError } from '#src/cli/problem-text.ts';
 import { COMMAND } from '../support/clients/cli.ts';
 import { ROOT } from '../support/source/tree.ts';
 
@@ -96,7 +94,7 @@ const interruptProgress = (signal: string, isTerminal: boolean) =>
   new Promise<{ stderr: string; signal: string | null }>((resolve) => {
     const script = `
       process.stderr.isTTY = ${isTerminal};
-      const { startProgress } = await import(${JSON.stringify(join(ROOT, 'src/cli/terminal/progress.ts'))});
+      const { startProgress } = await import(${JSON.stringify(join(ROOT, 'src/cli/terminal.ts'))});
       startProgress({ label: 'done.csv', total: 9, unit: 'bytes' }).stop();
       startProgress({ label: 'feed.csv', total: 100, unit: 'bytes' }).update(40);
       setInterval(() => undefined, 1_000);

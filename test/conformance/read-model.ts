@@ -1,7 +1,13 @@
 /** The definition of the port `ProjectionStore`. Every adapter passes all of it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ProjectionStore, ReadModels, Row, RowWrite } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import {
+  type ProjectionStore,
+  type ReadModels,
+  type Row,
+  type RowWrite,
+  PARTITIONS,
+  partitionOf,
+} from '#src/ports/read-model.ts';
 import { listConformance } from './read-model-lists.ts';
 
 export type StoreUnderTest = {

@@ -8,8 +8,8 @@ import {
   ServerCallContext,
 } from '@a2a-js/sdk/server';
 import { afterEach, describe, expect, it } from 'vitest';
-import { a2aChannel } from '#src/delivery/a2a.ts';
-import { guardedRequest } from '#src/delivery/guarded-request.ts';
+import { a2aChannel } from '#src/delivery/channels.ts';
+import { guardedRequest } from '#src/delivery/http.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { deliveryTo } from '../support/world/deliveries.ts';
 import type { Received } from '../support/world/receivers.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { fileChannel } from '#src/delivery/file.ts';
+import { fileChannel } from '#src/delivery/channels.ts';
 import { makeDirectory } from '#src/system/directory.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { deliveryTo } from '../support/world/deliveries.ts';

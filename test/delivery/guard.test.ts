@@ -2,8 +2,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LookupAddress } from 'node:dns';
-import { isPublic } from '#src/delivery/addresses.ts';
-import { guardedRequest, type GuardOptions } from '#src/delivery/guarded-request.ts';
+import { isPublic, guardedRequest, type GuardOptions } from '#src/delivery/http.ts';
 import { certificateFor } from '../support/processes/certificate.ts';
 import { freePort } from '../support/processes/free-port.ts';
 import {

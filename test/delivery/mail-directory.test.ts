@@ -6,9 +6,9 @@ import {
   listStoredMail,
   readStoredMail,
   removeStoredMail,
-} from '#src/delivery/mail-directory.ts';
+} from '#src/delivery/mail.ts';
 import { makeDirectory } from '#src/system/directory.ts';
-import type { MailDelivery } from '#src/ports/mailer.ts';
+import type { MailDelivery } from '#src/ports/delivery.ts';
 import { directories } from '../support/processes/directories.ts';
 
 const { fresh, removeAll } = directories('mail-');

@@ -1,7 +1,7 @@
 /** The channel of push notifications with receivers on loopback sockets. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { guardedRequest } from '#src/delivery/guarded-request.ts';
-import { pushChannel } from '#src/delivery/push.ts';
+import { guardedRequest } from '#src/delivery/http.ts';
+import { pushChannel } from '#src/delivery/channels.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { freePort } from '../support/processes/free-port.ts';
 import { endReceivers, receiver, stallingReceiver } from '../support/world/receivers.ts';

@@ -1,8 +1,8 @@
 /** The webhook channel with receivers on loopback sockets, verified by the receivers' library. */
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
-import { guardedRequest } from '#src/delivery/guarded-request.ts';
-import { webhookChannel } from '#src/delivery/webhook.ts';
+import { guardedRequest } from '#src/delivery/http.ts';
+import { webhookChannel } from '#src/delivery/channels.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { deliveryTo, SECRETS } from '../support/world/deliveries.ts';

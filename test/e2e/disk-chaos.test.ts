@@ -5,10 +5,13 @@ import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
+import {
+  sqliteEventLog,
+  type LogSource,
+  sqliteLogSource,
+} from '#src/stores/sqlite/log/event-log.ts';
 import { LogCorrupted, type StoredEvent } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { type LogSource, sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
 import { until } from '../support/clients/cli.ts';
 import { randomFrom } from '../support/clients/journal.ts';
 import { buildDiskFaults, type Call, type DiskFaults } from '../support/disk/disk-faults.ts';

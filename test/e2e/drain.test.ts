@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
-import { EXIT } from '#src/cli/terminal/output.ts';
+import { EXIT } from '#src/cli/terminal.ts';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';

@@ -61,7 +61,7 @@ export const getGreeting = defineOperation({
 });
 `;
 const HANDLER = `
-import type { Handler } from '#src/calls/call.ts';
+import type { Handler } from '#src/calls/handlers.ts';
 import { done } from '#src/shared/outcome.ts';
 
 export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
@@ -90,7 +90,7 @@ export const sendGreeting = deskCommand({
 });
 `;
 const DESK_HANDLER = `
-import type { DeskHandler } from '#src/calls/desk-handler.ts';
+import type { DeskHandler } from '#src/calls/handlers.ts';
 import { done } from '#src/shared/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { verify } from '#projections/engine/operator/verify.ts';
+import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';

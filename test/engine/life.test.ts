@@ -5,7 +5,7 @@ import {
   LIVE,
   nextLife,
   type Step,
-} from '#projections/engine/life.ts';
+} from '#projections/engine/target.ts';
 
 const FILLING: Life = { stage: 'filling', isRead: false };
 const VERIFYING: Life = { stage: 'verifying' };

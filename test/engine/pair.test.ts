@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
-import { localReadModels } from '#projections/engine/readers/local.ts';
-import { rebuild } from '#projections/engine/operator/rebuild.ts';
+import { pairEngines, pairReadModels, localReadModels } from '#projections/engine/readers.ts';
+import { rebuild } from '#projections/engine/operator.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { append, awaitPassed, copying, tally, world } from '../support/world/engine.ts';

@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
-import type { ProjectionDesk } from '#src/reading/projection-desk.ts';
+import type { ProjectionDesk } from '#src/reading/projections.ts';
 import { catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
-import { projectionDesk } from '#src/wiring/projection-desk.ts';
+import { projectionDesk } from '#src/wiring/read-models.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { append, world } from '../support/world/engine.ts';
 

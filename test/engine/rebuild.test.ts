@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { localReadModels } from '#projections/engine/readers/local.ts';
-import { rebuild, rebuildAll } from '#projections/engine/operator/rebuild.ts';
-import { verify } from '#projections/engine/operator/verify.ts';
+import { localReadModels } from '#projections/engine/readers.ts';
+import { rebuild, rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
-import { RemoteProgress } from '#src/wiring/remote-progress.ts';
+import { RemoteProgress } from '#src/wiring/read-models.ts';
 import { append, appendMany, awaitPassed, tally, world } from '../support/world/engine.ts';
 
 let { log, start, end } = world();

@@ -1,9 +1,15 @@
 import { describe, expect, test, vi } from 'vitest';
-import { remoteReadModels } from '#projections/engine/readers/remote.ts';
+import { remoteReadModels } from '#projections/engine/readers.ts';
 import type { ParkedPartition } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { RemoteRead, RemoteStore, Row } from '#src/ports/read-model.ts';
-import { partitionOf, ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
+import {
+  type RemoteRead,
+  type RemoteStore,
+  type Row,
+  partitionOf,
+  ReadModelParked,
+  ReadModelRebuilding,
+} from '#src/ports/read-model.ts';
 import { tally } from '../support/world/engine.ts';
 
 type Answer = RemoteRead<Row | undefined>;

@@ -1,10 +1,9 @@
 /** The engine after a loss of the store, one case each; chaos.test.ts mixes them at random. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { advance } from '#projections/engine/advance.ts';
-import { findLiveSpace } from '#projections/engine/spaces.ts';
-import { SubscriptionBuffer } from '#projections/engine/subscription-buffer.ts';
-import { advanceCheckpoints, openTarget } from '#projections/engine/target.ts';
+import { advance } from '#projections/engine/fold.ts';
+import { findLiveSpace, advanceCheckpoints, openTarget } from '#projections/engine/target.ts';
+import { SubscriptionBuffer } from '#projections/engine/engine.ts';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';

@@ -23,7 +23,7 @@ import {
   recordOperations,
 } from '#contracts/registries/agents.ts';
 import { systemWrites } from '#contracts/registries/system.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';

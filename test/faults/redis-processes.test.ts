@@ -1,6 +1,6 @@
 /** Several processes over one Redis: its checkpoints alone keep every answer right. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rebuild } from '#projections/engine/operator/rebuild.ts';
+import { rebuild } from '#projections/engine/operator.ts';
 import { partitionOf, ALL_PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { awaitPassed, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';

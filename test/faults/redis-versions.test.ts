@@ -1,6 +1,6 @@
 /** Processes of two versions over one Redis, as in an upgrade: each version reads and folds its own space. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rebuild } from '#projections/engine/operator/rebuild.ts';
+import { rebuild } from '#projections/engine/operator.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';

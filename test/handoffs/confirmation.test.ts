@@ -1,9 +1,9 @@
 /** The confirmation of an RFQ by mail: the page behind the link, what the review link does not do, and the mail itself. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { contactSubjectOf } from '#src/handoffs/contact-subject.ts';
-import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
-import { systemCall } from '#src/calls/system-call.ts';
+import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
+import { expireConfirmations } from '#src/handoffs/confirm-rfq.ts';
+import { systemCall } from '#src/calls/handlers.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

@@ -1,9 +1,14 @@
 /* What each command does in each status of a handoff, and the exact events and states. */
 import { describe, expect, it } from 'vitest';
 import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
-import { isSameQuantities, isSameTotals, withNews } from '#src/handoffs/handoff-list.decider.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
+import {
+  isSameQuantities,
+  isSameTotals,
+  withNews,
+  type HandoffState,
+  handoff,
+  type HandoffCommand,
+} from '#src/handoffs/handoff.decider.ts';
 import { asStored } from '../support/world/decider-spec.ts';
 
 const EXPIRY = 10_000;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
+import { type HandoffState, handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 import { verifies } from '../support/source/verifies.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { review, type ReviewState } from '#src/handoffs/review.decider.ts';
+import { review, type ReviewState } from '#src/handoffs/handoff.decider.ts';
 
 const line = (id: number, quantity = 4) => ({
   line_id: String(id),

@@ -1,9 +1,13 @@
 /* An RFQ between its sending and its confirmation, and the exact events. */
 import { describe, expect, it } from 'vitest';
 import type { EventData, Happened, HandoffEventType } from '#contracts/registries/events.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { handoff, type HandoffCommand, isOpen } from '#src/handoffs/handoff.decider.ts';
-import { mailedMailbox, type MailedState, waitMs } from '#src/sending/mailbox.decider.ts';
+import {
+  type HandoffState,
+  handoff,
+  type HandoffCommand,
+  isOpen,
+} from '#src/handoffs/handoff.decider.ts';
+import { mailedMailbox, type MailedState, waitMs } from '#src/sending/mail.decider.ts';
 import { asStored } from '../support/world/decider-spec.ts';
 
 const EXPIRY = 10;

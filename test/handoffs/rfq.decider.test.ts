@@ -10,10 +10,8 @@ import {
   type RfqStateName,
   type RfqTarget,
 } from '#contracts/moves.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import { handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
-import type { RfqMove } from '#src/handoffs/rfq-state.decider.ts';
-import { rfqStateAt } from '#src/handoffs/rfq-state.decider.ts';
+import { type HandoffState, handoff, type HandoffCommand } from '#src/handoffs/handoff.decider.ts';
+import { type RfqMove, rfqStateAt } from '#src/handoffs/rfq.decider.ts';
 import { asStored } from '../support/world/decider-spec.ts';
 
 const DUE = 1_000;

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { observedLog } from '#src/stores/observed-log.ts';
-import { observedStore } from '#src/stores/observed-store.ts';
+import { observedLog, observedStore } from '#src/stores/observed.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
-import { measureLags } from '#src/reading/lag.ts';
+import { measureLags } from '#src/reading/projections.ts';
 import { serverOver } from '../support/world/server-over.ts';
 import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';

@@ -1,7 +1,7 @@
 /** A start with products: the process listens first, and then reads its catalog between health checks. */
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
-import { eventLoopTurns } from '#src/shared/turns.ts';
+import { eventLoopTurns } from '#src/shared/work.ts';
 import { type Service, startService } from '#src/main.ts';
 import { feedProduct, testApp } from '../support/world/app.ts';
 

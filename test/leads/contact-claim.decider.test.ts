@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contactClaim, type ContactClaimCommand } from '#src/leads/contact-claim.decider.ts';
+import { contactClaim, type ContactClaimCommand } from '#src/leads/claims.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 const EXPIRY = 10_000;

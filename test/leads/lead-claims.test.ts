@@ -1,6 +1,6 @@
 /** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { StreamQueue } from '#src/writing/stream-queue.ts';
+import { StreamQueue } from '#src/writing/idempotency.ts';
 import { openApp } from '#src/registries/app.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { replaceAppends } from '#src/ports/event-log.ts';

@@ -1,8 +1,7 @@
 /** The wins and corrections of a lead that need a second person, and the exact events. */
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import type { LeadCommand } from '#src/leads/lead.decider.ts';
-import { lead } from '#src/leads/lead.decider.ts';
+import { type LeadCommand, lead } from '#src/leads/lead.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 const GBP = (amount: number) => ({ amount, currency: 'GBP' });

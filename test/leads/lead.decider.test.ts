@@ -1,10 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
 import { LEAD_MOVES } from '#contracts/moves.ts';
-import { type LeadState, MOVE_EVENTS, type StaffMove } from '#src/leads/lead-state.decider.ts';
-import type { RfqOutcomeForLead } from '#src/leads/lead-outcome.decider.ts';
-import { lead, type LeadCommand, stateAt } from '#src/leads/lead.decider.ts';
-import type { LeadContent, LeadSource } from '#src/leads/lead-amendment.decider.ts';
+import {
+  type LeadState,
+  MOVE_EVENTS,
+  type StaffMove,
+  type RfqOutcomeForLead,
+  lead,
+  type LeadCommand,
+  stateAt,
+  type LeadContent,
+  type LeadSource,
+} from '#src/leads/lead.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 const DUE = 10_000;

@@ -3,8 +3,7 @@ import { crc32, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { encode } from 'uqr';
 import { describe, expect, it } from 'vitest';
-import { monochromePng } from '#src/links/qr-png.pages.ts';
-import { qrPng, qrSvg } from '#src/links/qr.pages.ts';
+import { monochromePng, qrPng, qrSvg } from '#src/links/redirect.pages.ts';
 
 const LINK = 'https://tributary.example/l/spring-bread-bin?via=qr';
 

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 import { recorder } from '#src/writing/recorder.ts';
-import { surplusVisits } from '#src/links/surplus-visits.ts';
-import { type Visit, visitRecorder } from '#src/links/visits.ts';
+import { surplusVisits, type Visit, visitRecorder } from '#src/links/visitors.ts';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 

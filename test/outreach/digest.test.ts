@@ -1,8 +1,8 @@
 /** The daily digest of outreach and access that wait for approval. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { queueDigest } from '#src/outreach/approvals-digest.ts';
+import { queueDigest } from '#src/outreach/approvals.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
-import { systemCall } from '#src/calls/system-call.ts';
+import { systemCall } from '#src/calls/handlers.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { STAFF_MAIL } from '../support/dispatch/rfqs.ts';
 import { configure, person, post, proposed } from '../support/world/outreach.ts';

@@ -1,6 +1,6 @@
 /** Regression tests: each describes a way around an approval that existed once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import type { OperationId } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { asAgent, configure, person, post, proposed } from '../support/world/outreach.ts';

@@ -7,8 +7,9 @@ import {
   isUndispatched,
   type OutboundState,
   statusAt,
-} from '#src/outreach/outbound-state.decider.ts';
-import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
+  outbound,
+  type OutboundCommand,
+} from '#src/outreach/outbound.decider.ts';
 import { asStored } from '../support/world/decider-spec.ts';
 import {
   CONTENT,

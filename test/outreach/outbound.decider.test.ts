@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
-import { isAtItsEnd, type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
+import {
+  outbound,
+  type OutboundCommand,
+  isAtItsEnd,
+  type OutboundState,
+  statusAt,
+} from '#src/outreach/outbound.decider.ts';
 import { seedOr } from '../support/seed.ts';
 import { specify } from '../support/world/decider-spec.ts';
 import { verifies } from '../support/source/verifies.ts';

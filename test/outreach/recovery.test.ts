@@ -1,7 +1,7 @@
 /** How a dispatcher recovers from senders that stopped, from log failures, and how it stops. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
-import { backOffMs } from '#src/sending/attempts.ts';
+import { backOffMs } from '#src/sending/dispatcher.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { type EventLog, LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import { includesType } from '../support/appends.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import type { OperationId } from '#contracts/registries/agents.ts';
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { asAgent, configure, FILES, person, post, proposed } from '../support/world/outreach.ts';
 import { verifies } from '../support/source/verifies.ts';

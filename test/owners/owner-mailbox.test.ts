@@ -1,11 +1,10 @@
 /** The mailbox of an owner's profile is confirmed with a link that is mailed to it. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listStoredMail } from '#src/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { linkToken } from '#src/sending/mailed-link.ts';
-import { mailboxPath } from '#src/owners/mailbox-link.ts';
-import { profileStream } from '#src/owners/profile.ts';
+import { linkToken } from '#src/sending/mail.ts';
+import { mailboxPath, profileStream } from '#src/owners/profile.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { people } from '../support/world/people.ts';
 

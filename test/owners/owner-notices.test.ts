@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { listStoredMail } from '#src/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail.ts';
 import { openService } from '../support/world/open-service.ts';
 import { HANG_MS } from '../support/hang.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';

@@ -1,8 +1,8 @@
 /** A comparison counts each day with its counterpart in the earlier period, at any granularity. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
-import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
+import { getPerformance as contract } from '#contracts/performance/operations.ts';
+import { type Metric, METRICS } from '#contracts/performance/records.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
 import { bucketOf, dateOf, dayOf } from '#src/performance/calendar.ts';
 import type { PerformanceRecord } from '../support/oracle/performance-records.ts';

@@ -1,7 +1,7 @@
 /** Performance counted from facts equals performance counted from one row for each link and day. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DIMENSIONS } from '#contracts/performance/performance.records.ts';
+import { DIMENSIONS } from '#contracts/performance/records.ts';
 import { aggregate } from '#src/performance/aggregate.ts';
 import {
   addTo,
@@ -12,11 +12,11 @@ import {
   type Query,
   renderBucket,
   renderSum,
-} from '#src/performance/buckets.ts';
+} from '#src/performance/calendar.ts';
 import { aggregateRecords, foldToRecords } from '../support/oracle/performance-records.ts';
-import { countPage, rowPlaceOf } from '#src/performance/pages.ts';
+import { countPage, rowPlaceOf } from '#src/performance/get-performance.ts';
 import { isRefusal } from '#src/shared/outcome.ts';
-import { RollUps } from '#src/performance/roll-ups.ts';
+import { RollUps } from '#src/performance/facts.ts';
 import { seedOr } from '../support/seed.ts';
 import { allOf, factsAfter } from '../support/oracle/facts.ts';
 import { type Given, happened, inLog, MIDNIGHT, QUARTER_MS, TODAY } from '../support/world/fold.ts';

@@ -1,10 +1,10 @@
 /** Pages that are counted from a roll-up, part by part, equal those that are counted from all facts. */
 import { describe, expect, it, test } from 'vitest';
-import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
+import { getPerformance as contract } from '#contracts/performance/operations.ts';
 import { dateOf } from '#src/performance/calendar.ts';
 import { OwnerFacts } from '#src/performance/facts.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
-import { METRIC } from '#projections/performance/numbers.ts';
+import { METRIC } from '#projections/performance.ts';
 
 const FIRST_DAY = 20_000;
 const DAYS = 70;

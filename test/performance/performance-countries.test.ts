@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aggregate } from '#src/performance/aggregate.ts';
-import type { Query } from '#src/performance/buckets.ts';
+import type { Query } from '#src/performance/calendar.ts';
 import type { PerformanceRecord } from '../support/oracle/performance-records.ts';
 import { seedOr } from '../support/seed.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';

@@ -1,10 +1,10 @@
 /** Performance as a file: complete, or a page that names the next one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { getPerformance as contract } from '#contracts/performance/get-performance.ts';
-import { type Metric, METRICS } from '#contracts/performance/performance.records.ts';
+import { getPerformance as contract } from '#contracts/performance/operations.ts';
+import { type Metric, METRICS } from '#contracts/performance/records.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
-import { fileOf } from '#src/interfaces/rest/formats.ts';
+import { fileOf } from '#src/interfaces/rest/routes.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { factsOf } from '../support/oracle/facts.ts';
 

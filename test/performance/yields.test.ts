@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aggregate } from '#src/performance/aggregate.ts';
-import { inOrder, type Query } from '#src/performance/buckets.ts';
+import { inOrder, type Query } from '#src/performance/calendar.ts';
 import type { PerformanceRecord } from '../support/oracle/performance-records.ts';
 import { selectionOf } from '../support/oracle/facts.ts';
 

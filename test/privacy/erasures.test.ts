@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { finishErasures } from '#src/privacy/finish-erasures.ts';
+import { finishErasures } from '#src/privacy/erase-subject.ts';
 import { openService } from '../support/world/open-service.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { type ListQuery, partitionOf, type ReadModels } from '#src/ports/read-model.ts';

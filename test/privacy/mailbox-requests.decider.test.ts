@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
-import { knownContacts } from '#src/leads/known-contacts.decider.ts';
+import { knownContacts } from '#src/leads/claims.decider.ts';
 import {
   mailboxRequests,
   type MailboxState,
   suppressedSince,
-} from '#src/sealing/mailbox-requests.decider.ts';
+} from '#src/sealing/mailbox.decider.ts';
 
 type Request = EventData<'PrivacyRequestRecorded'>;
 

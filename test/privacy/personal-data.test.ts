@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import type { BuyerContact } from '#contracts/registries/holders.ts';
-import { expireConfirmations } from '#src/handoffs/expire-confirmations.ts';
-import { contactSubjectOf } from '#src/handoffs/contact-subject.ts';
-import { systemCall } from '#src/calls/system-call.ts';
+import { expireConfirmations } from '#src/handoffs/confirm-rfq.ts';
+import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
+import { systemCall } from '#src/calls/handlers.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';

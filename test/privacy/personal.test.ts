@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { readableHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
-import type { HandoffState } from '#src/handoffs/handoff-state.decider.ts';
-import type { LeadState } from '#src/leads/lead-state.decider.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import type { LeadState } from '#src/leads/lead.decider.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 
 const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));

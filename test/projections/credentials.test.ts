@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { access, credentials } from '#projections/credentials.ts';
+import { access, credentials } from '#projections/access.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../support/world/fold.ts';
 
 const AGENT = { agent_id: 'agt_1', name: 'Scout', purpose: 'to scout', scopes: ['links:write'] };

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { METRICS } from '#contracts/performance/performance.records.ts';
-import { METRIC } from '#projections/performance/numbers.ts';
-import { blockOf } from '#projections/performance/blocks.ts';
-import { performance } from '#projections/performance.ts';
+import { METRICS } from '#contracts/performance/records.ts';
+import { METRIC, blockOf, performance } from '#projections/performance.ts';
 import { FactsCache, type OwnerFacts } from '#src/performance/facts.ts';
 import { ReadModelRebuilding, type ReadModels } from '#src/ports/read-model.ts';
 import {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { codes } from '#projections/codes.ts';
-import { handoffLeads } from '#projections/handoff-leads.ts';
+import { codes } from '#projections/links.ts';
+import { handoffLeads, reviewTokens } from '#projections/handoffs.ts';
 import { leads } from '#projections/leads.ts';
-import { handoffs, links } from '#projections/owner-records.ts';
-import { reviewTokens } from '#projections/review-tokens.ts';
+import { handoffs, links } from '#projections/records.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../support/world/fold.ts';
 import {
   DIMS,

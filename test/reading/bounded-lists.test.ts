@@ -4,7 +4,7 @@ import { nameOf } from '#src/writing/hash.ts';
 import { issueKey } from '#src/access/keys.ts';
 import { listHistory } from '#src/audits/list-history.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
-import { everyPage } from '#src/reading/listing.ts';
+import { everyPage } from '#src/reading/lists.ts';
 import type { ListQuery } from '#src/ports/read-model.ts';
 import { EVENTS_PER_HISTORY_ROW, type HistoryRow, NEWEST_HISTORY } from '#src/ports/rows.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { scanLists } from '#src/reading/scan-lists.ts';
+import { scanLists } from '#src/reading/lists.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 
 type Listed = { sort: number; lists: string[]; isMatch: boolean };

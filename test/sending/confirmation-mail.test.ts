@@ -1,7 +1,7 @@
 /** How often a mailbox that has confirmed nothing is mailed: the messages, and what the form answers meanwhile. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { limiter } from '#src/calls/limiter.ts';
+import { limiter } from '#src/calls/limits.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { BUYER } from '../support/dispatch/rfqs.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';

@@ -1,6 +1,6 @@
 /** When a message is sent, how often, and what is known about each attempt. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { contactSubjectOf } from '#src/handoffs/contact-subject.ts';
+import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
 import { BUYER, STAFF_MAIL } from '../support/dispatch/rfqs.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { DAY_MS, HOUR_MS } from '../support/world/outreach-acts.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
-import { webhookSecret } from '#src/outreach/webhook-secret.ts';
+import { webhookSecret } from '#src/outreach/controls.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { type EventLog, type NewEvent, replaceAppends } from '#src/ports/event-log.ts';
 import { includesType } from '../support/appends.ts';

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
-import { listStoredMail } from '#src/delivery/mail-directory.ts';
+import { listStoredMail } from '#src/delivery/mail.ts';
 import { HANG_MS } from '../support/hang.ts';
 import type { TestApp } from '../support/world/app.ts';
 import { json, run } from '../support/clients/cli.ts';

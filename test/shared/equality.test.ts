@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { isSameValue } from '#src/shared/equality.ts';
+import { isSameValue, nextVersion } from '#src/shared/decider.ts';
 import { isOneName } from '#src/shared/person.ts';
-import { nextVersion } from '#src/shared/decider.ts';
 
 it('Values are equal regardless of the order of members and of undefined members', () => {
   expect(isSameValue({ a: 1, b: [2] }, { b: [2], a: 1, c: undefined })).toBe(true);

@@ -1,7 +1,7 @@
 /** How long work is divided among the turns of the event loop, with counted turns and an injected clock. */
 import { describe, expect, it } from 'vitest';
 import { randomFrom } from '../support/clients/journal.ts';
-import { inTurns, sortedInTurns, TurnQueue } from '#src/shared/turns.ts';
+import { inTurns, sortedInTurns, TurnQueue } from '#src/shared/work.ts';
 
 const TURN_ITEMS_MAX = 500;
 /** Those of 5 ms, and of one part of the work. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { randomPool, randomView } from '#src/system/random-pool.ts';
-import { freshKey } from '#src/system/crypto-seal.ts';
+import { randomPool, randomView, freshKey } from '#src/system/crypto-seal.ts';
 
 test('Random bytes are never given twice, also when the pool is filled again', () => {
   const made = Array.from({ length: 5_000 }, () => randomView(16).toString('hex'));

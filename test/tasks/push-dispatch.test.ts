@@ -1,7 +1,7 @@
 /** Which notifications a receiver gets, when, and what is known about each. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
-import { pushWork } from '#src/tasks/push-dispatching.ts';
+import { pushWork } from '#src/tasks/push.ts';
 import {
   act,
   approve,

@@ -2,13 +2,12 @@
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { memoryEventLog } from '../support/memory-event-log.ts';
-import { followTask } from '#src/tasks/follow-task.ts';
-import { taskWatch } from '#src/tasks/task-watch.ts';
+import { followTask, taskWatch } from '#src/tasks/follow-task.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
-import { logFailures } from '#src/web/failure-log.ts';
+import { logFailures } from '#src/web/problem.ts';
 import { type EventLog, type FoldEvent, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { tasks } from '#projections/tasks.ts';
-import type { OutboundStatus } from '#src/outreach/outbound-state.decider.ts';
+import type { OutboundStatus } from '#src/outreach/outbound.decider.ts';
 import { isTerminal, task, TASK_STATUS_OF } from '#src/tasks/task.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../support/world/fold.ts';

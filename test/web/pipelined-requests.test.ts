@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { httpServer } from '#src/web/http.ts';
-import { oneAtATime } from '#src/web/one-at-a-time.ts';
+import { oneAtATime } from '#src/web/connections.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { exchange } from '../support/clients/raw-http.ts';
 

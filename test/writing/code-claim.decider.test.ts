@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { codeClaim } from '#src/writing/code-claim.decider.ts';
+import { codeClaim } from '#src/writing/claims.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 const claim = { code: 'autumn', link_id: 'lnk_1', owner_id: 'acme' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyClaim, type KeyClaimCommand } from '#src/writing/key-claim.decider.ts';
+import { keyClaim, type KeyClaimCommand } from '#src/writing/claims.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
 type Claim = KeyClaimCommand['claim'];

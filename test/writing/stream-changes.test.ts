@@ -1,7 +1,7 @@
 /** Changes of one stream: what is read and appended, in which order, and what begins again after a conflict. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeStream, decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { StreamQueue } from '#src/writing/stream-queue.ts';
+import { StreamQueue } from '#src/writing/idempotency.ts';
 import { NO_LIST } from '#src/handoffs/review.ts';
 import type { Call } from '#src/shared/call.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';

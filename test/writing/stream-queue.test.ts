@@ -1,7 +1,7 @@
 /** The order of commands on one stream, and the time for their attempts. */
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { StreamQueue } from '#src/writing/stream-queue.ts';
+import { StreamQueue } from '#src/writing/idempotency.ts';
 
 const world = ({ chance = 1 } = {}) => {
   let now = 0;

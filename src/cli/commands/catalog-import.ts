@@ -1,7 +1,7 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { type FeedFault, type FeedFormat, type ProductInput, readFeed } from '#src/catalog/feed.ts';
-import { withDesk } from '../desk/desk-client.ts';
-import type { Desk } from '#src/cli/desk/desk-transport.ts';
+import { withDesk } from '#src/cli/desk.ts';
+import type { Desk } from '#src/cli/transport.ts';
 import type { CommonOptions } from '../options.ts';
 import {
   CommandError,
@@ -10,8 +10,8 @@ import {
   formatPlural,
   printNotice,
   printResult,
-} from '../terminal/output.ts';
-import { startProgress } from '../terminal/progress.ts';
+  startProgress,
+} from '#src/cli/terminal.ts';
 
 /** Below the desk's limit on products, and well below its limit on the bytes of a body. */
 const BATCH_PRODUCTS = 250;

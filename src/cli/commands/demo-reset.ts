@@ -2,7 +2,7 @@ import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { CommandError, EXIT, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, printResult } from '#src/cli/terminal.ts';
 
 export const resetDemo = (options: CommonOptions): void => {
   const { dataDirectory: data } = configFor(options);

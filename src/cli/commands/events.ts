@@ -1,10 +1,16 @@
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
-import { withDesk } from '../desk/desk-client.ts';
-import type { Desk, DeskRequest } from '#src/cli/desk/desk-transport.ts';
+import { withDesk } from '#src/cli/desk.ts';
+import type { Desk, DeskRequest } from '#src/cli/transport.ts';
 import type { CommonOptions } from '../options.ts';
-import { followUntilInterrupted } from '../terminal/follow.ts';
-import { CommandError, EXIT, formatTable, print, printNotice } from '../terminal/output.ts';
-import { type ShownEvent, toCells } from '../texts/event-text.ts';
+import {
+  followUntilInterrupted,
+  CommandError,
+  EXIT,
+  formatTable,
+  print,
+  printNotice,
+} from '#src/cli/terminal.ts';
+import { type ShownEvent, toCells } from '#src/cli/texts.ts';
 
 /** Which events: those of a stream or of an owner; without either, all. */
 type Selection = Pick<DeskRequest<'readEvents'>, 'owner_id' | 'stream'>;

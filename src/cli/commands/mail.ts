@@ -1,8 +1,8 @@
 /** Commands for the messages in the data directory, which need no running service. */
-import { listStoredMail, readStoredMail } from '#src/delivery/mail-directory.ts';
-import { mailDirectory } from '#src/wiring/mail.ts';
+import { listStoredMail, readStoredMail } from '#src/delivery/mail.ts';
+import { mailDirectory } from '#src/wiring/dispatchers.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { CommandError, EXIT, formatTable, printResult } from '../terminal/output.ts';
+import { CommandError, EXIT, formatTable, printResult } from '#src/cli/terminal.ts';
 
 export const listMail = async (options: CommonOptions): Promise<void> => {
   const directory = mailDirectory(configFor(options));

@@ -1,11 +1,19 @@
 /** Rebuilds and verifies read models, and waits for the end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemIds } from '#src/system/ids.ts';
-import { withDesk } from '../desk/desk-client.ts';
-import type { Desk, DeskAnswer } from '#src/cli/desk/desk-transport.ts';
+import { withDesk } from '#src/cli/desk.ts';
+import type { Desk, DeskAnswer } from '#src/cli/transport.ts';
 import type { CommonOptions } from '../options.ts';
-import { CommandError, EXIT, formatPlural, print, printNotice, style } from '../terminal/output.ts';
-import { askUntilDone, startProgress } from '../terminal/progress.ts';
+import {
+  CommandError,
+  EXIT,
+  formatPlural,
+  print,
+  printNotice,
+  style,
+  askUntilDone,
+  startProgress,
+} from '#src/cli/terminal.ts';
 
 type Rebuilt = { name: string; space: string; events: number; seconds: number };
 type Verified = DeskAnswer<'verifyProjection'>;

@@ -5,20 +5,24 @@ import { LIMITS } from '#contracts/limits.ts';
 import { isLoopback } from '#src/system/hosts.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
-import type { ReadModelFollower } from '#src/ports/follower.ts';
-import { type Config, isRemoteLog } from '#src/config.ts';
-import { type DemoClock, demoClock } from '#src/demo/clock.ts';
+import type { ReadModelFollower } from '#src/ports/read-model.ts';
+import { type Config, isRemoteLog, requireRole, type ProcessRole } from '#src/config.ts';
+import { type DemoClock, demoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
-import { storedToken, tokenIn } from '../desk/desk-transport.ts';
+import { storedToken, tokenIn } from '#src/cli/transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { accessReport, formatBanner, INCOMPLETE_DEMO } from '../service/banner.ts';
-import { demoStart } from '../service/demo-start.ts';
-import { removeServerFile, writeServerFile } from '../service/server-file.ts';
-import { EXIT, print, printNotice } from '../terminal/output.ts';
+import {
+  accessReport,
+  formatBanner,
+  INCOMPLETE_DEMO,
+  demoStart,
+  removeServerFile,
+  writeServerFile,
+} from '#src/cli/service.ts';
+import { EXIT, print, printNotice } from '#src/cli/terminal.ts';
 
 export type ServeOptions = CommonOptions & {
   port?: number;

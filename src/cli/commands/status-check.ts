@@ -1,13 +1,19 @@
 /** Checks everything that the service needs. */
 import { requireSqlite } from '#src/stores/sqlite/open.ts';
 import { type Config, redactUrl } from '#src/config.ts';
-import { settingsOf } from '#src/wiring/settings.ts';
+import { settingsOf } from '#src/core.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { type Check, runCheck, fault, ok } from '../service/check.ts';
-import { checkDirectory } from '../service/directory-checks.ts';
-import { checkReads, checkStores } from '../service/server-checks.ts';
-import { findProcess } from '../service/server-file.ts';
-import { CommandError, EXIT, formatTable, print, printNotice, style } from '../terminal/output.ts';
+import {
+  type Check,
+  runCheck,
+  fault,
+  ok,
+  checkDirectory,
+  checkReads,
+  checkStores,
+  findProcess,
+} from '#src/cli/service.ts';
+import { CommandError, EXIT, formatTable, print, printNotice, style } from '#src/cli/terminal.ts';
 
 const NODE_MIN = [24, 12] as const;
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;

@@ -1,11 +1,10 @@
-import { parkedOf } from '#src/reading/lag.ts';
+import { parkedOf } from '#src/reading/projections.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
-import { withDesk } from '../desk/desk-client.ts';
-import { tokenIn } from '../desk/desk-transport.ts';
+import { withDesk } from '#src/cli/desk.ts';
+import { tokenIn } from '#src/cli/transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
-import { accessReport, formatBanner } from '../service/banner.ts';
-import { findProcess } from '../service/server-file.ts';
-import { CommandError, EXIT, printResult } from '../terminal/output.ts';
+import { accessReport, formatBanner, findProcess } from '#src/cli/service.ts';
+import { CommandError, EXIT, printResult } from '#src/cli/terminal.ts';
 
 /** Prints again what the running service printed when it was ready; with `check`, what the checks of the installation found. */
 export const showStatus = async (options: CommonOptions & { check?: boolean }): Promise<void> => {

@@ -1,14 +1,13 @@
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/registries/agents.ts';
-import { taskOperations } from '#contracts/tasks/tasks.operations.ts';
+import { taskOperations } from '#contracts/tasks/operations.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import { agentBudget } from '#src/calls/agent-rules.ts';
+import { agentBudget } from '#src/calls/rules.ts';
 import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
-import { pointerOf } from '#src/calls/input-faults.ts';
+import { pointerOf } from '#src/calls/input.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { requestOf } from '#src/tasks/task-request.ts';
-import type { TaskView } from '#src/tasks/task-view.ts';
+import { requestOf, type TaskView } from '#src/tasks/task-view.ts';
 import { extendedCard } from './card.ts';
 import {
   anyParams,

@@ -1,15 +1,130 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+/** Routes of A2A in both bindings. */
+import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
+import { kindsOf, readQuery } from '#src/interfaces/rest/request.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
-import { forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '#src/web/arrival.ts';
 import { originRefusal } from '#src/web/origin.ts';
-import { httpBinding, rpcBinding, type Binding } from './bindings.ts';
+import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';
-import { HTTP_ROUTES } from './http-routes.ts';
-import { isMethod, type A2aMethod, type MethodName, METHODS, readParams } from './methods.ts';
+import { type MethodName, isMethod, type A2aMethod, METHODS, readParams } from './methods.ts';
 import { taskStreams, type TaskStreams } from './streams.ts';
+import { a2aFaultOf, httpError, rpcError, listParams, taskParams } from './wire.ts';
+
+/** How a binding sends an answer, an error and an event of a stream. */
+type Binding = {
+  send(reply: FastifyReply, value: object): FastifyReply;
+  refuse(reply: FastifyReply, refusal: Refusal, origin: string): FastifyReply;
+  event(reply: FastifyReply): (event: object) => object;
+};
+
+const JSON_TYPE = 'application/json';
+const A2A_TYPE = 'application/a2a+json';
+
+const write = (reply: FastifyReply, type: string, value: object): FastifyReply =>
+  // A buffer: fastify adds a charset to a text, and these media types have none.
+  reply.header('content-type', type).send(Buffer.from(JSON.stringify(value)));
+
+const fail = (reply: FastifyReply, refusal: Refusal, origin: string) => {
+  const requestId = reply.request.id;
+  rememberFailure(reply.request, refusal.code, refusal.cause);
+  reply.headers({ ...problemHeaders(refusal, origin), 'request-id': requestId });
+  return { fault: a2aFaultOf(refusal), about: { origin, requestId } };
+};
+
+/** The id of the request; null when it has no valid one, as JSON-RPC requires. */
+const idOf = ({ request: { body } }: FastifyReply): string | number | null => {
+  const id = (body as { id?: unknown } | null | undefined)?.id;
+  return typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? id : null;
+};
+
+const rpcBinding: Binding = {
+  send: (reply, result) =>
+    write(reply.code(200), JSON_TYPE, { jsonrpc: '2.0', id: idOf(reply), result }),
+  refuse(reply, refusal, origin) {
+    const { fault, about } = fail(reply, refusal, origin);
+    return write(reply.code(fault.rpcHttp), JSON_TYPE, rpcError(fault, idOf(reply), about));
+  },
+  event: (reply) => {
+    const id = idOf(reply);
+    return (result) => ({ jsonrpc: '2.0', id, result });
+  },
+};
+
+/** The media type of A2A, or plain JSON when the client accepts only that. */
+const typeFor = ({ request }: FastifyReply): string => {
+  const accept = request.headers.accept ?? '';
+  return accept.includes(JSON_TYPE) && !accept.includes(A2A_TYPE) ? JSON_TYPE : A2A_TYPE;
+};
+
+const httpBinding: Binding = {
+  send: (reply, value) => write(reply.code(200), typeFor(reply), value),
+  refuse(reply, refusal, origin) {
+    const { fault, about } = fail(reply, refusal, origin);
+    return write(reply.code(fault.http), JSON_TYPE, httpError(fault, about));
+  },
+  event: () => (event) => event,
+};
+
+type HttpRoute = {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** As fastify has it: two colons are one. */
+  url: string;
+  name: MethodName;
+  params(request: FastifyRequest): unknown;
+};
+
+const KINDS = new Map([...kindsOf({ input: listParams }), ...kindsOf({ input: taskParams })]);
+
+const bodyOf = ({ body }: FastifyRequest): unknown => body ?? {};
+const pathIdOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
+const queryOf = ({ query }: FastifyRequest): object =>
+  readQuery(KINDS, query as Record<string, unknown>);
+const none = (): object => ({});
+/** The task and the configuration that a path names. */
+const configOf = ({ params }: FastifyRequest): object => {
+  const { id: taskId, config } = params as { id: string; config?: string };
+  return { taskId, ...(config !== undefined && { id: config }) };
+};
+
+const TASK = '/tasks/:id';
+const acted = (act: string): string => `/tasks/:id(^[^:/]+)::${act}`;
+const CONFIGS = `${TASK}/pushNotificationConfigs`;
+const CONFIG = `${CONFIGS}/:config`;
+
+/** A2A 1.0 over HTTP+JSON (11.3), below the base of the interface. */
+export const HTTP_ROUTES: readonly HttpRoute[] = [
+  { method: 'POST', url: '/message::send', name: 'SendMessage', params: bodyOf },
+  { method: 'POST', url: '/message::stream', name: 'SendStreamingMessage', params: bodyOf },
+  { method: 'GET', url: '/tasks', name: 'ListTasks', params: queryOf },
+  {
+    method: 'GET',
+    url: TASK,
+    name: 'GetTask',
+    params: (it) => ({ ...queryOf(it), ...pathIdOf(it) }),
+  },
+  { method: 'POST', url: acted('cancel'), name: 'CancelTask', params: pathIdOf },
+  // The standard says GET; its JavaScript client says POST.
+  { method: 'GET', url: acted('subscribe'), name: 'SubscribeToTask', params: pathIdOf },
+  { method: 'POST', url: acted('subscribe'), name: 'SubscribeToTask', params: pathIdOf },
+  {
+    method: 'POST',
+    url: CONFIGS,
+    name: 'CreateTaskPushNotificationConfig',
+    params: (it) => ({ ...(bodyOf(it) as object), ...configOf(it) }),
+  },
+  {
+    method: 'GET',
+    url: CONFIGS,
+    name: 'ListTaskPushNotificationConfigs',
+    params: (it) => ({ ...queryOf(it), ...configOf(it) }),
+  },
+  { method: 'GET', url: CONFIG, name: 'GetTaskPushNotificationConfig', params: configOf },
+  { method: 'DELETE', url: CONFIG, name: 'DeleteTaskPushNotificationConfig', params: configOf },
+  { method: 'GET', url: '/extendedAgentCard', name: 'GetExtendedAgentCard', params: none },
+];
 
 /** What a JSON-RPC request is audited as before its method is known. */
 const RPC_EXCHANGE = 'a2a:JSONRPC';

@@ -7,8 +7,8 @@ import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { storeRefusal } from '#src/calls/failure.ts';
 import { type Outcome, refuse } from '#src/shared/outcome.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
-import type { TaskWatch } from '#src/tasks/task-watch.ts';
-import { rememberFailure } from '#src/web/failure-log.ts';
+import type { TaskWatch } from '#src/tasks/follow-task.ts';
+import { rememberFailure } from '#src/web/problem.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
 /** Shorter than the idle timeout of proxies, often a minute. */

@@ -1,21 +1,21 @@
+/** The documentation pages, from the registries. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
-import { outreachOperations } from '#contracts/registries/agents.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { toolName } from '#contracts/places.ts';
-import { SCOPES } from '#contracts/scopes.ts';
 import {
   ATTRIBUTION_PARAMETER,
   ATTRIBUTION_TYPE,
   type AttributionClaims,
   VIA_PARAMETER,
 } from '#contracts/links/attribution-token.ts';
-import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
-import { toolsMarkdown } from '#src/interfaces/mcp/docs.ts';
+import { toolName } from '#contracts/places.ts';
+import { outreachOperations } from '#contracts/registries/agents.ts';
+import { SCOPES } from '#contracts/scopes.ts';
+import { skillsMarkdown, KEYS_PATH } from '#src/interfaces/a2a/card.ts';
+import { toolsMarkdown } from '#src/interfaces/mcp/documents.ts';
 import { deskMarkdown, type PageRates, restMarkdown } from '#src/interfaces/rest/docs.ts';
 import { code, scopeText, table, typescript } from './markdown.ts';
-import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 
 const EXAMPLE = readFileSync(
   join(import.meta.dirname, '../../../contracts/examples/read-attribution-token.ts'),
@@ -226,3 +226,23 @@ export const DOC_PAGES: readonly DocPage[] = [
     markdown: boundariesText,
   },
 ];
+
+/**
+ * HTML of the documentation pages, which `make publish` renders once for all services. What differs between services is a
+ * placeholder in it.
+ */
+
+/** A reserved name, which no page contains otherwise. */
+export const TEMPLATE_ORIGIN = 'https://origin.invalid';
+
+/** Above every value that the settings allow. */
+export const TEMPLATE_RATES: PageRates = {
+  readsPerMinute: 999_999_001,
+  writesPerMinute: 999_999_002,
+};
+
+export const fillTemplate = (html: string, origin: string, rates: PageRates): string =>
+  html
+    .replaceAll(TEMPLATE_ORIGIN, origin)
+    .replaceAll(String(TEMPLATE_RATES.readsPerMinute), String(rates.readsPerMinute))
+    .replaceAll(String(TEMPLATE_RATES.writesPerMinute), String(rates.writesPerMinute));

@@ -1,16 +1,455 @@
+/** Answers the methods of MCP in each supported version. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { boundaryOf } from '#contracts/boundaries.ts';
+import { z } from 'zod';
+import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
+import { line } from '#contracts/fields.ts';
+import { LIMITS, type Rates } from '#contracts/limits.ts';
+import { agentOperations } from '#contracts/registries/agents.ts';
+import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
+import { readInput } from '#src/calls/input.ts';
+import { llmsText } from '#src/interfaces/documents/llms.ts';
+import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
-import { done, forbidden, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { refusedArguments } from './call-tool.ts';
-import { metaOf, modernFault, versionOf } from './versions.ts';
-import { isRequestName, type McpMethod, methodNamed } from './methods.ts';
-import type { Era, McpAnswer, McpFault, Message, RpcId } from './wire.ts';
-import { mcpFaultOf, idOf, OLDEST, readMessage } from './wire.ts';
+import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
+import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
+import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
+import { callTool, aboutTool, refusedArguments } from './call-tool.ts';
+import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
+import {
+  type Era,
+  type McpFault,
+  type Message,
+  type Params,
+  mcpFaultOf,
+  isRecord,
+  LEGACY_DEFAULT,
+  META,
+  MODERN,
+  VERSIONS,
+  type McpAnswer,
+  type McpRequest,
+  resultOf,
+  type Caching,
+  invalidParams,
+  SHARED,
+  CAPABILITIES,
+  SERVER,
+  INSTRUCTIONS,
+  type RpcId,
+  idOf,
+  OLDEST,
+  readMessage,
+} from './wire.ts';
+
+type McpVersion = { ok: true; era: Era; version: string };
+
+/** Reads a header that mirrors a field of the body, so that proxies can route without parsing the body. */
+const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefined => {
+  const value = headers[name];
+  return typeof value === 'string' ? value.trim() : undefined;
+};
+
+const metaOf = ({ _meta }: Params): Params => (isRecord(_meta) ? _meta : {});
+
+const unsupported = (requested: unknown, supported: readonly string[]): McpFault =>
+  mcpFaultOf(
+    refuse('version_unsupported', 'This protocol version is not supported.', {
+      extra: { supported, requested: String(requested).slice(0, 64) },
+    }),
+  );
+
+const mismatch = (header: string, of: string): McpFault =>
+  mcpFaultOf(refuse('header_mismatch', `${header} must be sent, and equal ${of}.`));
+
+/**
+ * Finds the protocol version of a request. A version in the body's _meta, or a modern header, makes it modern. Every
+ * other request is legacy: its header may be missing, and `initialize` negotiates the version.
+ */
+const versionOf = (headers: IncomingHttpHeaders, message: Message): McpVersion | McpFault => {
+  const header = headerOf(headers, 'mcp-protocol-version');
+  const claimed = metaOf(message.params)[META.version];
+  if (claimed === undefined && header !== MODERN) {
+    const isSupported = header === undefined || VERSIONS.some((version) => version === header);
+    if (!isSupported && message.method !== 'initialize') return unsupported(header, VERSIONS);
+    return { ok: true, era: 'legacy', version: header ?? LEGACY_DEFAULT };
+  }
+  if (claimed !== undefined && header !== undefined && header !== claimed)
+    return mismatch('MCP-Protocol-Version', `_meta["${META.version}"]`);
+  if (claimed !== undefined && claimed !== MODERN) {
+    const isLegacy = VERSIONS.some((version) => version === claimed);
+    return unsupported(claimed, isLegacy ? [MODERN] : VERSIONS);
+  }
+  return { ok: true, era: 'modern', version: MODERN };
+};
+
+/** Decodes `=?base64?…?=`, the form of text that a header cannot carry. */
+const decodeHeader = (value: string): string => {
+  const [, base64] = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value) ?? [];
+  return base64 === undefined ? value : Buffer.from(base64, 'base64').toString('utf8');
+};
+
+/** The parameter that Mcp-Name mirrors, by method. */
+const MIRRORED: Record<string, string> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+};
+
+/** Checks what a modern request must have besides method and params; undefined when it is complete. */
+const modernFault = (
+  headers: IncomingHttpHeaders,
+  { method, params }: Message,
+): McpFault | undefined => {
+  const meta = metaOf(params);
+  const missing = [
+    ...(typeof meta[META.version] === 'string' ? [] : [META.version]),
+    ...(isRecord(meta[META.capabilities]) ? [] : [META.capabilities]),
+  ];
+  if (missing.length > 0) {
+    const errors = missing.map((name) => ({
+      pointer: `/params/_meta/${name.replace('/', '~1')}`,
+      code: 'required',
+      detail: 'is required in every request',
+    }));
+    return mcpFaultOf(
+      refuse('parameter_invalid', 'The _meta of the request is incomplete.', { errors }),
+    );
+  }
+  if (headerOf(headers, 'mcp-protocol-version') === undefined)
+    return mismatch('MCP-Protocol-Version', `_meta["${META.version}"]`);
+  if (headerOf(headers, 'mcp-method') !== method) return mismatch('Mcp-Method', 'method');
+  const source = MIRRORED[method];
+  if (source === undefined || typeof params[source] !== 'string') return undefined;
+  const name = headerOf(headers, 'mcp-name');
+  return name !== undefined && decodeHeader(name) === params[source]
+    ? undefined
+    : mismatch('Mcp-Name', `params.${source}`);
+};
+
+const words = line(200);
+
+const wholeDays = z
+  .string()
+  .refine((text) => /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX, {
+    error: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
+  });
+
+type Prompt = {
+  name: string;
+  title: string;
+  description: string;
+  arguments: z.ZodObject<Record<string, z.ZodType<string | undefined>>>;
+  /** The task as text, with the arguments in it. */
+  text(given: Readonly<Record<string, string | undefined>>): string;
+};
+
+const PROMPTS: readonly Prompt[] = [
+  {
+    name: 'promote_product',
+    title: 'Promote a product',
+    description: 'Find a ready-stock product, link it, and prepare what people approve',
+    arguments: z.strictObject({
+      product: words.describe('Words, sku or id of the product'),
+      campaign: words.optional().describe('Name of the campaign, for reports'),
+    }),
+    text: ({ product = '', campaign }) =>
+      [
+        `Promote a wholesale product of the catalog. What to look for, as the user said it: "${product}".`,
+        ...(campaign === undefined ? [] : [`The campaign is called "${campaign}".`]),
+        '1. get_connection: see which scopes are granted; leave out the steps that are not open.',
+        '2. search_products: choose one published product; prices are indicative, stock is a signal.',
+        '3. create_link to it, with an idempotency_key of its own. Show its disclosure beside it.',
+        '4. request_social_post or request_message: propose one text with the link and the disclosure. ' +
+          'People approve exactly that text; get_outbound_request shows what they decided.',
+        '5. create_handoff when a buyer wants a list: give review_url to the buyer, who alone can send the RFQ.',
+      ].join('\n'),
+  },
+  {
+    name: 'review_performance',
+    title: 'Review performance',
+    description: 'Compare a period with the one before and say what to do next',
+    arguments: z.strictObject({
+      days: wholeDays.optional().describe('Length of the period in days, for example 28'),
+    }),
+    text: ({ days = '28' }) =>
+      [
+        `Review how the promotion did over the last ${days} days, compared with the days before.`,
+        '1. get_performance with granularity total and compare_to previous_period; then again with ' +
+          'group_by campaign, and with group_by link_id.',
+        '2. list_leads with state accepted, qualified and won, if leads:read is granted.',
+        '3. Say which links and campaigns gained or lost, in clicks_unique, handoffs and leads, and what ' +
+          'to do next. Name the numbers as they are; amounts are minor units, never summed across currencies.',
+      ].join('\n'),
+  },
+];
+
+const promptList = (): object => ({
+  prompts: PROMPTS.map(({ text: _text, arguments: { shape }, ...entry }) => ({
+    ...entry,
+    arguments: Object.entries<z.ZodType>(shape).map(([name, schema]) => ({
+      name,
+      description: schema.description,
+      required: !(schema instanceof z.ZodOptional),
+    })),
+  })),
+});
+
+/** prompts/get: answers the task as a message of the user. */
+const getPrompt = ({ era, params }: McpRequest): McpAnswer => {
+  const { name, arguments: sent = {} } = params;
+  const prompt = PROMPTS.find((entry) => entry.name === name);
+  if (!prompt)
+    return mcpFaultOf(refuse('route_not_found', 'There is no such prompt; see prompts/list.'), {
+      code: -32602,
+      status: 200,
+    });
+  const read = readInput(prompt.arguments, sent);
+  if ('faults' in read) {
+    const errors = read.faults.map(({ pointer, ...fault }) => ({
+      pointer: `/params/arguments${pointer}`,
+      ...fault,
+    }));
+    return mcpFaultOf(refuse('parameter_invalid', 'The params are not valid.', { errors }), {
+      status: 200,
+    });
+  }
+  const { description, text } = prompt;
+  const messages = [{ role: 'user', content: { type: 'text', text: text(read.value) } }];
+  return { ok: true, result: JSON.stringify(resultOf(era, { description, messages })) };
+};
+
+const SCHEME = 'tributary://';
+const JSON_TYPE = 'application/json';
+
+const scopeGuide = (): string => {
+  const lines = (Object.keys(SCOPES) as Scope[]).map((scope) => {
+    const opened = TOOLS.filter(({ operation }) => allows(operation.scope, new Set([scope])));
+    const names = opened.filter(({ operation }) => operation.scope !== null);
+    const { meaning } = SCOPES[scope];
+    return `- \`${scope}\`: ${meaning}. Opens ${names.map(({ entry }) => entry.name).join(', ')}.`;
+  });
+  const rule =
+    'No scope implies another. get_connection shows what is granted; the owner asks for more.';
+  return ['# Scopes', '', rule, '', ...lines, ''].join('\n');
+};
+
+type Document = {
+  name: string;
+  title: string;
+  description: string;
+  mimeType: string;
+  text(origin: string, rates: Rates): string;
+};
+
+/** Documents that are the same for every key. */
+const DOCUMENTS: readonly Document[] = [
+  {
+    name: 'boundaries',
+    title: 'Safety boundaries',
+    description: 'The five acts that no agent can do here, and who can',
+    mimeType: JSON_TYPE,
+    text: () => JSON.stringify(BOUNDARIES, undefined, 2),
+  },
+  {
+    name: 'scopes',
+    title: 'Scope guide',
+    description: 'What each scope is for, and which tools it opens',
+    mimeType: 'text/markdown',
+    text: scopeGuide,
+  },
+  {
+    name: 'llms.txt',
+    title: 'llms.txt',
+    description: 'Which operation for which use, boundaries, links',
+    mimeType: 'text/plain',
+    text: llmsText,
+  },
+  {
+    name: 'openapi.json',
+    title: 'OpenAPI contract',
+    description: 'The REST operations that the same key opens',
+    mimeType: JSON_TYPE,
+    text: openApi,
+  },
+];
+
+type Template = { kind: RecordKind; path: string; title: string; untrusted: readonly string[] };
+
+const TEMPLATES: readonly Template[] = (
+  [
+    ['link', 'Link', agentOperations.createLink.output],
+    ['handoff', 'Handoff', agentOperations.createHandoff.output],
+    ['lead', 'Lead', agentOperations.submitLead.output],
+    ['product', 'Product', agentOperations.searchProducts.output.shape.data.element],
+  ] as const
+).map(([kind, title, schema]) => ({
+  kind,
+  path: `${SCHEME}${kind}s/`,
+  title,
+  untrusted: untrustedIn(toolSchema(schema, 'output')),
+}));
+
+const resourceList = (): object => ({
+  resources: DOCUMENTS.map(({ text: _text, ...entry }) => ({ uri: SCHEME + entry.name, ...entry })),
+});
+
+/** The records that a key with these scopes can read. */
+const templateList = (scopes: ReadonlySet<string>): object => ({
+  resourceTemplates: TEMPLATES.filter(({ kind }) => scopes.has(RECORDS[kind].scope)).map(
+    ({ kind, path, title }) => ({
+      uriTemplate: `${path}{id}`,
+      name: kind,
+      title,
+      description: `A ${kind} by its id, whole; needs ${RECORDS[kind].scope}`,
+      mimeType: JSON_TYPE,
+    }),
+  ),
+});
+
+const OWN: Caching = { ttlMs: 0, cacheScope: 'private' };
+
+/** resources/read: answers a document, or a record of the caller. */
+const readResource = async (request: McpRequest): Promise<McpAnswer> => {
+  const { app, era, params } = request;
+  const { uri } = params;
+  if (typeof uri !== 'string')
+    return invalidParams('/params/uri', 'required', 'names the resource');
+  const document = DOCUMENTS.find(({ name }) => SCHEME + name === uri);
+  if (document) {
+    const { mimeType, text } = document;
+    const contents = [{ uri, mimeType, text: text(app.origin(), app.limits) }];
+    return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
+  }
+  const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
+  return template ? readOwn(request, template, uri) : notFound(request, uri);
+};
+
+const readOwn = async (
+  request: McpRequest,
+  template: Template,
+  uri: string,
+): Promise<McpAnswer> => {
+  const { app, admission, era, requestId, consistencyToken } = request;
+  const { kind, path, untrusted } = template;
+  const id = uri.slice(path.length);
+  // Taken before the read: the record may be newer than the token, never older.
+  const token = app.tokenFor();
+  const outcome = await app.records.perform(admission, 'readRecord', {
+    input: { kind, id },
+    consistencyToken,
+  });
+  if (!outcome.ok)
+    return outcome.code === 'resource_not_found' ? notFound(request, uri) : mcpFaultOf(outcome);
+  const text = JSON.stringify(outcome.value);
+  const contents = [{ uri, mimeType: JSON_TYPE, text, _meta: { untrusted } }];
+  const parts = { caching: OWN, meta: { requestId, consistencyToken: token } };
+  return {
+    ok: true,
+    result: JSON.stringify(resultOf(era, { contents }, parts)),
+    headers: { 'consistency-token': token },
+  };
+};
+
+const URI_CHARS_MAX = 200;
+
+/** Invalid params in the modern era; a code of its own in the legacy era. */
+const notFound = ({ era }: McpRequest, uri: string): McpAnswer =>
+  mcpFaultOf(
+    refuse('resource_not_found', 'There is no such resource.', {
+      extra: { uri: uri.slice(0, URI_CHARS_MAX).toWellFormed() },
+    }),
+    { code: era === 'modern' ? -32602 : -32002, status: 200 },
+  );
+
+type McpMethod = {
+  eras: readonly Era[];
+  /** What a call is audited as and which budget it takes from; by default a read under the method's name. */
+  about?(params: Params): { operation: string; budget: Budget };
+  answer(request: McpRequest): McpAnswer | Promise<McpAnswer>;
+};
+
+const BOTH = ['modern', 'legacy'] as const;
+
+const BY_KEY: Caching = { ttlMs: 60_000, cacheScope: 'private' };
+
+/** A list that is made once for each set of scopes. It has one page, so every cursor is invalid. */
+const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object): McpMethod => {
+  const resultByScopes = new Map<string, Buffer>();
+  return {
+    eras: BOTH,
+    answer({ era, admission, params: { cursor } }) {
+      if (cursor !== undefined)
+        return invalidParams(
+          '/params/cursor',
+          'cursor_invalid',
+          'there is one page, without a cursor',
+        );
+      const { scopes } = admission.caller;
+      const key = [era, ...[...scopes].sort()].join(' ');
+      const result =
+        resultByScopes.get(key) ??
+        Buffer.from(JSON.stringify(resultOf(era, make(scopes), { caching })));
+      resultByScopes.set(key, result);
+      return { ok: true, result };
+    },
+  };
+};
+
+const discover: McpMethod = {
+  eras: ['modern'],
+  answer: ({ era }) => {
+    const about = { capabilities: CAPABILITIES, instructions: INSTRUCTIONS };
+    const members = { supportedVersions: VERSIONS, ...about };
+    return { ok: true, result: JSON.stringify(resultOf(era, members, { caching: SHARED })) };
+  },
+};
+
+/** Answers the requested version when it is a legacy one, and the newest legacy version otherwise. */
+const initialize: McpMethod = {
+  eras: ['legacy'],
+  answer: ({ era, params: { protocolVersion } }) => {
+    const requested = VERSIONS.find((version) => version === protocolVersion && version !== MODERN);
+    const members = {
+      protocolVersion: requested ?? LEGACY_DEFAULT,
+      capabilities: CAPABILITIES,
+      serverInfo: SERVER,
+      instructions: INSTRUCTIONS,
+    };
+    return { ok: true, result: JSON.stringify(resultOf(era, members)) };
+  },
+};
+
+const ping: McpMethod = { eras: ['legacy'], answer: () => ({ ok: true, result: '{}' }) };
+
+/** Every supported method, in the order of the specification. */
+const METHODS: ReadonlyMap<string, McpMethod> = new Map(
+  Object.entries({
+    'server/discover': discover,
+    initialize,
+    ping,
+    'tools/list': listing(BY_KEY, (scopes) => ({
+      tools: toolsFor(scopes).map(({ entry }) => entry),
+    })),
+    'tools/call': { eras: BOTH, about: aboutTool, answer: callTool },
+    'resources/list': listing(SHARED, resourceList),
+    'resources/templates/list': listing(BY_KEY, templateList),
+    'resources/read': { eras: BOTH, answer: readResource },
+    'prompts/list': listing(SHARED, promptList),
+    'prompts/get': { eras: BOTH, answer: getPrompt },
+  } satisfies Record<string, McpMethod>),
+);
+
+/** Whether a request has this name in any era; a notification never has it. */
+const isRequestName = (name: string): boolean => METHODS.has(name);
+
+/** The method with this name; undefined when the era does not have it. */
+const methodNamed = (name: string, era: Era): McpMethod | undefined => {
+  const method = METHODS.get(name);
+  return method?.eras.includes(era) ? method : undefined;
+};
 
 /** A request of a known caller, as it was received over HTTP. */
-export type ReceivedBody = {
+type ReceivedBody = {
   app: AgentApp;
   admission: Admission<AgentCaller>;
   requestId: string;
@@ -19,7 +458,7 @@ export type ReceivedBody = {
 };
 
 /** The answer and its id; a notification has no answer. */
-export type Handled = { id: RpcId | null | undefined; answer: McpAnswer | undefined };
+type Handled = { id: RpcId | null | undefined; answer: McpAnswer | undefined };
 
 type About = { operation: string; budget: Budget };
 type Prepared = About & ({ fault: McpFault } | Ready);

@@ -2,15 +2,21 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { rememberFailure } from '#src/web/failure-log.ts';
+import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { arrivalOf } from '#src/web/arrival.ts';
-import { problemHeaders } from '#src/web/problem.ts';
-import { negotiate } from '../rest/accept.ts';
+import { negotiate } from '#src/interfaces/rest/request.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
 import { isOwnOrigin, originRefusal } from '#src/web/origin.ts';
-import { answerBody, errorText, type McpFault, mcpFaultOf, idOf, type RpcId } from './wire.ts';
-import { problemOf } from './wording.ts';
+import {
+  answerBody,
+  errorText,
+  type McpFault,
+  mcpFaultOf,
+  idOf,
+  type RpcId,
+  problemOf,
+} from './wire.ts';
 
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, ' +

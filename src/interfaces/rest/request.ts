@@ -1,9 +1,10 @@
+/** Reads a REST request by the contract of its operation. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { HttpMethod, Operation } from '#contracts/operation.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import { pointerOf } from '#src/calls/input-faults.ts';
+import { pointerOf } from '#src/calls/input.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 type Kind = 'integer' | 'boolean' | 'array' | 'string';
@@ -88,3 +89,28 @@ export const inputReader = (operation: Routed) => {
 
 /** Reads an idempotency key, quoted as in the draft standard or not. */
 const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
+
+/** Chooses the offered media type that the client prefers (RFC 9110, 12.5.1); undefined when it accepts none. */
+export const negotiate = (
+  accept: string | undefined,
+  offered: readonly string[],
+): string | undefined => {
+  if (accept === undefined || accept.trim() === '') return offered[0];
+  const ranges = accept.split(',').map((range) => {
+    const [type = '', ...parameters] = range.trim().toLowerCase().split(';');
+    const q = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
+    return { type: type.trim(), weight: q === undefined ? 1 : Number(q) };
+  });
+  const weightOf = (media: string): number => {
+    const exact = ranges.find(({ type }) => type === media);
+    const group = ranges.find(({ type }) => type === `${media.split('/')[0]}/*`);
+    const any = ranges.find(({ type }) => type === '*/*');
+    return (exact ?? group ?? any)?.weight ?? 0;
+  };
+  let best: { media: string; weight: number } | undefined;
+  for (const media of offered) {
+    const weight = weightOf(media);
+    if (weight > 0 && weight > (best?.weight ?? 0)) best = { media, weight };
+  }
+  return best?.media;
+};

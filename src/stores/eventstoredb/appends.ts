@@ -3,12 +3,17 @@ import { NO_STREAM as MUST_NOT_EXIST } from '@eventstore/db-client';
 import type { AppendResult } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '#src/stores/event-codec.ts';
-import { failureOf, isWorthRepeating, readError, textOf } from './failures.ts';
-import { isReplaced, type LogGuard } from './log-guard.ts';
-import { positionOf } from './positions.ts';
-import type { Reads } from './reads.ts';
-import { toEventData } from './recorded-events.ts';
-import { type Timing, within, withRetries } from './retries.ts';
+import {
+  failureOf,
+  isWorthRepeating,
+  readError,
+  textOf,
+  type Timing,
+  within,
+  withRetries,
+} from './failures.ts';
+import { isReplaced, type LogGuard } from './identity.ts';
+import { positionOf, type Reads, toEventData } from './reads.ts';
 
 const APPENDS_MAX = 4_096;
 const BYTES_MAX = 67_108_864;

@@ -1,14 +1,27 @@
 /** Validation of the URL, and the wait for the server at startup. */
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { hostsOf } from '#src/system/hosts.ts';
 import type { LogMark, LogMemory } from '#src/stores/log-memory.ts';
-import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
-import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
-import { describeReplacement, findLog, readOrCreateIdentity } from './identity.ts';
-import type { Reads } from './reads.ts';
 import { timeLimit } from '#src/stores/time-limit.ts';
-import { type Timing, withRetries } from './retries.ts';
+import { hostsOf } from '#src/system/hosts.ts';
+import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
+import {
+  failureOf,
+  isWorthRepeating,
+  noAnswer,
+  textOf,
+  type Timing,
+  withRetries,
+  TIMING,
+} from './failures.ts';
+import {
+  describeReplacement,
+  findLog,
+  readOrCreateIdentity,
+  type ReadOne,
+  readIdentity,
+} from './identity.ts';
+import { Reads } from './reads.ts';
 
 // The first version that reports when a subscription has caught up.
 const SERVER_MIN = [23, 10] as const;
@@ -144,4 +157,32 @@ export const awaitAnswer = async <T>(
   const attempt = () => Promise.race([check(), limit.over]);
   const options = { forMs: Infinity, retryMs: timing.retryMs, onFailure };
   return withRetries(attempt, options).finally(() => limit.stop());
+};
+
+/** Identity of the log on the server, null if it has none; and whether it is the log of each mark. */
+export type InspectedLog = { id: string | null; isKnown: boolean[] };
+
+/**
+ * Compares the log on the server with the marks of several places; a place may have none. Writes nothing. Throws StartupError
+ * within five seconds when the server cannot be used.
+ */
+export const inspectLogServer = async (
+  url: string,
+  marks: readonly (LogMark | undefined)[],
+): Promise<InspectedLog> => {
+  const hooks = { onChanged: () => {}, beforeAppend: async () => {} };
+  const client = createClient(url, hooks);
+  const reads = new Reads(client, TIMING);
+  const readOne: ReadOne = (stream, revision) => reads.streamOnce(stream, revision, 1);
+  try {
+    return await awaitAnswer({ url, client, reads, timing: TIMING }, async () => {
+      const id = (await readIdentity(readOne)) ?? null;
+      const isKnown: boolean[] = [];
+      for (const mark of marks)
+        isKnown.push(mark !== undefined && (await findLog(mark, readOne)).isKnown);
+      return { id, isKnown };
+    });
+  } finally {
+    await client.dispose();
+  }
 };

@@ -20,12 +20,10 @@ import { type LogMark, LogMemory } from '#src/stores/log-memory.ts';
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
 import { EventStoreKeyVault } from './key-vault.ts';
-import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
-import { isReplaced, LogGuard } from './log-guard.ts';
-import { Reads } from './reads.ts';
-import { isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './recorded-events.ts';
-import { tombstone } from './tombstones.ts';
-import { TIMING, type Timing } from './retries.ts';
+import { LiveFeed, type LiveFeedOptions } from './subscription.ts';
+import { isReplaced, LogGuard, tombstone } from './identity.ts';
+import { Reads, isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './reads.ts';
+import { TIMING, type Timing } from './failures.ts';
 
 export type EventStoreLogOptions = {
   /** `esdb://` or `esdb+discover://`, with the credentials and TLS options of the client. */

@@ -1,20 +1,626 @@
-import type { EventStoreDBClient, ResolvedEvent } from '@eventstore/db-client';
-import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import { type AllFilter, type AllPage, readPage } from './all-stream.ts';
-import { collect } from './collect.ts';
+/** Reads of the log on EventStoreDB, and the decoding of its answers. */
+import type {
+  EventStoreDBClient,
+  AllStreamRecordedEvent,
+  EventData,
+  RecordedEvent,
+  ResolvedEvent,
+} from '@eventstore/db-client';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
+  type Position,
+  LogCorrupted,
+  type FoldEvent,
+  type Meta,
+  type StoredEvent,
+  LogUnavailable,
+} from '#src/ports/event-log.ts';
+import { type EncodedEvent, upcastData, type Upcasts } from '#src/stores/event-codec.ts';
+import { openRead, type ServerStream } from './client.ts';
+import {
+  noAnswer,
   failureOf,
   invalidPosition,
   InvalidPosition,
   isWorthRepeating,
-  noAnswer,
   readError,
+  type Timing,
+  withRetries,
+  semaphore,
 } from './failures.ts';
-import { feed } from './feed.ts';
-import { isLogRecord, type LogRecord, type Recorded, toRecorded } from './recorded-events.ts';
-import { type Timing, withRetries } from './retries.ts';
-import { GROWTH, nextSize } from './page-size.ts';
-import { semaphore } from './semaphore.ts';
+
+type Cancellable = Pick<NodeJS.EventEmitter, 'on'> & { cancel(): unknown };
+
+/** Collects the items of a read. Rejects after `idleMs` of silence, because reads have no deadline. */
+const collect = <Item>(
+  opening: Cancellable | Promise<Cancellable>,
+  idleMs: number,
+): Promise<Item[]> =>
+  new Promise((resolve, reject) => {
+    const items: Item[] = [];
+    // A cancelled read ends as if it were complete.
+    let isCancelled = false;
+    const settle = (finish: () => void): void => {
+      if (isCancelled) return;
+      clearTimeout(timer);
+      finish();
+    };
+    const fail = (error: Error): void => settle(() => reject(error));
+    const timer = setTimeout(() => {
+      isCancelled = true;
+      void Promise.resolve(opening).then(cancel, () => {});
+      // The client frees the call's slot one turn later; rejecting before would exceed the limit.
+      setImmediate(() => setImmediate(reject, noAnswer(idleMs)));
+    }, idleMs);
+    const follow = (stream: Cancellable): void => {
+      stream.on('data', (item: Item) => {
+        if (isCancelled) return;
+        timer.refresh();
+        items.push(item);
+      });
+      stream.on('error', fail);
+      stream.on('end', () => settle(() => resolve(items)));
+    };
+    Promise.resolve(opening).then(follow, fail);
+  });
+
+const cancel = (stream: Cancellable): void => {
+  stream.on('error', () => {});
+  void Promise.resolve(stream.cancel()).catch(() => {});
+};
+
+/** Conversion between the port's positions and EventStoreDB's, which are byte offsets. */
+
+/**
+ * Converts a commit position, which identifies a record: prepare positions differ from it only in
+ * transactions of the old TCP protocol. Throws RangeError above 2^53, where a number would be
+ * rounded, and for the largest integer, by which servers say that they have no position.
+ */
+export const positionOf = (commit: bigint | undefined): Position => exactPosition(Number(commit));
+
+/** Returns the number if no other position is rounded to it. Throws RangeError. */
+const exactPosition = (commit: number): Position => {
+  if (!Number.isSafeInteger(commit) || commit < 0)
+    throw new RangeError(`commit position ${commit} is not an exact number`);
+  return commit;
+};
+
+/**
+ * Decodes the messages of a read or a subscription (`ReadResp` in EventStoreDB's streams.proto) without
+ * parsing the contents of records: the client's decoder costs several times as much as the message does
+ * on the network, and parses JSON that no fold of this process needs.
+ */
+
+/** `other`: a message without meaning here, such as the confirmation of a subscription. */
+type ReadItem = Recorded | { checkpoint: Position } | 'caughtUp' | 'other';
+
+/** Field numbers. */
+const EVENT = 1;
+const CHECKPOINT = 3;
+const CAUGHT_UP = 8;
+
+const LENGTH_DELIMITED = 2;
+/** Bytes of a value of wire type 1 or 5. */
+const FIXED_BYTES: { readonly [wireType: number]: number } = { 1: 8, 5: 4 };
+
+/** A cursor over the fields of one message, between two offsets of a buffer. */
+class Fields {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #at: number;
+  #wireType = 0;
+  /** Number of the field that `next` reached. */
+  field = 0;
+
+  constructor(bytes: Buffer, at = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  /** Moves to the next field. Each field must be read or skipped before the next call. */
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    const tag = this.varint();
+    this.field = Math.floor(tag / 8);
+    this.#wireType = tag % 8;
+    return true;
+  }
+
+  /** Rounded above 2^53. */
+  varint(): number {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = this.#bytes[this.#at];
+      if (byte === undefined)
+        throw new RangeError('13 INTERNAL: a message of the server is cut off');
+      this.#at += 1;
+      value += (byte % 128) * factor;
+      if (byte < 128) return value;
+    }
+  }
+
+  message(): Fields {
+    const [start, end] = this.#range();
+    return new Fields(this.#bytes, start, end);
+  }
+
+  text(): string {
+    const [start, end] = this.#range();
+    return this.#bytes.toString('utf8', start, end);
+  }
+
+  bytes(): Buffer {
+    const [start, end] = this.#range();
+    return this.#bytes.subarray(start, end);
+  }
+
+  skip(): void {
+    if (this.#wireType === 0) this.varint();
+    else if (this.#wireType === LENGTH_DELIMITED) this.#range();
+    else this.#at += FIXED_BYTES[this.#wireType] ?? Infinity;
+  }
+
+  #range(): [start: number, end: number] {
+    const length = this.varint();
+    const start = this.#at;
+    this.#at += length;
+    return [start, this.#at];
+  }
+}
+
+const decodeReadResponse = (bytes: Buffer): ReadItem => {
+  const fields = new Fields(bytes);
+  while (fields.next()) {
+    if (fields.field === EVENT) return decodeEvent(fields.message());
+    if (fields.field === CHECKPOINT) return { checkpoint: firstPosition(fields.message()) };
+    if (fields.field === CAUGHT_UP) return 'caughtUp';
+    fields.skip();
+  }
+  return 'other';
+};
+
+const firstPosition = (fields: Fields): Position => {
+  let commit = 0;
+  while (fields.next())
+    if (fields.field === 1) commit = fields.varint();
+    else fields.skip();
+  return exactPosition(commit);
+};
+
+const decodeEvent = (fields: Fields): ReadItem => {
+  while (fields.next()) {
+    if (fields.field === 1) return new LazyRecord(fields.message());
+    fields.skip();
+  }
+  return 'other';
+};
+
+const lastText = (fields: Fields, wanted: number): string => {
+  let text = '';
+  while (fields.next())
+    if (fields.field === wanted) text = fields.text();
+    else fields.skip();
+  return text;
+};
+
+/** A record whose data and metadata are parsed when they are first read. */
+class LazyRecord implements Recorded {
+  id = '';
+  streamId = '';
+  type = '';
+  revision = 0;
+  position = 0;
+  isJson = false;
+  #metadata: Buffer | undefined;
+  #data: Buffer | undefined;
+  #parsed: unknown;
+  #parsedMetadata: unknown;
+
+  constructor(fields: Fields) {
+    while (fields.next()) this.#take(fields);
+  }
+
+  get isObject(): boolean {
+    return this.isJson && this.#data?.[0] === 0x7b;
+  }
+
+  /** The parsed JSON, or the bytes. Throws LogCorrupted. */
+  get data(): unknown {
+    if (!this.isJson) return this.#data;
+    try {
+      return (this.#parsed ??= JSON.parse(this.#data?.toString() ?? ''));
+    } catch (cause) {
+      throw new LogCorrupted(`the data at position ${this.position} is not JSON`, { cause });
+    }
+  }
+
+  /** Undefined where it is not JSON. */
+  get metadata(): unknown {
+    if (this.#metadata) {
+      try {
+        this.#parsedMetadata = JSON.parse(this.#metadata.toString());
+      } catch {
+        // Another application's.
+      }
+      this.#metadata = undefined;
+    }
+    return this.#parsedMetadata;
+  }
+
+  #take(fields: Fields): void {
+    switch (fields.field) {
+      case 1:
+        this.id = lastText(fields.message(), 2);
+        return;
+      case 2:
+        this.streamId = lastText(fields.message(), 3);
+        return;
+      case 3:
+        this.revision = fields.varint();
+        return;
+      case 5:
+        this.position = exactPosition(fields.varint());
+        return;
+      case 6:
+        this.#takeProperty(fields.message());
+        return;
+      case 7:
+        this.#metadata = fields.bytes();
+        return;
+      case 8:
+        this.#data = fields.bytes();
+        return;
+      default:
+        fields.skip();
+    }
+  }
+
+  #takeProperty(fields: Fields): void {
+    let name = '';
+    let value = '';
+    while (fields.next())
+      if (fields.field === 1) name = fields.text();
+      else if (fields.field === 2) value = fields.text();
+      else fields.skip();
+    if (name === 'type') this.type = value;
+    else if (name === 'content-type') this.isJson = value === 'application/json';
+  }
+}
+
+/** Calls that read `$all`, the stream of all records of the database. */
+
+const { Options } = streams.ReadReq;
+type Options = InstanceType<typeof Options>;
+
+/** Which records the server sends to a subscription. */
+type AllFilter = { types: readonly string[] } | { owner: string } | 'all';
+
+type AllPage = {
+  /** Reads include the record at this position forwards, and exclude it backwards. */
+  from: Position | 'end';
+  maxCount: number;
+  isBackwards?: boolean;
+};
+
+// The server examines 32 records at a time and sends a checkpoint after this many batches.
+const CHECKPOINT_WINDOWS = 32;
+
+/** Reads one page of `$all`. Backwards reads are answered by the leader. */
+const readPage = async (
+  client: EventStoreDBClient,
+  { from, maxCount, isBackwards = false }: AllPage,
+  idleMs: number,
+): Promise<Recorded[]> => {
+  const { FORWARDS, BACKWARDS } = Options.ReadDirection;
+  const options = optionsFrom(from)
+    .setCount(String(maxCount))
+    .setReadDirection(isBackwards ? BACKWARDS : FORWARDS)
+    .setNoFilter(new shared.Empty());
+  const call = open(client, options, isBackwards);
+  const items = await collect<ReadItem>(call, idleMs);
+  return items.filter((item): item is Recorded => typeof item === 'object' && 'type' in item);
+};
+
+/** Subscribes to the records after `from`. With a filter, the server also sends checkpoints. */
+const subscribeToAll = (
+  client: EventStoreDBClient,
+  from: Position,
+  filter: AllFilter,
+): Promise<ServerStream> => {
+  const options = optionsFrom(from).setSubscription(new Options.SubscriptionOptions());
+  if (filter === 'all') options.setNoFilter(new shared.Empty());
+  else options.setFilter(filterOptions(filter));
+  return open(client, options, false);
+};
+
+const open = (client: EventStoreDBClient, options: Options, requiresLeader: boolean) => {
+  const request = new streams.ReadReq().setOptions(options);
+  return openRead(client, request, { decode: decodeReadResponse, requiresLeader });
+};
+
+const optionsFrom = (from: Position | 'end'): Options => {
+  const all = new Options.AllOptions();
+  if (from === 'end') all.setEnd(new shared.Empty());
+  else if (from <= 0) all.setStart(new shared.Empty());
+  else {
+    const commit = String(from);
+    const position = new Options.Position().setCommitPosition(commit).setPreparePosition(commit);
+    all.setPosition(position);
+  }
+  return new Options()
+    .setAll(all)
+    .setResolveLinks(false)
+    .setUuidOption(new Options.UUIDOption().setString(new shared.Empty()));
+};
+
+const filterOptions = (filter: Exclude<AllFilter, 'all'>) => {
+  const options = new Options.FilterOptions()
+    .setCount(new shared.Empty())
+    .setCheckpointintervalmultiplier(CHECKPOINT_WINDOWS);
+  const expression = new Options.FilterOptions.Expression();
+  if ('owner' in filter)
+    return options.setStreamIdentifier(expression.setPrefixList([`${filter.owner}-`]));
+  const types = filter.types.map(escape).join('|');
+  return options.setEventType(expression.setRegex(`^(?:${types})$`));
+};
+
+const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|#\s]/g, '\\$&');
+
+/** A checkpoint means that every matching record up to it has been delivered. */
+export type LogFeedItem = Recorded[] | { checkpoint: Position } | 'caughtUp';
+
+type FeedOptions = {
+  after: Position;
+  filter: AllFilter;
+  /** Messages that wait here; the server is paused when there are more. */
+  bufferMax: number;
+  silenceMs: number;
+  /** Called after each `silenceMs` in which the reader waited in vain. An error ends the feed. */
+  onSilence(): Promise<Error | undefined>;
+  signal?: AbortSignal;
+};
+
+/** Subscribes to `$all`. Ends when `signal` aborts; throws when the server ends or drops it. */
+export async function* feed(
+  client: EventStoreDBClient,
+  options: FeedOptions,
+): AsyncGenerator<LogFeedItem, void> {
+  const start = await startAfter(client, options);
+  const { signal, filter } = options;
+  if (signal?.aborted) return;
+  const reader = new FeedReader(await subscribeToAll(client, start, filter), options);
+  try {
+    yield* reader.items();
+  } finally {
+    reader.close();
+  }
+}
+
+/** Reads the messages of one call to the server as they arrive. */
+class FeedReader {
+  readonly #options: FeedOptions;
+  readonly #stream: ServerStream;
+  #arrived: ReadItem[] = [];
+  #error: Error | undefined;
+  #wake = (): void => {};
+
+  constructor(stream: ServerStream, options: FeedOptions) {
+    this.#options = options;
+    this.#stream = stream;
+    stream.on('data', (item: ReadItem) => this.#put(item));
+    stream.on('error', (error) => this.#fail(error));
+    stream.on('end', () => this.#fail(new Error('14 UNAVAILABLE: ended by the server')));
+    options.signal?.addEventListener('abort', this.close);
+  }
+
+  async *items(): AsyncGenerator<LogFeedItem, void> {
+    const { signal, onSilence } = this.#options;
+    while (!signal?.aborted) {
+      const arrived = this.#arrived;
+      this.#arrived = [];
+      if (this.#stream.isPaused()) this.#stream.resume();
+      if (arrived.length > 0) yield* grouped(arrived);
+      else if (this.#error) throw this.#error;
+      else if (!(await this.#activity())) {
+        const error = await onSilence();
+        if (error && this.#arrived.length === 0) throw error;
+      }
+    }
+  }
+
+  readonly close = (): void => {
+    this.#options.signal?.removeEventListener('abort', this.close);
+    // Otherwise the call stays open at the server. Not within a message of the call: grpc-js would
+    // deliver the next one to a finished call.
+    setImmediate(() => this.#stream.cancel());
+    this.#wake();
+  };
+
+  #put(item: ReadItem): void {
+    this.#arrived.push(item);
+    if (this.#arrived.length >= this.#options.bufferMax) this.#stream.pause();
+    this.#wake();
+  }
+
+  #fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake();
+  }
+
+  /** Resolves to true at the end of a turn in which something arrived, to false after silence. */
+  #activity(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#options.silenceMs, false);
+      this.#wake = () => {
+        this.#wake = () => {};
+        clearTimeout(timer);
+        setImmediate(resolve, true);
+      };
+    });
+  }
+}
+
+/** Joins successive records. */
+function* grouped(items: readonly ReadItem[]): Generator<LogFeedItem> {
+  let records: Recorded[] = [];
+  for (const item of items) {
+    if (item === 'other') continue;
+    if (typeof item === 'object' && 'type' in item) {
+      records.push(item);
+      continue;
+    }
+    if (records.length > 0) yield records;
+    records = [];
+    yield item;
+  }
+  if (records.length > 0) yield records;
+}
+
+/**
+ * Finds the position from which a subscription delivers every record after `after`. The server skips
+ * the record at the given position, or the next one if that record was scavenged. In that case the
+ * subscription must start at the record before.
+ */
+const startAfter = async (
+  client: EventStoreDBClient,
+  { after, silenceMs }: FeedOptions,
+): Promise<Position> => {
+  if (after <= 0) return 0;
+  // Forwards a read includes the record at `after`, backwards it does not.
+  const read = async (isBackwards: boolean) =>
+    (await readPage(client, { from: after, maxCount: 1, isBackwards }, silenceMs))[0];
+  const next = await read(false);
+  if (!next || next.position <= after) return after;
+  return (await read(true))?.position ?? 0;
+};
+
+/** Conversion of events to and from EventStoreDB's records. */
+
+/** A record of the server: an event of the log, or what others store in the database. */
+export type Recorded = {
+  readonly id: string;
+  readonly streamId: string;
+  readonly type: string;
+  /** Rounded in the record of a deletion. */
+  readonly revision: number;
+  readonly position: Position;
+  /** Whether the data is declared as JSON and begins like an object. */
+  readonly isObject: boolean;
+  /** Parsed JSON, or bytes. */
+  readonly data: unknown;
+  /** Parsed JSON; undefined if it is none. */
+  readonly metadata: unknown;
+};
+
+const toRecorded = (record: RecordedEvent | AllStreamRecordedEvent): Recorded => ({
+  id: record.id,
+  streamId: record.streamId,
+  type: record.type,
+  revision: Number(record.revision),
+  position: positionOf(record.position?.commit),
+  isObject: record.isJson && typeof record.data === 'object',
+  data: record.data,
+  metadata: record.metadata,
+});
+
+const utf8 = new TextEncoder();
+
+/**
+ * Makes an append of the encoded text, so that later changes to the caller's object have no effect.
+ * `data` is parsed again because the client serializes it itself; only data that is declared as JSON
+ * can be displayed and filtered by the server.
+ */
+export const toEventData = ({ id, type, data, meta }: EncodedEvent): EventData => ({
+  id,
+  type,
+  contentType: 'application/json',
+  data: JSON.parse(data),
+  metadata: utf8.encode(meta),
+});
+
+const isMeta = (metadata: unknown): metadata is Meta =>
+  typeof metadata === 'object' &&
+  metadata !== null &&
+  'at' in metadata &&
+  Number.isSafeInteger(metadata.at) &&
+  'v' in metadata &&
+  typeof metadata.v === 'number';
+
+export type LogRecord = Recorded & { metadata: Meta; data: object };
+
+/**
+ * Reports whether a record is an event of Tributary's log. Types and streams that begin with `$`
+ * belong to the server, or to what Tributary stores beside the log; events of other applications
+ * have no attribution.
+ */
+export const isLogRecord = (record: Recorded | undefined): record is LogRecord =>
+  record !== undefined &&
+  !record.type.startsWith('$') &&
+  !record.streamId.startsWith('$') &&
+  record.streamId.indexOf('-') > 0 &&
+  record.isObject &&
+  isMeta(record.metadata);
+
+const originOf = ({ streamId, revision, position }: Recorded) => ({
+  stream: streamId,
+  owner: streamId.slice(0, streamId.indexOf('-')),
+  revision,
+  position,
+});
+
+/** Converts a record to an event as it is stored: `readEvent` or `readAnyEvent` in event-codec checks it. */
+export const toStoredEvent = (record: LogRecord): StoredEvent => {
+  const { id, type, data, metadata } = record;
+  return { id, type, data, meta: metadata, ...originOf(record) };
+};
+
+/** Converts a record to an event whose data is parsed when it is first read. */
+export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {
+  const { type, metadata, streamId, revision, position } = record;
+  let data: object | undefined;
+  return {
+    stream: streamId,
+    owner: streamId.slice(0, streamId.indexOf('-')),
+    revision,
+    position,
+    type,
+    at: metadata.at,
+    get data() {
+      return (data ??= upcastData(upcasts, { type, v: metadata.v }, record.data));
+    },
+  };
+};
+
+/** Returns the events among the records after `after`, and the position of the last record. */
+export const logPageOf = (
+  upcasts: Upcasts,
+  records: readonly Recorded[],
+  after: Position,
+): { events: FoldEvent[]; position: Position } => {
+  const events: FoldEvent[] = [];
+  let position = after;
+  for (const record of records) {
+    if (record.position <= position) continue;
+    position = record.position;
+    if (isLogRecord(record)) events.push(toFoldEvent(upcasts, record));
+  }
+  return { events, position };
+};
+
+/** Pages grow by this factor, so that foreign records are skipped in few round trips. */
+const GROWTH = 8;
+
+/**
+ * The size of the next page: what is missing, at the density of events in the page before, and at most GROWTH times as
+ * much as before.
+ */
+const nextSize = (
+  size: number,
+  { read, found, missing }: { read: number; found: number; missing: number },
+): number =>
+  found === 0 ? size * GROWTH : Math.min(size * GROWTH, Math.ceil((missing * read) / found) + 1);
 
 /**
  * A server runs 100 calls of a connection at once and queues the others, appends included. The

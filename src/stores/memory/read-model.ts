@@ -1,6 +1,9 @@
-import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '#src/stores/row-digest.ts';
+/** Rows in memory, which comparisons fold into. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import {
+  type RowJson,
   type ListEntry,
   type ListQuery,
   type LocalStore,
@@ -12,8 +15,27 @@ import {
   type RowWrite,
   type Space,
 } from '#src/ports/read-model.ts';
-import { lowerBound } from '#src/ports/lower-bound.ts';
-import { readPartition } from './read-partition.ts';
+import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '#src/stores/row-digest.ts';
+
+/** Rows whose text is made in one turn of the event loop. */
+const ROWS_IN_TURN = 100;
+
+/** Reads the rows in turns, and again in one turn if a commit changed them meanwhile. */
+const readPartition = async (
+  partition: Partition | undefined,
+  rowsInTurn = ROWS_IN_TURN,
+): Promise<{ checkpoint: Position; rows: RowJson[] }> => {
+  if (!partition) return { checkpoint: 0, rows: [] };
+  const { checkpoint, scopes } = partition;
+  const rows: RowJson[] = [];
+  for (const [scope, { key, row, rows: several }] of scopes)
+    for (const [own, value] of several ?? [[key, row] as const]) {
+      if (rows.length % rowsInTurn === rowsInTurn - 1) await nextTurn();
+      rows.push({ scope, key: own, json: JSON.stringify(value) });
+    }
+  const isUnchanged = partition.checkpoint === checkpoint;
+  return isUnchanged ? { checkpoint, rows } : readPartition(partition, Infinity);
+};
 
 /**
  * Rows of a scope. Many scopes have a single row (a code, a token), and a Map costs five times the
@@ -30,7 +52,7 @@ type Scope = {
 /** Keys of rows in rising order of `sort`, then of the key: two arrays with equal indexes. */
 type Order = { sorts: number[]; keys: string[] };
 
-export type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
+type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
 
 /** Read models as objects in memory, lost with the process. Folds and reads copy nothing. */
 export const memoryStore = (): LocalStore => {

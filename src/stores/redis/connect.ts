@@ -1,9 +1,164 @@
+/** Connections to Redis: URL options, the wait at startup, and the circuit breaker. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, Redis } from 'ioredis';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { timeLimit } from '#src/stores/time-limit.ts';
-import { ready, requireRights, RIGHTS } from './ready.ts';
-import { type Client, mastersOf } from './scripts.ts';
-import { connectionOptions, urlWithoutSecrets } from './url-options.ts';
+import { readCertificate, isLoopback } from '#src/system/hosts.ts';
+import { type Client, script, mastersOf } from './scripts.ts';
+
+/** Connection options in READ_MODEL_URL. */
+
+const PORT = 6379;
+const OPTIONS = ['tlsCAFile'];
+
+/** The URL without user, password and options, for messages. */
+export const urlWithoutSecrets = ({ protocol, host, pathname }: URL): string =>
+  `${protocol}//${host}${pathname}`;
+
+/**
+ * Says what others on the network can do; undefined if the connection uses TLS or does not leave this
+ * machine.
+ */
+export const networkRiskOf = ({ protocol, hostname, password }: URL): string | undefined => {
+  if (protocol === 'rediss:' || isLoopback(hostname)) return undefined;
+  return password
+    ? 'anybody on the network path can read the password and the business data of all owners, and change both'
+    : 'anybody who can reach the port can read and change the business data of all owners';
+};
+
+const refuse = (url: URL, reason: string): never => {
+  throw new StartupError(`READ_MODEL_URL (${urlWithoutSecrets(url)}) cannot be used: ${reason}.`);
+};
+
+/** Rejects unknown options: the client would use each as one of its own. */
+const requireKnownOptions = (url: URL): void => {
+  for (const name of url.searchParams.keys())
+    if (!OPTIONS.includes(name))
+      refuse(url, `the option ${name} is not supported. Supported: ${OPTIONS.join(', ')}`);
+  if (url.searchParams.has('tlsCAFile') && url.protocol !== 'rediss:')
+    refuse(url, 'tlsCAFile requires rediss://');
+};
+
+/** Throws StartupError for an invalid URL, and for a file that is not a certificate. */
+const connectionOptions = (url: URL) => {
+  requireKnownOptions(url);
+  const { hostname, port, username, password, pathname, protocol, searchParams } = url;
+  const database = pathname.slice(1);
+  if (!/^\d{0,4}$/.test(database)) refuse(url, 'the path must be the number of a database');
+  const file = searchParams.get('tlsCAFile');
+  const certificate = file === null ? undefined : readCertificate(file);
+  if (certificate && 'fault' in certificate) return refuse(url, certificate.fault);
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || PORT),
+    db: Number(database),
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: certificate ?? {} }),
+  };
+};
+
+/** The wait for Redis at startup, its user's rights, and advice for the operator. */
+
+const TRIAL_KEYS = ['hash', 'order', 'text'].map((name) => `tributary:{trial}:${name}`);
+/** Uses the commands of the other scripts. */
+const TRIAL = script(
+  '',
+  `redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'a', '1')
+  redis.call('HMGET', KEYS[1], 'a')
+  redis.call('ZADD', KEYS[2], 1, 'a')
+  redis.call('ZREVRANGEBYLEX', KEYS[2], '+', '-')
+  redis.call('SET', KEYS[3], '1', 'PX', 1000)
+  redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+  return 1`,
+);
+
+/** Throws StartupError when the user lacks a right. Other failures can be temporary. */
+const requireRights = async (client: Client, url: URL): Promise<void> => {
+  try {
+    await TRIAL.run(client, TRIAL_KEYS);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : '';
+    if (!/^NOPERM|ACL failure|user executing the script can't/.test(reason)) return;
+    throw new StartupError(
+      `Redis at ${urlWithoutSecrets(url)} denies its user a right: ${reason}. ${RIGHTS}`,
+    );
+  }
+};
+
+export const RIGHTS =
+  'Allow it INFO, PING, EVAL, EVALSHA and the commands of strings, hashes and sorted sets, on keys ' +
+  'tributary:* (ACL SETUSER NAME ~tributary:* +info +ping +eval +evalsha +@hash +@sortedset +@string ' +
+  '+exists +expire +pexpire +unlink +time +client|setname, +select where the URL names a ' +
+  'database, +cluster where it is one).';
+
+/** Advice for errors that waiting does not resolve. The first match applies. */
+const FINAL_ADVICE: readonly [error: RegExp, advice: string][] = [
+  [
+    /^(?:WRONGPASS|NOAUTH)|^ERR .*AUTH/,
+    'Check user and password in READ_MODEL_URL (redis://USER:PASSWORD@HOST, percent-encoded).',
+  ],
+  [/^NOPERM/, RIGHTS],
+  [
+    /self-signed|unable to (?:verify|get)|certificate has expired|certificate is not yet valid/i,
+    'Check its certificate, and tlsCAFile in READ_MODEL_URL: that names the certificate of the ' +
+      "authority that signed the server's (rediss://HOST?tlsCAFile=/path/ca.crt).",
+  ],
+  [
+    /altnames/i,
+    "Check the host in READ_MODEL_URL: the server's certificate was issued for other names.",
+  ],
+  [
+    /wrong version number|packet length too long/i,
+    'Check the port: it does not use TLS. Without TLS, READ_MODEL_URL begins with redis://.',
+  ],
+  [
+    /Unknown RESP type|Protocol error/i,
+    'Check host and port in READ_MODEL_URL: the server there is not Redis.',
+  ],
+  [/^ERR/, 'Check READ_MODEL_URL, and what the server permits.'],
+];
+
+const finalAdvice = (reason: string): string | undefined =>
+  FINAL_ADVICE.find(([error]) => error.test(reason))?.[1];
+
+const adviceOn = (reason: string): string => {
+  const advice = finalAdvice(reason);
+  if (advice !== undefined) return advice;
+  if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'Check the name of the host in READ_MODEL_URL.';
+  return (
+    'Check READ_MODEL_URL (address, password, rediss:// if, and only if, the server uses TLS), that ' +
+    'the server runs, and that this machine may connect to it.'
+  );
+};
+
+/** Resolves when the client is ready. Throws StartupError, at the latest when `over` rejects. */
+const ready = (client: Client, url: URL, over: Promise<never>): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let reason = 'no answer';
+    const settle = (): void => {
+      // The error listeners stay: the client prints errors without a listener.
+      client.off('ready', onReady);
+    };
+    const onReady = (): void => {
+      settle();
+      resolve();
+    };
+    const refuse = (): void => {
+      settle();
+      const what = `Redis at ${urlWithoutSecrets(url)} cannot be used for the read models: ${reason}.`;
+      reject(new StartupError(`${what} ${adviceOn(reason)}`));
+    };
+    const onError = (error: Error): void => {
+      reason = error.message.replaceAll(/\s+/g, ' ').replace(/[.\s]+$/, '');
+      if (finalAdvice(reason) !== undefined) refuse();
+    };
+    over.catch(refuse);
+    client.on('error', onError);
+    client.on('node error', onError);
+    client.once('ready', onReady);
+  });
 
 // The client derives a class from String, after which optimized code looks up every method of a string. V8 undoes this when
 // it enumerates a String.
@@ -182,3 +337,117 @@ const reportOutages = (client: Client, onFault: (error: unknown) => void): void 
   client.on('node error', report);
   client.on('ready', () => (isDown = false));
 };
+
+type CircuitBreakerOptions = {
+  /** Longest silence of the server, in milliseconds. */
+  silenceMsMax: number;
+  /** Longest wait of a call while the server answers something, possibly to others. */
+  waitMsMax: number;
+  /** Settles with the server's next answer, or rejects when there can be none. */
+  probe(): Promise<unknown>;
+  /** Bytes received so far: a large answer, or one not read yet, is not silence. */
+  bytes(): number;
+};
+
+type Call = { since: number; fail(error: Error): void };
+
+const PROBE_MS = 25;
+
+/**
+ * Circuit breaker for calls that one server answers in order. After `silenceMsMax` of silence every
+ * pending call fails, and later calls fail without being sent until a probe succeeds; so no request
+ * waits for a stalled server. A server that is only slow keeps receiving calls.
+ */
+export class CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
+  /** Oldest first. */
+  readonly #pending = new Set<Call>();
+  #timer: NodeJS.Timeout | undefined;
+  #checkAt = 0;
+  /** Time in which this process was too busy to send or to check, which is not the server's. */
+  #busyMs = 0;
+  #lastAnswer = 0;
+  #lastBytes = 0;
+  #isOpen = false;
+  #isClosed = false;
+
+  constructor(options: CircuitBreakerOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects after silence, after `waitMsMax`, or at once while the server does not answer. */
+  call<T>(send: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#isOpen) {
+        reject(new Error('the server does not answer'));
+        return;
+      }
+      const call = { since: this.#now(), fail: reject };
+      this.#pending.add(call);
+      this.#scheduleCheck();
+      send()
+        .finally(() => {
+          this.#lastAnswer = this.#now();
+          this.#pending.delete(call);
+        })
+        .then(resolve, reject);
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #now(): number {
+    return performance.now() - this.#busyMs;
+  }
+
+  #scheduleCheck(): void {
+    if (this.#timer) return;
+    const ms = this.#options.silenceMsMax / 2;
+    this.#checkAt = performance.now() + ms;
+    // After the next turn: answers can be waiting to be read when this process was busy.
+    this.#timer = setTimeout(() => setImmediate(() => this.#check()), ms);
+  }
+
+  #check(): void {
+    this.#timer = undefined;
+    this.#busyMs += Math.max(0, performance.now() - this.#checkAt);
+    const [oldest] = this.#pending;
+    if (!oldest) return;
+    const { silenceMsMax, waitMsMax, bytes } = this.#options;
+    const silenceMs = this.#now() - Math.max(oldest.since, this.#lastAnswer);
+    const received = bytes();
+    const isReceiving = received !== this.#lastBytes;
+    this.#lastBytes = received;
+    if (silenceMs >= waitMsMax || (silenceMs >= silenceMsMax && !isReceiving)) void this.#open();
+    else {
+      this.#failOlderThan(waitMsMax);
+      this.#scheduleCheck();
+    }
+  }
+
+  #failOlderThan(ms: number): void {
+    const limit = this.#now() - ms;
+    for (const call of this.#pending) {
+      if (call.since > limit) break;
+      this.#pending.delete(call);
+      call.fail(new Error(`no answer within ${Math.max(ms, this.#options.silenceMsMax)} ms`));
+    }
+  }
+
+  async #open(): Promise<void> {
+    this.#isOpen = true;
+    this.#failOlderThan(0);
+    while (!this.#isClosed) {
+      try {
+        await this.#options.probe();
+        break;
+      } catch {
+        await delay(PROBE_MS, undefined, { ref: false });
+      }
+    }
+    this.#isOpen = false;
+  }
+}

@@ -1,9 +1,8 @@
 import type { RemoteStore } from '#src/ports/read-model.ts';
 import { connect } from './connect.ts';
-import { keysOf } from './keys.ts';
+import { keysOf, Spaces, type Versioned } from './scripts.ts';
 import { ProjectorStore } from './projector-store.ts';
 import { RequestStore } from './request-store.ts';
-import { Spaces, type Versioned } from './spaces.ts';
 
 export type RedisStoreOptions = {
   /** redis:// or rediss://; any node of a cluster. */

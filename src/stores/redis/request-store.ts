@@ -1,16 +1,19 @@
-import type {
-  ListedRow,
-  ListQuery,
-  RemotePage,
-  RemoteRead,
-  Row,
-  Space,
+/** Rows in Redis as requests read them. */
+import type { Position } from '#src/ports/event-log.ts';
+import {
+  type ListedRow,
+  type ListQuery,
+  type RemotePage,
+  type RemoteRead,
+  type Row,
+  type Space,
+  PARTITIONS,
+  partitionOf,
+  ReadModelRebuilding,
 } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { LruCache } from '#src/stores/lru-cache.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
-import { bytesOf, type Connections } from './connect.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import { RowDamaged } from '#src/stores/row-digest.ts';
+import { CircuitBreaker, bytesOf, type Connections, connect } from './connect.ts';
 import {
   decodeCheckpoint,
   decodeMember,
@@ -19,9 +22,14 @@ import {
   type Keys,
   orderRange,
   parseRow,
-} from './keys.ts';
-import { FIND, PAGE, PAGE_BYTES, type Script } from './scripts.ts';
-import type { Spaces } from './spaces.ts';
+  FIND,
+  PAGE,
+  PAGE_BYTES,
+  type Script,
+  type Spaces,
+  keysOf,
+  RENEW_MEMBER,
+} from './scripts.ts';
 
 const NO_ROWS: RemotePage = { rows: [], isCut: false };
 /** Characters of all cached answers; decoded, at most about 100 MiB. */
@@ -175,4 +183,91 @@ const decodePage = ({ scope, list }: ListQuery, [cut, ...reply]: Reply): RemoteP
     rows.push({ row: parseRow(row), sort, key });
   }
   return { rows, isCut: cut === 'cut' };
+};
+
+/** What is known of one partition. The number names its rows in the cache; a new one drops them. */
+type Known = { checkpoint: Position; number: number };
+
+/**
+ * The rows that this process committed last, so that folding the next event of a busy row needs no
+ * round trip. A row is handed out once and returns with the commit that Redis confirmed. A partition's
+ * rows are valid as long as its checkpoint in Redis is the one that this process set: another process
+ * that changes them moves the checkpoint. `partition` is a name that includes the space.
+ */
+export class WarmRows {
+  readonly #rows: LruCache<string, Row>;
+  readonly #partitions = new Map<string, Known>();
+  #numbers = 0;
+
+  constructor(rowsMax: number) {
+    this.#rows = new LruCache(rowsMax);
+  }
+
+  /** Removes and returns a row. */
+  take(partition: string, field: string): Row | undefined {
+    const key = `${this.#partitions.get(partition)?.number}/${field}`;
+    const row = this.#rows.get(key);
+    this.#rows.delete(key);
+    return row;
+  }
+
+  /** The last known checkpoint of the partition. */
+  checkpoint(partition: string): Position | undefined {
+    return this.#partitions.get(partition)?.checkpoint;
+  }
+
+  /** Records a confirmed commit. Returns the function that stores one row of it. */
+  committed(partition: string, from: Position, to: Position): (field: string, row: Row) => void {
+    const current = this.#partitions.get(partition);
+    const known = current?.checkpoint === from ? current : this.#begin(partition);
+    known.checkpoint = to;
+    return (field, row) => this.#rows.set(`${known.number}/${field}`, row, 1);
+  }
+
+  /** Drops the partition's rows if Redis has another checkpoint. */
+  setCheckpoint(partition: string, checkpoint: Position): void {
+    if (this.checkpoint(partition) !== checkpoint) this.#begin(partition).checkpoint = checkpoint;
+  }
+
+  forget(partition: string): void {
+    this.#partitions.delete(partition);
+  }
+
+  #begin(partition: string): Known {
+    const known = { checkpoint: 0, number: this.#numbers++ };
+    this.#partitions.set(partition, known);
+    return known;
+  }
+}
+
+/** The projectors that fold one set of read models now. Each member has to renew in time. */
+export type Membership = {
+  /** Joins, or stays a member, for `ttlMs`. Resolves to the names of all members, sorted. */
+  renew(ttlMs: number): Promise<string[]>;
+  /** Leaves before the time is up. */
+  leave(): Promise<void>;
+  close(): Promise<void>;
+};
+
+type MembershipOptions = {
+  url: URL;
+  /** Identity of the log. */
+  log: string;
+  /** The read models folded here; projectors of other versions have a membership of their own. */
+  set: string;
+  /** Name of this process, unique among the members. */
+  name: string;
+  onFault?(error: unknown): void;
+};
+
+export const redisMembership = async (options: MembershipOptions): Promise<Membership> => {
+  const { url, log, set, name, onFault = () => {} } = options;
+  const { writes, close } = await connect(url, onFault);
+  const key = keysOf(log).projectors(set);
+  return {
+    renew: async (ttlMs) =>
+      ((await RENEW_MEMBER.run(writes, [key], [name, ttlMs])) as string[]).toSorted(),
+    leave: async () => void (await writes.zrem(key, name)),
+    close: async () => close(),
+  };
 };

@@ -2,10 +2,178 @@
  * The scripts. Each uses one partition (KEYS: head, rows, order, before), or the table of spaces. Redis runs and
  * persists a script atomically, so that a crash keeps all of its effects or none.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Cluster, type Redis } from 'ioredis';
-import { HASH_DIGITS, hexOf } from '#src/stores/row-digest.ts';
-import { SORT_DIGITS } from './keys.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import {
+  type ListEntry,
+  type ListQuery,
+  type Row,
+  type RowKey,
+  ALL_PARTITIONS,
+  PARTITIONS,
+  type Space,
+} from '#src/ports/read-model.ts';
+import {
+  ALL_ROWS,
+  HASH_DIGITS,
+  hashText,
+  RowDamaged,
+  rowText,
+  hexOf,
+} from '#src/stores/row-digest.ts';
+
+/**
+ * Keys in Redis, and the format of rows.
+ *
+ * Every key begins with the identity of the log, so that rows of other logs are not visible. A
+ * partition's keys share its number as their hash tag, so that one script can use all of them in Redis
+ * Cluster, too. A space has an id that is drawn when it is created and never reused, so that nothing
+ * which survived a flush, a drop or a restore is taken for part of it.
+ */
+
+export type PartitionKeys = readonly [head: string, rows: string, order: string, before: string];
+
+export type Keys = {
+  /** A hash: `id:{space}`, `live:{projection}@{version}` and `dropping:{id}`. */
+  spaces: string;
+  /** Members that fold this set of read models. */
+  projectors(set: string): string;
+  /** Members that count calls against the limits. */
+  counters: string;
+  /** What one client has used of one limit. */
+  limit(digest: string): string;
+  /**
+   * The head has the checkpoint of the partition, its numbers of rows and of members of the order, and the sum of its
+   * digest. `before` exists while a process reads a snapshot of the partition.
+   */
+  partition(id: string, partition: number): PartitionKeys;
+};
+
+export const keysOf = (log: string): Keys => {
+  const prefix = `tributary:${log.replaceAll(/[{}]/g, '-')}`;
+  return {
+    spaces: `${prefix}:spaces`,
+    projectors: (set) => `${prefix}:projectors:${set}`,
+    counters: `${prefix}:counters`,
+    limit: (digest) => `${prefix}:limit:${digest}`,
+    partition: (id, partition) => {
+      const base = `${prefix}:{${partition}}:${id}`;
+      return [`${base}:head`, `${base}:rows`, `${base}:order`, `${base}:before`];
+    },
+  };
+};
+
+/** Hexadecimal digits of a sort position: enough for all safe integers, which then sort as text. */
+const SORT_DIGITS = 14;
+
+/** Added to the version of a read model. Rows of format 0 had no hash. */
+export const ROW_FORMAT = 1_000;
+
+/** NUL occurs in no scope and no key, and sorts before all other characters. */
+const SEPARATOR = '\0';
+
+export const fieldOf = (scope: string, key: string): string => `${scope}${SEPARATOR}${key}`;
+
+export const splitField = (field: string): [scope: string, key: string] => {
+  const at = field.indexOf(SEPARATOR);
+  return [field.slice(0, at), field.slice(at + 1)];
+};
+
+const sortText = (sort: number): string => {
+  if (!Number.isSafeInteger(sort) || sort < 0)
+    throw new Error(`a sort position must be a whole number of at least 0, not ${sort}`);
+  return sort.toString(16).padStart(SORT_DIGITS, '0');
+};
+
+const HEX = /^[\da-f]+$/;
+
+/** Parses a sum or a sort position. Throws RowDamaged. */
+export const parseHex = (text: string): number => {
+  if (!HEX.test(text)) throw new RowDamaged('a number is not hexadecimal');
+  return Number.parseInt(text, 16);
+};
+
+/** Encodes a checkpoint with a hash of it and of the key that has it, which names the space and the partition. */
+export const encodeCheckpoint = (head: string, checkpoint: Position): string =>
+  checkpoint === 0 ? '0' : `${checkpoint} ${hashText(`${head} ${checkpoint}`)}`;
+
+/** Throws RowDamaged if the text is not the one that was written into this key. */
+export const decodeCheckpoint = (head: string, text: string): Position => {
+  const checkpoint = Number.parseInt(text, 10);
+  if (encodeCheckpoint(head, checkpoint) !== text)
+    throw new RowDamaged('the hash of a checkpoint does not fit');
+  return checkpoint;
+};
+
+/** Encodes a row: its hash, its sort position, if it has one, then its JSON, which begins with a bracket. */
+export const encodeRow = (key: RowKey, sort: number | null, row: Row): string => {
+  const json = JSON.stringify(row);
+  return hashText(rowText(key, sort, json)) + (sort === null ? '' : sortText(sort)) + json;
+};
+
+const jsonAt = (value: string): number =>
+  HASH_DIGITS + (['{', '['].includes(value.charAt(HASH_DIGITS)) ? 0 : SORT_DIGITS);
+
+/** Returns the JSON of a row, which may be damaged. */
+export const rowJson = (value: string): string => value.slice(jsonAt(value));
+
+type DecodedRow = { hash: string; sort: number | null; json: string };
+
+/** Throws RowDamaged if the value is not the one that was written for this row. */
+export const decodeRow = (key: RowKey, value: string): DecodedRow => {
+  const at = jsonAt(value);
+  const sort = at === HASH_DIGITS ? null : parseHex(value.slice(HASH_DIGITS, at));
+  const [hash, json] = [value.slice(0, HASH_DIGITS), value.slice(at)];
+  if (hashText(rowText(key, sort, json)) !== hash)
+    throw new RowDamaged('the hash of a row does not fit');
+  return { hash, sort, json };
+};
+
+export const parseRow = ({ json }: DecodedRow): Row => JSON.parse(json) as Row;
+
+/** Precedes the name of a list; it sorts after SEPARATOR and before all other characters. */
+const LIST_SEPARATOR = '\u0001';
+
+/** The name by which the members of the order begin: the scope, and the list if it is not that of all rows. */
+const orderName = (scope: string, list: string | undefined): string =>
+  list === undefined ? scope : `${scope}${LIST_SEPARATOR}${list}`;
+
+/** The member of the order for an entry of a row. */
+export const memberOf = (scope: string, key: string, [list, sort]: ListEntry): string =>
+  `${orderName(scope, list)}${SEPARATOR}${sortText(sort)}${SEPARATOR}${key}`;
+
+/** Parses a member of the order. Throws RowDamaged. */
+export const splitMember = (member: string): RowKey & { entry: ListEntry } => {
+  const [name = '', sort = '', key = ''] = member.split(SEPARATOR);
+  const [scope = '', list = ALL_ROWS] = name.split(LIST_SEPARATOR);
+  return { scope, key, entry: [list, parseHex(sort)] };
+};
+
+/** The name of a list in the order, and the limits of ZRANGEBYLEX for the rows of a query. */
+export const orderRange = ({
+  scope,
+  list,
+  before,
+  beforeKey,
+  downTo,
+}: Omit<ListQuery, 'limit'>): [name: string, max: string, min: string] => {
+  const name = orderName(scope, list);
+  const bound = (sort: number): string => sortText(Math.max(0, Math.ceil(sort)));
+  const isUnbounded = before === undefined || before > Number.MAX_SAFE_INTEGER;
+  const key = beforeKey === undefined ? '' : `${SEPARATOR}${beforeKey}`;
+  return [
+    name,
+    isUnbounded ? `(${name}${LIST_SEPARATOR}` : `(${name}${SEPARATOR}${bound(before)}${key}`,
+    `[${name}${SEPARATOR}${downTo === undefined ? '' : bound(downTo)}`,
+  ];
+};
+
+/** Decodes a member of the order without its scope: the sort position and the key. Throws RowDamaged. */
+export const decodeMember = (member: string): { sort: number; key: string } => ({
+  sort: parseHex(member.slice(0, SORT_DIGITS)),
+  key: member.slice(SORT_DIGITS + 1),
+});
 
 export type Client = Redis | Cluster;
 
@@ -185,7 +353,7 @@ export const COMMIT = script(
 );
 
 /** Creates the head, by which readers distinguish an empty partition from a lost one. */
-export const BEGIN = script(
+const BEGIN = script(
   '',
   `if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], 'at', 0, 'rows', 0, 'placed', 0, 'sum', '${hexOf(0)}')
@@ -194,7 +362,7 @@ export const BEGIN = script(
 );
 
 /** Removes a partition that has a damaged record. Returns 1; 0 if another process did. */
-export const LOSE = script(
+const LOSE = script(
   ' flags=allow-oom',
   `if redis.call('HEXISTS', KEYS[1], 'at') == 0 then return 0 end
   redis.call('UNLINK', unpack(KEYS))
@@ -205,7 +373,7 @@ export const LOSE = script(
  * ARGV: seconds. Frees the rows off the main thread, and marks the partition as dropped for that time:
  * otherwise a projector that was paused before would start to fill it again.
  */
-export const CLEAR = script(
+const CLEAR = script(
   ' flags=allow-oom',
   `redis.call('UNLINK', unpack(KEYS))
   redis.call('HSET', KEYS[1], 'dropped', 1)
@@ -214,14 +382,14 @@ export const CLEAR = script(
 );
 
 /** KEYS: spaces. ARGV: space, id for it if it has none. Returns its id. */
-export const ADD_SPACE = script(
+const ADD_SPACE = script(
   '',
   `redis.call('HSETNX', KEYS[1], 'id:' .. ARGV[1], ARGV[2])
   return redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])`,
 );
 
 /** KEYS: spaces. ARGV: space, its pointer. Removes both; returns the id, to be cleared. */
-export const REMOVE_SPACE = script(
+const REMOVE_SPACE = script(
   ' flags=allow-oom',
   `local id = redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])
   if not id then return false end
@@ -244,3 +412,115 @@ export const RENEW_MEMBER = script(
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return redis.call('ZRANGE', KEYS[1], 0, -1)`,
 );
+
+export type Versioned = { name: string; version: number };
+
+const ID_BYTES = 6;
+/** Partitions that are cleared at once. Redis frees them off its main thread, between other commands. */
+const CLEARED_AT_ONCE = 8;
+/** How long a projector can be paused and still learn that its space was dropped. */
+const DROPPED_SECONDS = 86_400;
+
+const nameOf = (space: Space): string => space.slice(0, space.indexOf('@'));
+/** `live:leads@3` of `leads@3.1`. */
+const pointerOf = (space: Space): string => `live:${space.slice(0, space.lastIndexOf('.'))}`;
+
+type SpacesOptions = {
+  projections?: readonly Versioned[] | undefined;
+  onDiscarded?: ((reason: string) => void) | undefined;
+};
+
+/** The table of spaces, small enough to be read whole, as this process read it last. */
+export class Spaces {
+  readonly #writes: Client;
+  readonly #keys: Keys;
+  readonly #onDiscarded: SpacesOptions['onDiscarded'];
+  /** The pointer of each projection's version in this process. */
+  readonly #pointers: ReadonlyMap<string, string>;
+  #table: Record<string, string> = {};
+
+  constructor(writes: Client, keys: Keys, { projections = [], onDiscarded }: SpacesOptions) {
+    this.#writes = writes;
+    this.#keys = keys;
+    this.#onDiscarded = onDiscarded;
+    this.#pointers = new Map(
+      projections.map(({ name, version }) => [name, `live:${name}@${version}`]),
+    );
+  }
+
+  async refresh(client: Client): Promise<void> {
+    this.#table = await client.hgetall(this.#keys.spaces);
+  }
+
+  idOf(space: Space): string | undefined {
+    return this.#table[`id:${space}`];
+  }
+
+  /** The live space of this process's version. */
+  live(name: string): { space: Space; id: string } | undefined {
+    const pointer = this.#pointers.get(name) ?? `live:${name}@1`;
+    const space = this.#table[pointer];
+    const id = space === undefined ? undefined : this.idOf(space);
+    return space !== undefined && id !== undefined ? { space, id } : undefined;
+  }
+
+  /** The spaces of one projection, in all versions. */
+  all(name: string): Space[] {
+    return Object.keys(this.#table)
+      .filter((field) => field.startsWith('id:') && nameOf(field.slice(3)) === name)
+      .map((field) => field.slice(3));
+  }
+
+  /** Returns the id of the space, which is created if there is none. */
+  async add(space: Space): Promise<string> {
+    const args = [space, randomBytes(ID_BYTES).toString('base64url')];
+    const id = String(await ADD_SPACE.run(this.#writes, [this.#keys.spaces], args));
+    this.#table[`id:${space}`] = id;
+    return id;
+  }
+
+  /** Makes the space live for processes of its version; other versions are not affected. */
+  async goLive(space: Space): Promise<void> {
+    const id = await this.add(space);
+    const partitions = ALL_PARTITIONS.map((partition) =>
+      BEGIN.run(this.#writes, this.#keys.partition(id, partition)),
+    );
+    await Promise.all(partitions);
+    const pointer = pointerOf(space);
+    await this.#writes.hset(this.#keys.spaces, { [pointer]: space });
+    this.#table[pointer] = space;
+  }
+
+  async remove(space: Space): Promise<void> {
+    const pointer = pointerOf(space);
+    const id = await REMOVE_SPACE.run(this.#writes, [this.#keys.spaces], [space, pointer]);
+    delete this.#table[`id:${space}`];
+    if (this.#table[pointer] === space) delete this.#table[pointer];
+    if (typeof id === 'string') await this.#clear(id);
+  }
+
+  /** Removes the rows of a partition and reports it, unless another process did, so that it is filled again. */
+  async lose(space: Space, partition: number, reason: string): Promise<void> {
+    const id = this.idOf(space);
+    if (
+      id !== undefined &&
+      (await LOSE.run(this.#writes, this.#keys.partition(id, partition))) === 1
+    )
+      this.#onDiscarded?.(`${space}, partition ${partition}: ${reason}`);
+  }
+
+  /** Completes drops that a process began and did not finish. */
+  async finishDrops(): Promise<void> {
+    await this.refresh(this.#writes);
+    for (const field of Object.keys(this.#table))
+      if (field.startsWith('dropping:')) await this.#clear(field.slice('dropping:'.length));
+  }
+
+  async #clear(id: string): Promise<void> {
+    const clear = (partition: number) =>
+      CLEAR.run(this.#writes, this.#keys.partition(id, partition), [DROPPED_SECONDS]);
+    for (let first = 0; first < PARTITIONS; first += CLEARED_AT_ONCE)
+      await Promise.all(Array.from({ length: CLEARED_AT_ONCE }, (_, i) => clear(first + i)));
+    await this.#writes.hdel(this.#keys.spaces, `dropping:${id}`);
+  }
+}

@@ -7,9 +7,9 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { openPrivate } from './database.ts';
+import { openPrivate } from './open.ts';
 import { messageOfError } from './failure.ts';
-import { fileAt } from '#src/stores/sqlite/log/log-file.ts';
+import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
 
 // Long enough for a predecessor that is exiting, short enough to answer within a second.
 const WAIT_MS = 500;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PROJECTIONS } from '#projections/index.ts';
-import { rebuildAll } from '#projections/engine/operator/rebuild.ts';
+import { rebuildAll } from '#projections/engine/operator.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import type { Service } from '#src/main.ts';
 import { feedProduct } from '../../support/world/app.ts';

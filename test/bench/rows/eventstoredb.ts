@@ -9,11 +9,11 @@ import {
   jsonEvent,
   NO_STREAM as NO_STREAM_THERE,
 } from '@eventstore/db-client';
-import { rebuildAll } from '#projections/engine/operator/rebuild.ts';
+import { rebuildAll } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
-import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
+import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { type EventLog, NO_STREAM, type StoredEvent } from '#src/ports/event-log.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';

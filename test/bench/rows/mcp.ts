@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toWebRequest } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
-import { createLink } from '#contracts/links/create-link.ts';
+import { createLink } from '#contracts/links/operations.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import type { Bench } from '../bench.ts';
 import { feedProduct } from '../../support/world/app.ts';

@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fill } from '#projections/engine/fill.ts';
-import { rebuildAll } from '#projections/engine/operator/rebuild.ts';
+import { rebuildAll } from '#projections/engine/operator.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';

@@ -4,7 +4,7 @@ import { authenticator } from '#src/calls/authenticate.ts';
 import { openApp } from '#src/registries/app.ts';
 import type { Service } from '#src/main.ts';
 import { type AppendResult, type Position, replaceAppends } from '#src/ports/event-log.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
-import { writeServerFile } from '#src/cli/service/server-file.ts';
+import { writeServerFile } from '#src/cli/service.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import type { Server } from '../../support/clients/cli.ts';
 import {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { writeServerFile } from '#src/cli/service/server-file.ts';
+import { writeServerFile } from '#src/cli/service.ts';
 import { ended, start } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeServerFile } from '#src/cli/service/server-file.ts';
+import { writeServerFile } from '#src/cli/service.ts';
 import { json, killAll, lastLine, run, serve, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 

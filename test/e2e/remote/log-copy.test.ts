@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
-import { awaitToken, consistencyToken } from '#src/calls/consistency.ts';
+import { sqliteEventLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
+import { awaitToken, consistencyToken } from '#src/calls/pipeline.ts';
 import { copyLog } from '#src/transfer/copy-log.ts';
 import { memoryEventLog } from '../../support/memory-event-log.ts';
 import {
@@ -12,7 +12,6 @@ import {
   expectedRevision,
   type StoredEvent,
 } from '#src/ports/event-log.ts';
-import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
 import { testApp } from '../../support/world/app.ts';
 import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
 import { ended, lastLine, until } from '../../support/clients/cli.ts';

@@ -4,7 +4,7 @@ import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
-import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
+import { skillsMarkdown } from '#src/interfaces/a2a/card.ts';
 import type { TestApp } from '../../support/world/app.ts';
 import { a2aApp, BASE, rpc, VERSION } from '../../support/clients/a2a.ts';
 import { verifies } from '../../support/source/verifies.ts';

@@ -2,8 +2,7 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SKILLS } from '#contracts/tasks/skills.ts';
-import { agentCard } from '#src/interfaces/a2a/card.ts';
-import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
+import { agentCard, skillsMarkdown } from '#src/interfaces/a2a/card.ts';
 import type { TestApp } from '../../support/world/app.ts';
 import { a2aApp, act, approve, BASE, HANDOFF, POST, VERSION } from '../../support/clients/a2a.ts';
 

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TOOLS } from '#src/interfaces/mcp/tools.ts';
-import { INSTRUCTIONS } from '#src/interfaces/mcp/wording.ts';
+import { INSTRUCTIONS } from '#src/interfaces/mcp/wire.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import type { McpAgent, McpAnswer } from '../../support/clients/mcp.ts';
 import { mcpAgent, modernHeaders, modernMeta } from '../../support/clients/mcp.ts';

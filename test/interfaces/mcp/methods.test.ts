@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
-import { toolsMarkdown } from '#src/interfaces/mcp/docs.ts';
+import { toolsMarkdown } from '#src/interfaces/mcp/documents.ts';
 import { TOOLS } from '#src/interfaces/mcp/tools.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { listIn, mcpAgent, type McpAgent, type McpAnswer } from '../../support/clients/mcp.ts';

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
-import { consistencyToken } from '#src/calls/consistency.ts';
+import { consistencyToken } from '#src/calls/pipeline.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import type { McpAgent } from '../../support/clients/mcp.ts';
 import { activityOf, callsOf, MCP, mcpAgent, toldBy } from '../../support/clients/mcp.ts';

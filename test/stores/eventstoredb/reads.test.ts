@@ -1,6 +1,6 @@
 /** Reads from EventStoreDB: limits, repetition, and records of other applications. */
 import { describe, expect, test } from 'vitest';
-import { positionOf } from '#src/stores/eventstoredb/positions.ts';
+import { positionOf } from '#src/stores/eventstoredb/reads.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import type { ReadFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';

@@ -2,8 +2,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { markFile } from '#src/stores/log-mark-file.ts';
-import { LogMemory } from '#src/stores/log-memory.ts';
+import { markFile, LogMemory } from '#src/stores/log-memory.ts';
 import { type EventLog, NO_STREAM, type SubscriptionItem } from '#src/ports/event-log.ts';
 import { several } from '../../conformance/log-events.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';

@@ -10,7 +10,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { TIMING } from '#src/stores/eventstoredb/retries.ts';
+import { TIMING } from '#src/stores/eventstoredb/failures.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { freePort } from '../../support/processes/free-port.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CircuitBreaker } from '#src/stores/redis/circuit-breaker.ts';
+import { CircuitBreaker } from '#src/stores/redis/connect.ts';
 
 /** A server that answers on command. */
 const server = (isTalking = false) => {

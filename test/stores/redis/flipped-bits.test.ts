@@ -1,6 +1,6 @@
 /** A changed bit in each kind of value in Redis: no reader gets a changed row, and a check of the partition finds it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keysOf, type PartitionKeys } from '#src/stores/redis/keys.ts';
+import { keysOf, type PartitionKeys } from '#src/stores/redis/scripts.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import {
   partitionOf,

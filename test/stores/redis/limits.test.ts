@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisLimits, type RedisLimits } from '#src/stores/redis/limits.ts';
-import type { Limiter } from '#src/calls/limiter.ts';
-import { SharedLimiter } from '#src/calls/shared-limiter.ts';
+import { type Limiter, SharedLimiter } from '#src/calls/limits.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { until } from '../../support/clients/cli.ts';
 import { HANG_MS } from '../../support/hang.ts';

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '../../support/memory-event-log.ts';
-import { networkRiskOf } from '#src/stores/redis/url-options.ts';
+import { networkRiskOf } from '#src/stores/redis/connect.ts';
 import { readConfig } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { openRemoteStore } from '#src/wiring/read-models.ts';

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { catalogBuilds, type CatalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
 import { SortedWords } from '#src/stores/sqlite/catalog/sorted-words.ts';
-import { TurnQueue } from '#src/shared/turns.ts';
+import { TurnQueue } from '#src/shared/work.ts';
 import type { Catalog, ProductSearch } from '#src/ports/catalog.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { directories } from '../../support/processes/directories.ts';

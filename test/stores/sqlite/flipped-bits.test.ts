@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { memoryEventLog } from '../../support/memory-event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
-import { checkLive } from '#projections/engine/operator/check-daily.ts';
-import { runProjections } from '#projections/engine/engine.ts';
+import { checkLive, runProjections } from '#projections/engine/engine.ts';
 import {
   type LocalStore,
   PARTITIONS,

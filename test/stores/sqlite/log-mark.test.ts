@@ -2,10 +2,13 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteEventLog, type SqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
+import {
+  sqliteEventLog,
+  type SqliteEventLog,
+  sqliteLogSource,
+} from '#src/stores/sqlite/log/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { sqliteLogSource } from '#src/stores/sqlite/log/log-open.ts';
 import { bound } from '../../conformance/log-events.ts';
 import { directories } from '../../support/processes/directories.ts';
 

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { threadCommits } from '#src/stores/sqlite/log/commits.ts';
-import { fileAt } from '#src/stores/sqlite/log/log-file.ts';
+import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound } from '../../conformance/log-events.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
-import { AuditBody } from '#src/stores/audit-file-body.ts';
+import { AuditBody } from '#src/stores/audit-file.ts';
 import type { TestApp } from '../world/app.ts';
 
 type Page = z.output<DeskOperations['auditExport']['output']>;

@@ -1,7 +1,7 @@
 /** A dispatcher over a log in memory, with a clock and channels that tests control. */
-import { openOutbound } from '#projections/open-outbound.ts';
-import { outboundRequests } from '#projections/owner-records.ts';
-import { localReadModels } from '#projections/engine/readers/local.ts';
+import { openOutbound } from '#projections/outreach.ts';
+import { outboundRequests } from '#projections/records.ts';
+import { localReadModels } from '#projections/engine/readers.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';
@@ -10,8 +10,7 @@ import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
-import { outreachWork } from '#src/outreach/outreach-dispatching.ts';
-import type { SendingDeps } from '#src/outreach/send-outbound.ts';
+import { outreachWork, type SendingDeps } from '#src/outreach/send-outbound.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/sending/settings.decider.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

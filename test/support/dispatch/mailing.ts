@@ -1,10 +1,9 @@
 /** A service whose mail goes to channels of the test, with time that the test advances. */
-import { limiter } from '#src/calls/limiter.ts';
+import { limiter } from '#src/calls/limits.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
-import type { MailSendingDeps } from '#src/sending/dispatch-mail.ts';
-import { mailWork } from '#src/sending/mail-dispatching.ts';
+import { type MailSendingDeps, mailWork } from '#src/sending/dispatch-mail.ts';
 import { renderLetter } from '#src/interfaces/letters.ts';
-import type { MailDelivery } from '#src/ports/mailer.ts';
+import type { MailDelivery } from '#src/ports/delivery.ts';
 import { freshKey } from '../world/app.ts';
 import { rfqWorld, STAFF_MAIL } from './rfqs.ts';
 import { manualTime } from './manual-time.ts';

@@ -1,7 +1,7 @@
 /** What tests of dispatchers share: a channel whose answers the test decides, and the dispatchers that it starts. */
 import type { Dispatcher } from '#src/sending/dispatcher.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
-import type { Deps } from '#src/calls/call.ts';
+import type { Deps } from '#src/calls/handlers.ts';
 import { HANG_MS } from '../hang.ts';
 import { waits } from './manual-time.ts';
 

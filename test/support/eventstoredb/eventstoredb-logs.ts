@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { EventStoreLog, EventStoreLogOptions } from '#src/stores/eventstoredb/event-log.ts';
 import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { Timing } from '#src/stores/eventstoredb/retries.ts';
+import type { Timing } from '#src/stores/eventstoredb/failures.ts';
 import { HANG_MS } from '../hang.ts';
 import { endStandIns, standIn, type StandIn } from './start.ts';
 

@@ -1,8 +1,6 @@
 /** Facts of performance, made from rows of a store or from counts, without a service. */
-import type { FactSelection } from '#src/performance/columns.ts';
-import { OwnerFacts, FactsCache } from '#src/performance/facts.ts';
-import { METRIC } from '#projections/performance/numbers.ts';
-import { performance } from '#projections/performance.ts';
+import { type FactSelection, OwnerFacts, FactsCache } from '#src/performance/facts.ts';
+import { METRIC, performance } from '#projections/performance.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import { TAIL_SORT, VALUES_PER_FACT } from '#src/ports/performance-rows.ts';
 import type { PerformanceRecord } from './performance-records.ts';

@@ -1,9 +1,9 @@
 /** Random histories of outreach requests, and their lists as a scan without lists gives them. */
 import fc from 'fast-check';
-import { openOutbound } from '#projections/open-outbound.ts';
-import { outboundRequests } from '#projections/owner-records.ts';
-import { listApprovals } from '#src/outreach/list-approvals.ts';
-import { type OutboundState, statusAt } from '#src/outreach/outbound-state.decider.ts';
+import { openOutbound } from '#projections/outreach.ts';
+import { outboundRequests } from '#projections/records.ts';
+import { listApprovals } from '#src/outreach/approvals.ts';
+import { type OutboundState, statusAt } from '#src/outreach/outbound.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { type Given, happened, MIDNIGHT, rowsAfter } from '../world/fold.ts';
 import { HOUR_MS } from './listed-leads.ts';

@@ -4,16 +4,21 @@
  */
 import { hash } from 'node:crypto';
 import type { EventData, EventType } from '#contracts/registries/events.ts';
-import type { Dimension } from '#contracts/performance/performance.records.ts';
 import {
+  type Dimension,
   COUNTRY_UNIQUES_MIN,
   METRICS,
   OTHER_COUNTRIES,
-} from '#contracts/performance/performance.records.ts';
-import { type Bucket, bucketIn, emptyBucket, type Query } from '#src/performance/buckets.ts';
-import { calendarOf } from '#src/performance/calendar.ts';
-import type { Dims } from '#src/performance/columns.ts';
-import { inTurns } from '#src/shared/turns.ts';
+} from '#contracts/performance/records.ts';
+import {
+  type Bucket,
+  bucketIn,
+  emptyBucket,
+  type Query,
+  calendarOf,
+} from '#src/performance/calendar.ts';
+import type { Dims } from '#src/performance/facts.ts';
+import { inTurns } from '#src/shared/work.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { typedEvent } from '#projections/projection.ts';

@@ -2,11 +2,10 @@
 import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
-import { redisMembership } from '#src/stores/redis/membership.ts';
-import { remoteReadModels } from '#projections/engine/readers/remote.ts';
-import type { EngineOptions } from '#projections/engine/options.ts';
-import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { verify } from '#projections/engine/operator/verify.ts';
+import { redisMembership } from '#src/stores/redis/request-store.ts';
+import { remoteReadModels } from '#projections/engine/readers.ts';
+import { type EngineOptions, type Engine, runProjections } from '#projections/engine/engine.ts';
+import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding, type ReadModels, type RemoteStore } from '#src/ports/read-model.ts';

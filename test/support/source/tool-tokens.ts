@@ -1,9 +1,8 @@
 /** Counts of tokens of what tools cost a language model, by the encoding o200k_base (gpt-tokenizer). */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { connectionExample } from '#contracts/examples/records.ts';
-import { connection } from '#contracts/access/connection.records.ts';
-import { connectionForTools } from '#src/interfaces/mcp/connection.ts';
-import { TOOLS, type ToolEntry } from '#src/interfaces/mcp/tools.ts';
+import { connection } from '#contracts/access/records.ts';
+import { connectionForTools, TOOLS, type ToolEntry } from '#src/interfaces/mcp/tools.ts';
 
 /** The most that each count may be. */
 export const TOKENS_MAX = { average: 420, model: 7_500, wire: 12_000, connection: 700 };

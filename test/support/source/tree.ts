@@ -194,8 +194,7 @@ export const LAYERS: Layer[] = [
       'postal-mime',
     ],
   },
-  { place: 'src/config.ts', may: ['contracts/', 'src/config/', 'zod'] },
-  { place: 'src/config/', may: ['contracts/', 'zod'] },
+  { place: 'src/config.ts', may: ['contracts/', 'src/ports/startup-error.ts', 'zod'] },
   {
     place: 'src/demo/',
     may: ['src/demo/', ...CAPABILITIES, ...BELOW_CAPABILITIES, 'zod', 'node:'],

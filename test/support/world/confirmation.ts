@@ -1,5 +1,5 @@
 /** What the holder of a buyer's mailbox does, with the link that the mail has. */
-import { confirmationTokenOf, requestPath } from '#src/shared/review-token.ts';
+import { confirmationTokenOf, requestPath } from '#src/shared/signing.ts';
 import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import type { TestApp } from './app.ts';

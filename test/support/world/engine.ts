@@ -1,8 +1,12 @@
 /** An engine over a log in memory, and a read model in which an event folded twice is visible. */
 import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
-import type { EngineOptions } from '#projections/engine/options.ts';
-import { type Engine, type LocalEngine, runProjections } from '#projections/engine/engine.ts';
+import {
+  type EngineOptions,
+  type Engine,
+  type LocalEngine,
+  runProjections,
+} from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';

@@ -1,7 +1,10 @@
 /** An outreach request in each of its statuses, and one command of each kind. */
 import type { EventData, Happened, OutboundEventType } from '#contracts/registries/events.ts';
-import type { OutboundState } from '#src/outreach/outbound-state.decider.ts';
-import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
+import {
+  type OutboundState,
+  outbound,
+  type OutboundCommand,
+} from '#src/outreach/outbound.decider.ts';
 
 export const NOT_AFTER = 10_000;
 export const CONTENT_SHA = 'a'.repeat(64);

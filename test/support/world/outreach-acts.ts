@@ -1,14 +1,17 @@
 /** Executes commands on outreach requests, directly by the deciders on a log. */
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Call } from '#src/shared/call.ts';
-import { StreamQueue } from '#src/writing/stream-queue.ts';
+import { StreamQueue } from '#src/writing/idempotency.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
-import { envelopeHash, envelopeOf } from '#src/outreach/envelope.ts';
+import { envelopeHash, envelopeOf } from '#src/outreach/propose.ts';
 import { settingsStream } from '#src/sending/settings.ts';
 import { agent, type AgentCommand } from '#src/access/access.decider.ts';
-import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
-import type { OutboundState } from '#src/outreach/outbound-state.decider.ts';
+import {
+  outbound,
+  type OutboundCommand,
+  type OutboundState,
+} from '#src/outreach/outbound.decider.ts';
 import {
   outreach,
   type OutreachChannel,

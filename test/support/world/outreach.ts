@@ -1,5 +1,5 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
-import type { Outbound } from '#contracts/outreach/outbound.records.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import type { Surface } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';

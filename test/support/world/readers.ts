@@ -1,5 +1,4 @@
-import { localReadModels } from '#projections/engine/readers/local.ts';
-import { remoteReadModels } from '#projections/engine/readers/remote.ts';
+import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 

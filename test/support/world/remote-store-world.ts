@@ -1,20 +1,19 @@
 /** Engines of several processes over one remote store, all in memory; each part can fail at any time. */
-import type { EngineOptions } from '#projections/engine/options.ts';
-import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { remoteReadModels } from '#projections/engine/readers/remote.ts';
-import { verify } from '#projections/engine/operator/verify.ts';
+import { type EngineOptions, type Engine, runProjections } from '#projections/engine/engine.ts';
+import { remoteReadModels } from '#projections/engine/readers.ts';
+import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
-import type {
-  ListQuery,
-  LocalStore,
-  ReadModels,
-  RemotePage,
-  RemoteStore,
+import {
+  type ListQuery,
+  type LocalStore,
+  type ReadModels,
+  type RemotePage,
+  type RemoteStore,
+  partitionOf,
 } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
 import { append, tally, type Tally } from './engine.ts';
 
 /** Positions of a log with other records between the events, and with checkpoints after the last event. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
-import { confirmationTokenOf } from '#src/shared/review-token.ts';
+import { confirmationTokenOf } from '#src/shared/signing.ts';
 import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';

@@ -5,7 +5,7 @@ import type { Catalog, OpeningCatalog, CatalogProgress } from '#src/ports/catalo
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Pause } from '#src/ports/system.ts';
-import { removeDatabase } from '#src/stores/sqlite/database.ts';
+import { removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage } from '#src/stores/sqlite/failure.ts';
 import { CATALOG_VERSION } from './catalog-file.ts';
 import { type CatalogOptions, inOneTurn, openCatalog } from './catalog.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/database.ts';
+import { openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage } from '#src/stores/sqlite/failure.ts';
 import { MachineStopped, MARK_TABLE, markOpened } from '#src/stores/sqlite/rows/cache-mark.ts';
 

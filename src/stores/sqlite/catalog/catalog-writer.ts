@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type CatalogProduct, PoisonEvent } from '#src/ports/catalog.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import { inTransaction } from '#src/stores/sqlite/database.ts';
+import { inTransaction } from '#src/stores/sqlite/open.ts';
 import { messageOfError, sqliteCodeOf } from '#src/stores/sqlite/failure.ts';
 import type { CatalogColumns } from './columns.ts';
 import { type Facts, factsCrc, factsOf } from './product-facts.ts';

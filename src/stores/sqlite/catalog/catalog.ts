@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Catalog, CatalogProduct, CatalogProgress } from '#src/ports/catalog.ts';
 import type { Pause } from '#src/ports/system.ts';
-import { queryValue } from '#src/stores/sqlite/database.ts';
+import { queryValue } from '#src/stores/sqlite/open.ts';
 import { isDamage } from '#src/stores/sqlite/failure.ts';
 import { closeMarked } from '#src/stores/sqlite/rows/cache-mark.ts';
 import { CATALOG_VERSION, openCatalogFile, recreateCatalogFile } from './catalog-file.ts';

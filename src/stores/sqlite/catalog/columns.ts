@@ -2,7 +2,7 @@
  * The fields that a search computes with, one typed array each, indexed by the product's row: filters,
  * facets and order over 100,000 products take a millisecond here, and fifty in SQL.
  */
-import { LruCache } from '#src/stores/lru-cache.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import { copyInto, INITIAL_ROWS, PriceTierColumn } from './price-tiers.ts';
 import { CODED, type Coded, COUNTED, type Counted, type Facts } from './product-facts.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
-import { LruCache } from '#src/stores/lru-cache.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import { RecordDamaged } from '#src/stores/sqlite/failure.ts';
 import {
   decodeProduct,

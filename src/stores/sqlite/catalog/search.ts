@@ -1,5 +1,5 @@
 import type { ProductHits, ProductSearch } from '#src/ports/catalog.ts';
-import { LruCache } from '#src/stores/lru-cache.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
 import { markAt, positionAfter } from './page-marks.ts';
 import { type OrderedRows, orderRows, type SearchIndex } from './result-order.ts';

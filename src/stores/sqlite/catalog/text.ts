@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { LruCache } from '#src/stores/lru-cache.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import type { Pause } from '#src/ports/system.ts';
 import type { CatalogColumns } from './columns.ts';
 import {

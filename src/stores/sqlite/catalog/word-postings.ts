@@ -4,7 +4,7 @@
  * for prefixes that occur in 20,000 to 100,000 rows.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { LruCache } from '#src/stores/lru-cache.ts';
+import { LruCache } from '#src/stores/caches.ts';
 import type { Pause } from '#src/ports/system.ts';
 
 /** Rows of a word, rising, and for each the column groups that have the word, as bits. */

@@ -1,15 +1,155 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+/** The key vault of the embedded log. */
+import { type KeyObject, createSecretKey } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/system.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogUnavailable } from '#src/ports/event-log.ts';
-import { GenerationCache } from '#src/stores/generation-cache.ts';
-import { freshKey, openText, sealText, subjectOf, wrapKey } from '#src/system/crypto-seal.ts';
-import { type CommitResult, Committer } from '#src/stores/sqlite/log/committer.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { SubjectKey, KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
+import { GenerationCache } from '#src/stores/caches.ts';
+import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { type Commits, threadCommits } from '#src/stores/sqlite/log/commits.ts';
-import { fileAt } from '#src/stores/sqlite/log/log-file.ts';
+import { type CommitResult, type Records, Committer } from '#src/stores/sqlite/log/committer.ts';
+import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
+import { inspectStore, openToRead } from '#src/stores/sqlite/open.ts';
+import {
+  unwrapKey,
+  freshKey,
+  openText,
+  sealText,
+  subjectOf,
+  wrapKey,
+} from '#src/system/crypto-seal.ts';
 import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
-import { exportKey, KeyReader } from './key-reader.ts';
-import { KeyWriter } from './key-writer.ts';
+
+/** Reads keys of keys.db and unwraps them. */
+export class KeyReader {
+  readonly #wrapping: KeyObject;
+  readonly #find;
+
+  /** Throws StartupError, and closes `db`, if the keys were wrapped with another key. */
+  constructor(db: DatabaseSync, file: string, wrapping: KeyObject) {
+    requireSameKey(db, file, wrapping);
+    this.#wrapping = wrapping;
+    this.#find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
+  }
+
+  /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable. */
+  read(subject: string): KeyObject | null | undefined {
+    const wrapped = this.#readRow(subject)?.wrapped;
+    return wrapped ? unwrapKey(this.#wrapping, subject, Buffer.from(wrapped)) : wrapped;
+  }
+
+  #readRow(subject: string): { wrapped: Uint8Array | null } | undefined {
+    try {
+      return this.#find.get(subject) as { wrapped: Uint8Array | null } | undefined;
+    } catch (error) {
+      const text = `the key vault cannot be read: ${messageOfError(error)}`;
+      throw new LogUnavailable('fault', 'no', text);
+    }
+  }
+
+  exportKey(subject: string): SubjectKey {
+    return exportKey(this.read(subject));
+  }
+}
+
+export const exportKey = (key: KeyObject | null | undefined): SubjectKey =>
+  key === undefined ? 'never' : (key?.export() ?? 'destroyed');
+
+/** Unwraps any key of the file: with another root secret, none of them opens. */
+const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
+  const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
+  const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
+  if (!row) return;
+  try {
+    unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped));
+  } catch (error) {
+    db.close();
+    throw new StartupError(
+      `${file} was made with another root secret than this one, and nothing in it can be opened. ` +
+        'Restore root.key, or set ROOT_KEY to what it was.',
+      { cause: error },
+    );
+  }
+};
+
+/** Writes keys to the disk: those of one turn in one commit, those that arrive meanwhile in the next. */
+
+type Waiting = { records: Records; resolve(result: CommitResult): void };
+
+const CLOSED: CommitResult = {
+  kind: 'failed',
+  failure: 'fault',
+  committing: false,
+  text: 'the key vault is closed',
+};
+
+export class KeyWriter {
+  readonly #start: () => Commits;
+  #commits: Commits;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #isClosing = false;
+
+  /** `start` opens the file's writer, and a new one after each fault. */
+  constructor(start: () => Commits) {
+    this.#start = start;
+    this.#commits = start();
+  }
+
+  /** `wrapped` null destroys the subject's key. */
+  write(subject: string, wrapped: Uint8Array | null): Promise<CommitResult> {
+    return this.#request([subject, wrapped]);
+  }
+
+  /** Removes every byte of the keys that were destroyed before. */
+  scrub(): Promise<CommitResult> {
+    return this.#request([]);
+  }
+
+  /** Resolves when all waiting calls are answered and the file is closed. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#running;
+    await this.#commits.close();
+  }
+
+  #request(records: Records): Promise<CommitResult> {
+    if (this.#isClosing) return Promise.resolve(CLOSED);
+    this.#running ??= this.#run();
+    return new Promise((resolve) => {
+      this.#waiting.push({ records, resolve });
+    });
+  }
+
+  async #run(): Promise<void> {
+    await nextTurn();
+    while (this.#waiting.length > 0) {
+      const { writes = [], scrubs = [] } = Object.groupBy(this.#waiting, ({ records }) =>
+        records.length > 0 ? 'writes' : 'scrubs',
+      );
+      this.#waiting = [];
+      await this.#settle(writes, (commits) =>
+        commits.commit(writes.flatMap(({ records }) => records)),
+      );
+      await this.#settle(scrubs, (commits) => commits.scrub());
+    }
+    this.#running = undefined;
+  }
+
+  async #settle(
+    batch: readonly Waiting[],
+    act: (commits: Commits) => Promise<CommitResult>,
+  ): Promise<void> {
+    if (batch.length === 0) return;
+    const result = await act(this.#commits);
+    if (result.kind === 'failed' && result.failure === 'fault') {
+      await this.#commits.close();
+      this.#commits = this.#start();
+    }
+    for (const { resolve } of batch) resolve(result);
+  }
+}
 
 /** Of a few hundred bytes each. */
 const CACHED_KEYS_MAX = 10_000;
@@ -170,5 +310,29 @@ const openInMemory = (): OpenKeys => {
       scrub: async () => committer.scrub(),
       close: async () => {},
     }),
+  };
+};
+
+/** Reads keys.db without changing a byte of it, also while a service has it open. */
+
+/** Lists the subjects without a row in the file, which never had a key. Needs no root secret. */
+export const listUnknownSubjects = (file: string, subjects: ReadonlySet<string>): string[] => {
+  const unknown = inspectStore(file, KEY_STORE, (db) => {
+    const find = db.prepare('SELECT 1 FROM keys WHERE subject = ?');
+    return [...subjects].filter((subject) => find.get(subject) === undefined);
+  });
+  return unknown ?? [...subjects];
+};
+
+export type ReadOnlyKeys = Pick<MovableKeys, 'keyOf'> & { close(): void };
+
+/** Returns undefined if the file is empty. Throws StartupError as the vault does. */
+export const openKeysToRead = (file: string, wrappingKey: Buffer): ReadOnlyKeys | undefined => {
+  if (inspectStore(file, KEY_STORE, () => true) === null) return undefined;
+  const db = openToRead(file);
+  const reader = new KeyReader(db, file, createSecretKey(wrappingKey));
+  return {
+    keyOf: async (subject) => reader.exportKey(subject),
+    close: () => db.close(),
   };
 };

@@ -7,10 +7,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { KEY_RECORDING, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
 import { openStore } from '#src/stores/sqlite/open.ts';
-import { Checkpointer } from './checkpoint.ts';
-import { type CommitResult, Committer, type Recording, type Records } from './committer.ts';
-import { fileAt } from './log-file.ts';
-import { type MarkOptions, MarkWriter } from './log-mark.ts';
+import {
+  Checkpointer,
+  type CommitResult,
+  Committer,
+  type Recording,
+  type Records,
+} from './committer.ts';
+import { fileAt, type MarkOptions, MarkWriter } from './log-mark.ts';
 import { endOf, LOG_RECORDING, LOG_STORE } from './log-records.ts';
 
 export type ThreadRequest =

@@ -1,19 +1,236 @@
 /** The embedded log: one directory, one process, every acknowledged event on the disk. */
-import { mkdirSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type EventLog, LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
-import { encodeAppends, UPCASTS, type Upcasts } from '#src/stores/event-codec.ts';
-import { Subscribers } from '#src/stores/subscribers.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type EventLog,
+  LogCorrupted,
+  LogUnavailable,
+  replaceAppends,
+} from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { type Upcasts, encodeAppends, UPCASTS } from '#src/stores/event-codec.ts';
+import { readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
+import { inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
+import { Subscribers } from '#src/stores/subscribers.ts';
 import { threadCommits } from './commits.ts';
-import { ensureMark } from './log-mark.ts';
-import { type LogFile, openLogFile, refuseDamage } from './log-open.ts';
+import { fileAt, readMark, requireMark, ensureMark } from './log-mark.ts';
 import { LogReader } from './log-reader.ts';
-import { type LogHead, LogTransaction } from './log-transaction.ts';
-import { type ScrubResult, verifyLog } from './log-verify.ts';
-import { LogWriter, type WriterOptions } from './log-writer.ts';
-import { StreamHeads } from './stream-heads.ts';
-import { StreamIndex } from './stream-index.ts';
+import { LOG_STORE } from './log-records.ts';
+import { type LogHead, LogTransaction, LogWriter, type WriterOptions } from './log-writer.ts';
+import { StreamIndex, StreamHeads } from './stream-index.ts';
+
+/** Opens log.db after checking that it is the log that it was when it was last acknowledged. */
+
+// A crash most likely damages the newest records; `log verify` checks the others.
+const RECORDS_CHECKED = 1_000;
+
+export const logIdIn = (db: DatabaseSync): string => {
+  const id = db.prepare('SELECT id FROM about').get()?.['id'];
+  return typeof id === 'string' ? id : '';
+};
+
+export const logHeadIn = (db: DatabaseSync): LogHead => {
+  const row = db
+    .prepare('SELECT position, at, seal FROM events ORDER BY position DESC LIMIT 1')
+    .get();
+  if (!row) return { position: 0, at: null, seal: 0 };
+  return { position: Number(row['position']), at: Number(row['at']), seal: Number(row['seal']) };
+};
+
+const hasContent = (path: string): boolean => {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && (stats.size > 0 || existsSync(`${path}-wal`));
+};
+
+export type LogFile = {
+  db: DatabaseSync;
+  id: string;
+  head: LogHead;
+  /** Identity of the file. Later its path can lead to another file or none. */
+  file: string | undefined;
+};
+
+/** Converts LogCorrupted to StartupError. */
+export const refuseDamage = <T>(open: () => T): T => {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof LogCorrupted) throw new StartupError(error.message, { cause: error });
+    throw error;
+  }
+};
+
+/** Offset of the application_id in the header of a SQLite file. */
+const APPLICATION_ID_OFFSET = 68;
+
+/**
+ * Throws StartupError if log.db is another application's file. Reads its header only, which creates no
+ * file beside it; with a write-ahead log the header proves nothing, and is not checked.
+ */
+export const requireLogFile = (directory: string): void => {
+  const path = join(directory, 'log.db');
+  if (!hasContent(path) || existsSync(`${path}-wal`)) return;
+  const file = openSync(path, 'r');
+  const id = Buffer.alloc(4);
+  readSync(file, id, 0, id.length, APPLICATION_ID_OFFSET);
+  closeSync(file);
+  if (id.readUInt32BE() === LOG_STORE.applicationId) return;
+  throw new StartupError(
+    `${path} is not a Tributary event log. Nothing was changed in it. Choose another data directory, ` +
+      'or move the file away.',
+  );
+};
+
+/**
+ * Checks, without changing a byte, that the log is the marked one and as long, and that its newest
+ * `checked` records have no accidental damage. Returns the last position; null if there is no log and no mark of one.
+ * Throws StartupError.
+ */
+export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number | null => {
+  const path = join(directory, 'log.db');
+  const mark = readMark(join(directory, 'log.mark'));
+  const inspect = (db: DatabaseSync): number => {
+    const { position } = logHeadIn(db);
+    const reader = new LogReader(db, () => position);
+    const sealAt = (at: number): number | undefined => reader.sealAt(at);
+    requireMark(mark, { path, id: logIdIn(db), position, sealAt });
+    refuseDamage(() => reader.fullRows(Math.max(0, position - checked), checked));
+    return position;
+  };
+  const head = hasContent(path) ? inspectStore(path, LOG_STORE, inspect) : null;
+  if (head === null) requireMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
+  return head;
+};
+
+/** Opens the log of a data directory, or creates it. Throws StartupError. */
+export const openLogFile = (directory: string, checked = RECORDS_CHECKED): LogFile => {
+  inspectLog(directory, checked);
+  const path = join(directory, 'log.db');
+  const db = openStore(path, LOG_STORE);
+  return { db, id: logIdIn(db), head: logHeadIn(db), file: fileAt(path) };
+};
+
+export type LogSource = Pick<
+  EventLog,
+  'id' | 'readAll' | 'readFold' | 'readOwnerFold' | 'head' | 'close'
+>;
+
+/**
+ * Opens the log of a directory; without `upcasts` its events are read as they were written. Throws StartupError if the
+ * directory has no log, or not the marked one.
+ */
+export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSource => {
+  const path = join(directory, 'log.db');
+  if (!existsSync(path)) throw new StartupError(`${directory} holds no log`);
+  if (inspectStore(path, LOG_STORE, () => true) === null)
+    throw new StartupError(`${path} is empty`);
+  const db = openToRead(path);
+  const id = logIdIn(db);
+  // The service may append while a page is read; the page must have all events up to this position.
+  let head = 0;
+  const reader = new LogReader(db, () => head, upcasts);
+  try {
+    // The mark is read first: a running service may append, and is then ahead of its mark.
+    const mark = readMark(join(directory, 'log.mark'));
+    const { position } = logHeadIn(db);
+    requireMark(mark, { path, id, position, sealAt: (at) => reader.sealAt(at) });
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  return {
+    id,
+    async head() {
+      const { position, at } = logHeadIn(db);
+      return { position, at };
+    },
+    async readAll({ after, limit, types }) {
+      head = logHeadIn(db).position;
+      return reader.readAll(after, limit, types);
+    },
+    async readFold({ after, limit }) {
+      head = logHeadIn(db).position;
+      return reader.page(after, limit);
+    },
+    async readOwnerFold(owner, { after, limit, upTo = Infinity }) {
+      const upToHead = Math.min(upTo, logHeadIn(db).position);
+      return reader.foldOwner(owner, { after, upTo: upToHead, limit });
+    },
+    close: async () => db.close(),
+  };
+};
+
+/** Looks for accidental damage in every record and every index entry of the log. */
+
+type Fault = { position: number; reason: string };
+
+export type ScrubResult = {
+  /** Number of events from the beginning on without accidental damage. */
+  events: number;
+  /** The first fault; null if there is none. Position 0: in an index or in the structure of the file. */
+  fault: Fault | null;
+};
+
+const PAGE = 500;
+
+type VerifiedLog = {
+  db: DatabaseSync;
+  head: { position: number };
+  reader: LogReader;
+  index: StreamIndex;
+};
+
+const faultOfFile = (db: DatabaseSync): Fault | null => {
+  // Compares tables and indexes row by row, but not the contents of the records.
+  const row = readLogFile(() => db.prepare('PRAGMA integrity_check(1)').get());
+  const reason = row?.['integrity_check'];
+  return reason === 'ok' ? null : { position: 0, reason: String(reason) };
+};
+
+/** Finds the first record after `after` up to `to` whose checksum or index does not fit. */
+const findFault = (log: VerifiedLog, after: number, to: number): Fault | null => {
+  let position = after;
+  try {
+    // Reads the page as a whole and, if that fails, record by record.
+    for (const [at, stream, revision] of log.reader.fullRows(after, to - after)) {
+      position = at;
+      if (revision > 0 || log.index.find(stream) === at) continue;
+      const reason = `streams.db does not lead to ${stream}: delete it, and a start rebuilds it from the log`;
+      return { position, reason };
+    }
+    return null;
+  } catch (error) {
+    if (!(error instanceof LogCorrupted)) throw error;
+    const isSingle = position > after || to - after === 1;
+    if (isSingle) return { position: Math.max(position, after + 1), reason: error.message };
+  }
+  for (let single = after; single < to; single += 1) {
+    const fault = findFault(log, single, single + 1);
+    if (fault) return fault;
+  }
+  return { position: after + 1, reason: 'a page of the log cannot be read' };
+};
+
+/** Reads a page per turn; `onProgress` gets the last position of each. */
+export const verifyLog = async (
+  log: VerifiedLog,
+  onProgress?: (position: number) => void,
+): Promise<ScrubResult> => {
+  const end = log.head.position;
+  for (let after = 0; after < end; ) {
+    const to = Math.min(end, after + PAGE);
+    const fault = findFault(log, after, to);
+    if (fault) return { events: fault.position - 1, fault };
+    after = to;
+    onProgress?.(after);
+    await nextTurn();
+  }
+  // Blocks this process: about a second per million events.
+  return { events: end, fault: faultOfFile(log.db) };
+};
 
 export type SqliteLogOptions = WriterOptions & {
   directory: string;

@@ -15,6 +15,7 @@ import {
   renameSync,
   writeFileSync,
   writeSync,
+  statSync,
 } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -182,3 +183,11 @@ export class MarkWriter {
     fdatasync(file, () => {});
   }
 }
+
+/** A file that was unlinked or replaced still exists for the processes that have it open. */
+
+/** Identifies the file at the path by device and inode; undefined if there is none. */
+export const fileAt = (path: string): string | undefined => {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
+};

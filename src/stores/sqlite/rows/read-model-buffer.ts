@@ -1,5 +1,5 @@
 import { type ListEntry, PARTITIONS, type Row, type RowWrite } from '#src/ports/read-model.ts';
-import { GenerationCache } from '#src/stores/generation-cache.ts';
+import { GenerationCache } from '#src/stores/caches.ts';
 
 /** The place of a row. `id` is the number of its space in the file. */
 export type CellPlace = { id: number; partition: number; scope: string; key: string };

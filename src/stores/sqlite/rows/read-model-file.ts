@@ -1,11 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import {
-  inTransaction,
-  openPrivate,
-  queryValue,
-  removeDatabase,
-} from '#src/stores/sqlite/database.ts';
+import { inTransaction, openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 import { MARK_TABLE, markOpened } from './cache-mark.ts';

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { hashOf, noRows, type RowDigest } from '#src/stores/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { ListQuery, Space } from '#src/ports/read-model.ts';
-import { inTransaction } from '#src/stores/sqlite/database.ts';
+import { inTransaction } from '#src/stores/sqlite/open.ts';
 import type { Cell, CellPlace } from './read-model-buffer.ts';
 import { prepareCheck } from './row-check.ts';
 import { BLOCK_IDS, partOf } from './row-records.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { GenerationCache } from '#src/stores/generation-cache.ts';
+import { GenerationCache } from '#src/stores/caches.ts';
 import {
   addHash,
   hashOf,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PARTITIONS, type RowJson, type RowsReader } from '#src/ports/read-model.ts';
-import { queryValue } from '#src/stores/sqlite/database.ts';
+import { queryValue } from '#src/stores/sqlite/open.ts';
 import { urlOfCache } from './read-model-file.ts';
 import { prepareRows } from './row-check.ts';
 import { partOf } from './row-records.ts';

@@ -1,0 +1,572 @@
+/** Operations of auditors on owners' histories. */
+import { z } from 'zod';
+import {
+  EXAMPLE_AS_OF,
+  EXAMPLE_AT,
+  deskQuery,
+  deskCommand,
+  recordCommands,
+  recordState,
+} from '#contracts/desk-operation.ts';
+import { handoffExample, leadExample, linkExample } from '#contracts/examples/records.ts';
+import {
+  asOf,
+  hasYear,
+  line,
+  time,
+  before,
+  limit,
+  nextBefore,
+  ownerSpace,
+  id,
+} from '#contracts/fields.ts';
+import { getPerformance } from '#contracts/performance/operations.ts';
+import type { DeskRole } from '#contracts/scopes.ts';
+
+/* Fields that the operations of auditors share. */
+
+/** Events that a page of acts reads at most, so that a filter that matches few answers in time. */
+export const ACTS_SCANNED_MAX = 5_000;
+
+const auditRoles: readonly DeskRole[] = ['auditor', 'owner'];
+
+export const AUDITED_KIND_NAMES = ['link', 'handoff', 'lead', 'outreach', 'agent', 'key'] as const;
+export type AuditedKind = (typeof AUDITED_KIND_NAMES)[number];
+
+const MOMENT = /^(?:\d{1,16}|\d{4}-\d\d-\d\d(?:T[\d:.]{5,18}(?:Z|[+-]\d\d:\d\d))?)$/;
+
+/** A moment of the history. A time means the highest position before the owner's first event with a later time. */
+const moment = z
+  .string()
+  .max(40)
+  .refine((text) => MOMENT.test(text) && (/^\d+$/.test(text) || hasYear(text)), {
+    error: 'must be a log position, a time like 2026-11-01T09:30:00Z, or a day like 2026-11-01',
+  })
+  .describe(
+    'A log position, a time like 2026-11-01T09:30:00Z, or a day, which means its start in UTC',
+  );
+
+const auditAt = moment.optional().describe('A log position, a time or a day; default: now');
+
+/** The position of an answer, the time of the owner's last event up to it, and the time at which records are shown. */
+const auditAsOf = asOf.extend({
+  shown_at: time.describe('Records are shown as of this time, because some end by themselves'),
+});
+const AUDIT_AS_OF = { ...EXAMPLE_AS_OF, shown_at: EXAMPLE_AT };
+
+/** Personal data is opened for a reason only. */
+const openingReason = line(500)
+  .optional()
+  .describe(
+    'Why personal data is opened: stored in the log with your token. Without it, personal data is shown as [sealed]. ' +
+      'Role auditor only. Do not name a person in it',
+  );
+
+const cause = {
+  actor: z.string().describe('An agent, desk:<token>, applicant, buyer, system or visitor'),
+  actor_name: z.string().optional().describe('Name that the desk token was issued for'),
+  agent_id: z.string().optional(),
+  request_id: z.string(),
+};
+
+const AUDIT_OUTCOMES = ['done', 'allowed', 'denied', 'refused', 'failed', 'replayed'] as const;
+
+const auditAct = z
+  .object({
+    position: z.int(),
+    at: time,
+    ...cause,
+    agent_name: z.string().optional(),
+    key_id: z.string().optional(),
+    surface: z.string(),
+    operation: z.string(),
+    type: z.string().describe('Type of the event that has the act'),
+    outcome: z
+      .enum(AUDIT_OUTCOMES)
+      .describe('done: an event of the business; others: an audit record'),
+    code: z.string().optional().describe('Problem code of a refusal'),
+    record: z.string().optional(),
+    asked: z.string().optional().describe('Input of the call, of reads that must name it'),
+    count: z.int().optional().describe('Equal calls in one audit record'),
+  })
+  .meta({ id: 'AuditAct' });
+
+/* What auditors read: an owner's records and numbers at any position of the log, and their changes. */
+
+const auditedRecord = z
+  .object({
+    kind: z.enum(AUDITED_KIND_NAMES),
+    id: z.string(),
+    name: z.string().describe('Title, company, campaign or external id, as its kind has one'),
+    status: z.string(),
+    agent_id: z.string().optional(),
+    agent_name: z.string().optional(),
+    record: z.record(z.string(), z.unknown()).describe('The record as its own operations show it'),
+  })
+  .meta({ id: 'AuditedRecord' });
+
+const performance = getPerformance.output;
+
+const STATE_KINDS = [...AUDITED_KIND_NAMES, 'performance'] as const;
+
+const auditState = deskQuery({
+  roles: auditRoles,
+  path: '/audit/state',
+  auditsInput: true,
+  summary: "Show an owner's records and numbers as they were at a position or a time",
+  guidance:
+    "Folds the owner's events from the log; it does not read the read models. A time means the highest position " +
+    "before the owner's first event with a later time. Records are listed newest first; read the next page with " +
+    'next_before and the same at. The numbers are the 30 days before, by day; auditPerformance shows others. ' +
+    'Personal data is shown as [sealed], or as [erased] after an erasure.',
+  fields: {
+    owner_id: ownerSpace,
+    at: auditAt,
+    kind: z
+      .array(z.enum(STATE_KINDS))
+      .min(1)
+      .max(STATE_KINDS.length)
+      .optional()
+      .describe('Kinds of record; default: all'),
+    reason: openingReason,
+    before,
+    limit,
+  },
+  output: z.object({
+    data: z.array(auditedRecord),
+    performance: performance
+      .pick({ data: true, totals: true, period: true })
+      .optional()
+      .describe('On the first page only'),
+    next_before: nextBefore,
+    as_of: auditAsOf,
+  }),
+  example: {
+    name: 'on a day',
+    input: { owner_id: 'acme', at: '2026-11-20', kind: ['link'] },
+    output: { data: [], next_before: null, as_of: AUDIT_AS_OF },
+  },
+});
+
+const { as_of: _position, ...performanceFields } = getPerformance.input.shape;
+
+const auditPerformance = deskQuery({
+  roles: auditRoles,
+  path: '/audit/performance',
+  auditsInput: true,
+  summary: "Count an owner's performance from the log as it was at a position or a time",
+  guidance:
+    "Counts the owner's events from the log itself, with the same fields and rules as getPerformance. to is the day " +
+    'of the position unless it is sent.',
+  problems: [
+    'role_missing',
+    'parameter_invalid',
+    'resource_not_found',
+    'cursor_invalid',
+    'cursor_expired',
+    'read_model_rebuilding',
+  ],
+  fields: { owner_id: ownerSpace, at: auditAt, ...performanceFields },
+  output: performance.extend({ as_of: auditAsOf }),
+  example: {
+    name: 'by campaign',
+    input: { owner_id: 'acme', at: '2026-11-20', group_by: ['campaign'] },
+    output: {
+      ...(getPerformance.examples[0]?.output as object),
+      as_of: AUDIT_AS_OF,
+    },
+  },
+});
+
+const change = z
+  .object({
+    position: z.int(),
+    at: time,
+    change: z.enum(['made', 'moved', 'amended', 'ended']),
+    kind: z.enum(AUDITED_KIND_NAMES),
+    id: z.string(),
+    name: z.string(),
+    from: z.string().nullable().describe('Status before; null for a new record'),
+    to: z.string(),
+    type: z.string().describe('Type of the event'),
+    ...cause,
+    agent_name: z.string().optional(),
+  })
+  .meta({ id: 'AuditChange' });
+
+const numberChange = z
+  .object({
+    day: z.string().describe('Day in UTC'),
+    metric: z.string(),
+    from: z.int(),
+    to: z.int(),
+    currency: z.string().optional().describe('Of an amount in minor units'),
+    position: z.int().describe('Last event between the two positions that counts on this day'),
+    ...cause,
+  })
+  .meta({ id: 'AuditNumberChange' });
+
+const moments = {
+  owner_id: ownerSpace,
+  from: moment.describe('A log position, a time or a day: the earlier state'),
+  to: moment.optional().describe('A log position, a time or a day: the later state; default: now'),
+};
+
+const auditDiff = deskQuery({
+  roles: auditRoles,
+  path: '/audit/diff',
+  auditsInput: true,
+  summary:
+    'List what changed between two positions or times: records and numbers, each with who changed it',
+  guidance:
+    'Changes are in order of position. Read the next page with after = next_after and the same from and to, until ' +
+    'it is null; numbers are on the first page. amended means that the record changed and its status did not.',
+  fields: {
+    ...moments,
+    after: z.int().min(1).optional().describe('next_after of the previous page'),
+    limit,
+  },
+  output: z.object({
+    changes: z.array(change),
+    numbers: z.array(numberChange),
+    next_after: z.int().nullable().describe('null on the last page'),
+    from: auditAsOf,
+    to: auditAsOf,
+  }),
+  example: {
+    name: 'since a day',
+    input: { owner_id: 'acme', from: '2026-11-01' },
+    output: {
+      changes: [],
+      numbers: [],
+      next_after: null,
+      from: AUDIT_AS_OF,
+      to: AUDIT_AS_OF,
+    },
+  },
+});
+
+const auditProgress = deskQuery({
+  roles: auditRoles,
+  path: '/audit/progress',
+  summary: "Show how far a running audit has read an owner's history",
+  guidance:
+    'The state, the performance and the changes of an owner are folded from all its events, which takes seconds for a ' +
+    'million. reading is null while no audit of the owner reads events.',
+  fields: { owner_id: ownerSpace },
+  output: z.object({
+    reading: z
+      .object({ position: z.int(), up_to: z.int().describe('The last position that it will read') })
+      .nullable(),
+  }),
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme' },
+    output: { reading: { position: 1200, up_to: 3120 } },
+  },
+});
+
+export const auditDeskOperations = { auditDiff, auditPerformance, auditProgress, auditState };
+
+/* What auditors take away: an owner's events as canonical JSON. */
+
+const LINES_MAX = 1_000;
+
+const auditExport = deskQuery({
+  roles: auditRoles,
+  path: '/audit/events',
+  auditsInput: true,
+  summary: "Export an owner's events in canonical JSON (RFC 8785), one a line",
+  guidance:
+    'Read the next page with after = next_after and the same from and to until it is null. The same range always has ' +
+    'the same lines. Personal data is encrypted as in the log; with a reason, opened has its plain text.',
+  fields: {
+    owner_id: ownerSpace,
+    from: moment.optional().describe('A log position, a time or a day: only later events'),
+    to: auditAt,
+    reason: openingReason,
+    after: z.int().min(0).optional().describe('next_after of the previous page'),
+    limit: z.int().min(1).max(LINES_MAX).default(LINES_MAX).describe('Lines per page'),
+  },
+  output: z.object({
+    log: z.string().describe('Identity of the log: positions of different logs are not comparable'),
+    lines: z.array(z.string()),
+    next_after: z.int().nullable(),
+    from: auditAsOf,
+    to: auditAsOf,
+    classifier_version: z.int(),
+    people: z
+      .record(z.string(), z.string())
+      .describe(
+        'Names that desk tokens were issued for, by the actor of their events in these lines',
+      ),
+  }),
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme' },
+    output: {
+      log: '0f1e2d3c',
+      lines: [],
+      next_after: null,
+      from: { position: 0, at: null, shown_at: EXAMPLE_AT },
+      to: AUDIT_AS_OF,
+      classifier_version: 1,
+      people: { 'desk:LWaBGZ33b8yo': 'Ada Lovelace' },
+    },
+  },
+});
+
+const auditCheck = deskQuery({
+  roles: auditRoles,
+  path: '/audit/check',
+  auditsInput: true,
+  summary: 'Compare the live rows of an owner, or of all, byte for byte with a fold of the log',
+  guidance:
+    'Starts the comparison, or shows the progress of the running one, until done is true. Live rows and their ' +
+    'position are read together, so that it holds while the service writes. difference is the first row that differs, ' +
+    'with the last event that changed it. sample folds every nth partition of a read model only. Only auditors ' +
+    'check all owners.',
+  fields: {
+    owner_id: ownerSpace.optional().describe('Default: all owners'),
+    sample: z.int().min(1).max(64).optional().describe('Check one of so many partitions'),
+    run: line(64).describe('Your name for this run; repeat it to see its progress'),
+  },
+  output: z.object({
+    done: z.boolean(),
+    position: z.int(),
+    head: z.int(),
+    rows: z.int(),
+    difference: z
+      .object({
+        read_model: z.string(),
+        scope: z.string(),
+        key: z.string(),
+        position: z.int().describe('Position of the comparison'),
+        live: z.string().nullable().describe('The row as JSON; null if there is none'),
+        log: z.string().nullable(),
+        last_event: z
+          .object({ position: z.int(), type: z.string(), stream: z.string() })
+          .optional(),
+      })
+      .optional(),
+    failure: z.string().optional(),
+  }),
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme', run: 'nightly' },
+    output: { done: true, position: 3120, head: 3120, rows: 204 },
+  },
+});
+
+export const auditFilesDeskOperations = { auditCheck, auditExport };
+
+/* What happened: the acts and refusals of an owner, and the chain of one of them. */
+
+const auditHistory = deskQuery({
+  roles: auditRoles,
+  path: '/audit/history',
+  auditsInput: true,
+  summary:
+    "List the acts and refusals in an owner's history, newest first: who, how, what, outcome and request",
+  guidance:
+    'An event of the business is one act; an audit record has one act for each kind of call. Reads and refusals of ' +
+    'people at the desk belong to no owner: they are in the history of the owner desk, which only auditors read. ' +
+    `A page reads at most ${ACTS_SCANNED_MAX} events, so with filters it can have few acts or none: read on with ` +
+    'next_before until it is null. A page ends after a whole event.',
+  fields: {
+    owner_id: ownerSpace,
+    from: moment.optional().describe('A log position, a time or a day: only later acts'),
+    to: moment.optional().describe('A log position, a time or a day: no later acts'),
+    agent_id: id('agt').optional(),
+    actor: line(100)
+      .regex(/^(?:agt_|desk:|(?:applicant|buyer|system|visitor)$)/, {
+        error: 'must be the id of an agent, desk:<token>, applicant, buyer, system or visitor',
+      })
+      .optional()
+      .describe('An agent, desk:<token>, applicant, buyer, system or visitor'),
+    kind: line(64).optional().describe('Type of event or operation'),
+    outcome: z.enum(AUDIT_OUTCOMES).optional(),
+    record: line(100).optional().describe('Id of a record'),
+    key_id: line(100).optional().describe('Id of an API key'),
+    request_id: line(100).optional(),
+    before,
+    limit,
+  },
+  output: z.object({ data: z.array(auditAct), next_before: nextBefore, as_of: asOf }),
+  example: {
+    name: 'refusals',
+    input: { owner_id: 'acme', outcome: 'denied' },
+    output: { data: [], next_before: null, as_of: EXAMPLE_AS_OF },
+  },
+});
+
+const touched = z.object({
+  read_model: z.string(),
+  scope: z.string(),
+  key: z.string(),
+  change: z
+    .enum(['made', 'changed', 'removed', 'added_to', 'unchanged'])
+    .describe('added_to: a row that many records share, such as a list of facts'),
+  members: z.array(z.string()).optional().describe('Members of the row that changed'),
+});
+
+const traced = z
+  .object({
+    relation: z
+      .enum(['cause', 'subject', 'effect'])
+      .describe('cause: it led to the subject; effect: it followed from it'),
+    position: z.int(),
+    at: time,
+    type: z.string(),
+    stream: z.string(),
+    record: z.string().optional(),
+    ...cause,
+    key_id: z.string().optional(),
+    surface: z.string(),
+    operation: z.string(),
+    data: z
+      .record(z.string(), z.unknown())
+      .describe('Data of the event; personal data is encrypted'),
+    rows: z.array(touched),
+  })
+  .meta({ id: 'AuditTraced' });
+
+const auditTrace = deskQuery({
+  roles: auditRoles,
+  path: '/audit/trace/{id}',
+  auditsInput: true,
+  summary:
+    'Show the chain of a record or a request: what led to it, what it wrote and what followed',
+  guidance:
+    'id is the id of a link, handoff, lead or outreach request, or the Request-Id of an answer. rows names the rows ' +
+    'of read models that each event changed. answer is what a retry with the same idempotency key is answered, ' +
+    'without personal data and review link.',
+  fields: {
+    id: line(100).describe('Id of a record or of a request'),
+    owner_id: ownerSpace
+      .optional()
+      .describe('Owner of the record, if known: the search is shorter'),
+  },
+  output: z.object({
+    id: z.string(),
+    owner_id: z.string(),
+    events: z.array(traced),
+    audited: z.array(auditAct).describe('Audit records of the request'),
+    answer: z
+      .object({ operation: z.string(), value: z.record(z.string(), z.unknown()) })
+      .optional(),
+    more: z.boolean().describe('Whether there are more events than are shown'),
+  }),
+  example: {
+    name: 'of a lead',
+    input: { id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q', owner_id: 'acme' },
+    output: {
+      id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q',
+      owner_id: 'acme',
+      events: [],
+      audited: [],
+      more: false,
+    },
+  },
+});
+
+export const auditHistoryDeskOperations = { auditHistory, auditTrace };
+
+/* What people do with single handoffs and links, and the erasure of a person. */
+
+const FINAL =
+  'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
+  'and encrypted with its personal data.';
+const ended = {
+  owner_id: ownerSpace,
+  reason: line(500).describe('Stored in the history of the record'),
+};
+
+const handoffCommand = recordCommands({
+  path: '/handoffs/{handoff_id}',
+  roles: ['owner', 'staff'],
+  fields: { handoff_id: id('hnd'), ...ended },
+  output: recordState,
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme', reason: 'Recalled' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
+  },
+});
+
+const withdrawHandoff = handoffCommand({
+  verb: 'withdraw',
+  summary: 'Withdraw a handoff that the buyer has not answered',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'withdrawn' },
+});
+
+const invalidateHandoff = handoffCommand({
+  verb: 'invalidate',
+  roles: ['staff'],
+  summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'invalidated' },
+});
+
+const disableLink = deskCommand({
+  roles: ['owner', 'staff'],
+  path: '/links/{link_id}/disable',
+  summary: 'Disable a link: requests for it are no longer redirected',
+  guidance: FINAL,
+  fields: { link_id: id('lnk'), ...ended },
+  output: recordState,
+  example: {
+    name: 'disabled',
+    input: {
+      idempotency_key: 'case-4711',
+      link_id: linkExample.id,
+      owner_id: 'acme',
+      reason: 'Recalled',
+    },
+    output: { id: linkExample.id, owner_id: 'acme', state: 'disabled' },
+  },
+});
+
+const eraseSubject = deskCommand({
+  roles: ['operator'],
+  path: '/subjects/{subject}/erase',
+  summary: 'Destroy the encryption key of the personal data of a lead or a handoff',
+  guidance:
+    'Cannot be undone. The events stay and can still be verified, but the personal data in them (contacts, notes, ' +
+    'reasons) can no longer be read. The reason of the erasure is stored unencrypted: do not name a person in it.',
+  fields: {
+    subject: z
+      .string()
+      .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
+    owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
+    reason: line(500).describe('Stored unencrypted and never erased: do not name a person in it'),
+  },
+  output: z.object({
+    subject: z.string(),
+    key: z.enum(['destroyed', 'never']),
+    erased_from: z.array(z.string()),
+  }),
+  example: {
+    name: 'on request',
+    input: {
+      idempotency_key: 'erase-1',
+      subject: leadExample.id,
+      owner_id: 'acme',
+      reason: 'Art. 17 request',
+    },
+    output: {
+      subject: leadExample.id,
+      key: 'destroyed',
+      erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+    },
+  },
+});
+
+export const historyDeskOperations = {
+  disableLink,
+  eraseSubject,
+  invalidateHandoff,
+  withdrawHandoff,
+};

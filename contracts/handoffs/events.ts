@@ -1,0 +1,225 @@
+/** Events of a handoff and of its RFQ. */
+import { z } from 'zod';
+import {
+  attributionDims,
+  mailboxKeys,
+  storedMetadata,
+  moneyAmount,
+  sealed,
+  storedLine,
+  reasonFields,
+} from '#contracts/event-fields.ts';
+
+const HandoffCreated = z.object({
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  title: z.string(),
+  sealed_note_to_buyer: sealed.optional(),
+  locale: z.string(),
+  link_id: z.string().optional(),
+  external_id: z.string().optional(),
+  dims: attributionDims,
+  buyer: z.object({
+    company: z.string().optional(),
+    country: z.string().optional(),
+    email: sealed.optional(),
+  }),
+  /** Of the buyer's address, with it. */
+  mailbox_keys: mailboxKeys.optional(),
+  lines: z.array(storedLine),
+  /** The notes of all lines by line id, as sealed JSON. */
+  sealed_line_notes: sealed.optional(),
+  totals: z.array(moneyAmount),
+  token_hash: z.string(),
+  review_origin: z.string(),
+  expires_at: z.number(),
+  /** The A2A task that created the handoff, and its context. */
+  task_id: z.string().optional(),
+  context_id: z.string().optional(),
+  metadata: storedMetadata,
+});
+
+/**
+ * The first event of a list that its buyer made on landing pages, instead of HandoffCreated. Its personal data is only
+ * the contact of a later RFQ.
+ */
+const BuyerListCreated = z.object({
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  link_id: z.string().optional(),
+  dims: attributionDims,
+  /** The visit that is credited; absent if none is. */
+  visit_id: z.string().optional(),
+  /** Other visits of the same owner whose tokens the list's address had. */
+  alternatives: z
+    .array(z.object({ agent_id: z.string(), link_id: z.string(), visit_id: z.string() }))
+    .optional(),
+  locale: z.string(),
+  lines: z.array(storedLine),
+  totals: z.array(moneyAmount),
+  token_hash: z.string(),
+  review_origin: z.string(),
+  expires_at: z.number(),
+});
+
+const subject = {
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  dims: attributionDims,
+  link_id: z.string().optional(),
+};
+
+const HandoffOpenedByBuyer = z.object(subject);
+
+const HandoffListRevisedByBuyer = z.object({
+  ...subject,
+  /** The lines that changed, each complete. The order of the list stays. */
+  changed: z.array(storedLine).optional(),
+  /** Ids of removed lines. */
+  removed: z.array(z.string()).optional(),
+  /** Lines that the buyer added, or put back with the ids that they had; complete, as `changed`. */
+  added: z.array(storedLine).optional(),
+  /** Totals of the whole list. */
+  totals: z.array(moneyAmount),
+});
+
+const HandoffDeclinedByBuyer = z.object({ ...subject, sealed_reason: sealed.optional() });
+
+/** Catalog data of a line when the RFQ was sent. A withdrawn product has no price. */
+const lineNews = z.object({
+  line_id: z.string(),
+  price: moneyAmount.optional(),
+  warnings: z.array(z.string()),
+});
+
+/** The only event that submits an RFQ; only the holder of the review link can cause it. */
+const RfqSubmittedByBuyer = z.object({
+  ...subject,
+  list_revision: z.number(),
+  totals: z.array(moneyAmount),
+  contact: sealed,
+  /** Of the contact. */
+  mailbox_keys: mailboxKeys.optional(),
+  /** The subject for which the contact is sealed; in older events the handoff. */
+  contact_subject: z.string().optional(),
+  /** The RFQ waits for the confirmation of its mailbox. Without this member it is confirmed when it is sent. */
+  confirmation: z
+    .object({
+      /** The number of this sending of the list, from 1. A later one ends the link of an earlier one. */
+      number: z.number(),
+      token_hash: z.string(),
+      /** Epoch milliseconds. */
+      until: z.number(),
+      /** When the list was first sent, in epoch milliseconds, if this replaces a sending that was not confirmed. */
+      first_at: z.number().optional(),
+    })
+    .optional(),
+  consent_text: z.string(),
+  consented_at: z.number(),
+  /** Lines whose price or warnings had changed in the catalog. */
+  news: z.array(lineNews).optional(),
+});
+
+const HandoffWithdrawn = z.object({
+  handoff_id: z.string(),
+  sealed_reason: sealed.optional(),
+});
+const HandoffInvalidated = z.object({
+  handoff_id: z.string(),
+  sealed_reason: sealed.optional(),
+});
+
+export const handoffEvents = {
+  BuyerListCreated,
+  HandoffCreated,
+  HandoffDeclinedByBuyer,
+  HandoffInvalidated,
+  HandoffListRevisedByBuyer,
+  HandoffOpenedByBuyer,
+  HandoffWithdrawn,
+  RfqSubmittedByBuyer,
+};
+
+const values = z.array(moneyAmount);
+const outcome = z.enum(['won', 'lost', 'withdrawn']);
+
+const moved = z.object({ ...subject, ...reasonFields });
+
+const confirmed = moved.extend({
+  totals: z.array(moneyAmount),
+  /** When the list was first sent, in epoch milliseconds: it counted as unconfirmed from then on. */
+  submitted_at: z.number(),
+});
+
+/** Only the holder of the contact's mailbox can cause it. */
+const RfqConfirmedByBuyer = confirmed;
+
+/** Staff know the buyer otherwise; the reason says how. */
+const RfqConfirmedByStaff = confirmed;
+
+/** The subject of an erasure, whose key is destroyed with the event. */
+const forgotten = z.object({ ...subject, contact_subject: z.string() });
+
+/** The RFQ was not confirmed in time, and is none. */
+const RfqConfirmationExpired = forgotten;
+
+/**
+ * An unconfirmed RFQ ended: the holder of the mailbox did not send it or erased their data, another sending replaced it,
+ * or the list was closed.
+ */
+const RfqDropped = forgotten.extend({
+  reason: z.enum(['disowned', 'erased', 'replaced', 'closed']),
+});
+
+const RfqTakenUp = moved;
+
+const RfqQuoted = moved.extend({
+  values,
+  /** Epoch milliseconds. */
+  valid_until: z.number(),
+});
+
+const RfqWon = moved.extend({
+  values,
+  /** The only lead of the handoff that counts as won. */
+  counted_lead: z.string().optional(),
+});
+
+const RfqLost = moved;
+const RfqWithdrawn = moved;
+
+/** A move or a correction that another person must approve. */
+const RfqMoveProposed = moved.extend({
+  to: z.enum(['in_progress', 'quoted', 'won', 'lost', 'withdrawn']),
+  values: values.optional(),
+  valid_until: z.number().optional(),
+  is_correction: z.literal(true).optional(),
+});
+
+const RfqMoveRefused = moved;
+
+const RfqOutcomeCorrected = moved.extend({
+  from: z.object({ state: outcome, values: values.optional() }),
+  to: z.object({
+    state: z.enum(['in_progress', 'won', 'lost', 'withdrawn']),
+    values: values.optional(),
+  }),
+  /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
+  outcome_at: z.number(),
+  counted_lead: z.string().optional(),
+});
+
+export const rfqEvents = {
+  RfqConfirmationExpired,
+  RfqConfirmedByBuyer,
+  RfqConfirmedByStaff,
+  RfqDropped,
+  RfqLost,
+  RfqMoveProposed,
+  RfqMoveRefused,
+  RfqOutcomeCorrected,
+  RfqQuoted,
+  RfqTakenUp,
+  RfqWithdrawn,
+  RfqWon,
+};

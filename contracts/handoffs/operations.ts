@@ -1,0 +1,371 @@
+/**
+ * Operations on handoffs and RFQs: of agents, and of staff at the desk. Those of buyers are in the registry of
+ * holders.
+ */
+import { z } from 'zod';
+import {
+  deskQuery,
+  EXAMPLE_AT,
+  movesText,
+  recordCommands,
+  recordState,
+  deskList,
+  EXAMPLE_AS_OF,
+} from '#contracts/desk-operation.ts';
+import { handoffExample, linkExample } from '#contracts/examples/records.ts';
+import {
+  externalId,
+  homeCountry,
+  id,
+  idempotencyKey,
+  impersonal,
+  line,
+  metadata,
+  productId,
+  quantity,
+  text,
+  time,
+  money,
+  ownerSpace,
+  asOf,
+  before,
+  limit,
+  nextBefore,
+} from '#contracts/fields.ts';
+import { closedContact } from '#contracts/leads/records.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { linkRecord } from '#contracts/links/records.ts';
+import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { WRITE_PROBLEMS } from '#contracts/problems.ts';
+import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+import { handoffRecord, lineItem, moneyList, rfqContact } from './records.ts';
+
+export const createHandoff = defineOperation({
+  kind: 'command',
+  scope: 'handoffs:write',
+  writes: ['HandoffCreated'],
+  http: { method: 'POST', path: '/handoffs', status: 201 },
+  summary: 'Prepare a list for a buyer to review; does not submit an RFQ',
+  guidance:
+    'Give review_url only to the buyer. Warnings do not prevent a handoff: the buyer sees them. ' +
+    'A product that is not published is refused with the number of its line, so that you can send the list without it.',
+  brief:
+    'Give review_url only to the buyer. A product that is not published is refused with its line.',
+  next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    title: impersonal(line(120)).describe(
+      'Title of the list, shown to the buyer; no personal data',
+    ),
+    note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list; encrypted'),
+    locale: z
+      .string()
+      .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
+        error: 'must be a BCP 47 tag like en-GB',
+      })
+      .default('en')
+      .describe('Language of the page, as a BCP 47 tag'),
+    link_id: id('lnk').optional().describe('The link that led to this handoff'),
+    buyer: z
+      .strictObject({
+        company: line(200).optional().describe('Name of the company'),
+        country: homeCountry.optional(),
+        email: z.email().max(254).optional().describe('E-mail address; personal data, encrypted'),
+      })
+      .default({})
+      .describe('The buyer, as far as known'),
+    line_items: z
+      .array(
+        z
+          .strictObject({
+            product_id: productId.optional(),
+            sku: line(64).optional().describe('Stock-keeping unit; instead of product_id'),
+            quantity,
+            note: line(500).optional().describe('Shown to the buyer beside the line; encrypted'),
+          })
+          .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
+            error: 'must have either product_id or sku',
+          })
+          .meta({ oneOf: [{ required: ['product_id'] }, { required: ['sku'] }] }),
+      )
+      .min(1)
+      .max(LIMITS.HANDOFF_LINES_MAX)
+      .describe('The proposed products; each line has either product_id or sku'),
+    expires_at: time.optional().describe(`Default: ${LIMITS.HANDOFF_DAYS_DEFAULT} days from now`),
+    external_id: externalId.optional(),
+    metadata: metadata.optional(),
+  }),
+  output: handoffRecord,
+  problems: [
+    ...WRITE_PROBLEMS,
+    'scope_missing',
+    'product_unavailable',
+    'resource_not_found',
+    'resource_erased',
+  ],
+  examples: [
+    {
+      name: 'one line, by sku',
+      input: {
+        idempotency_key: 'order-555156',
+        title: 'Kitchen shelf, autumn',
+        buyer: { company: 'Corner Shop', country: 'GB' },
+        line_items: [{ sku: 'KIT-101', quantity: 48 }],
+      },
+      output: handoffExample,
+    },
+  ],
+});
+
+/* What staff do with the RFQs that buyers sent. */
+
+const HANDOFF = {
+  handoff_id: id('hnd'),
+  owner_id: ownerSpace.optional().describe('Owner of the handoff, if known'),
+};
+const QUOTED = [{ amount: 13_900, currency: 'GBP' }];
+const VALID_UNTIL = '2026-12-04T17:00:00.000Z';
+
+/** A move as it is asked for. */
+const proposedMove = z.object({
+  number: proposalNumber,
+  to: z.enum(RFQ_TARGETS),
+  values: z.array(money).optional(),
+  valid_until: time.optional(),
+  is_correction: z.boolean(),
+  reason: z.string().optional(),
+});
+
+const rfqState = recordState.extend({
+  state: z.enum(RFQ_STATES),
+  proposed: proposedMove
+    .omit({ reason: true })
+    .optional()
+    .describe('The move that waits for the approval of another person'),
+});
+
+const rfqCommand = recordCommands({
+  path: '/handoffs/{handoff_id}/rfq',
+  roles: ['staff'],
+  fields: HANDOFF,
+  output: rfqState,
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
+  },
+});
+
+const APPROVAL =
+  'Above APPROVAL_ABOVE the move is only proposed, and another person approves it with approveRfqMove.';
+
+const moveRfq = rfqCommand({
+  verb: 'move',
+  summary: 'Move an RFQ: take it up, quote, and record its outcome',
+  guidance:
+    `${movesText(RFQ_MOVES)}. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how they know the ` +
+    'buyer as the reason, and another person must approve that it was won. A quoted RFQ is expired from valid_until on. quoted needs values and valid_until; won has ' +
+    `the quoted values unless it names others. ${APPROVAL} The leads of the handoff take the outcome, and the first of ` +
+    'them counts as won.',
+  fields: {
+    to: z.enum(RFQ_TARGETS).describe('The next state'),
+    values: moneyList
+      .optional()
+      .describe('What is quoted, or what it was won for; one per currency'),
+    valid_until: time.optional().describe('End of a quotation'),
+    reason: line(500)
+      .optional()
+      .describe('Required with confirmed. Stored encrypted in the history; agents never see it'),
+  },
+  name: 'quoted',
+  input: { to: 'quoted', values: QUOTED, valid_until: VALID_UNTIL },
+  output: { state: 'quoted' },
+});
+
+const correctRfq = rfqCommand({
+  verb: 'correct',
+  summary: 'Change or reverse the outcome of an RFQ',
+  guidance:
+    'in_progress reverses the outcome. The numbers of the day of the outcome change, and the leads of the handoff ' +
+    `follow. ${APPROVAL}`,
+  fields: {
+    to: z.enum(RFQ_CORRECTIONS).describe('The right state'),
+    values: moneyList.optional().describe('What it was won for; one per currency'),
+    reason: line(500).describe('Stored encrypted in the history; agents never see it'),
+  },
+  name: 'another value',
+  input: { to: 'won', values: QUOTED, reason: 'Two boxes were returned' },
+  output: { state: 'won' },
+});
+
+const approveRfqMove = rfqCommand({
+  verb: 'approve',
+  summary: 'Approve the proposed move of an RFQ as the second person',
+  guidance: APPROVER_RULE,
+  fields: { proposal },
+  problems: ['approver_not_independent'],
+  name: 'of a quotation',
+  input: { proposal: 1 },
+  output: { state: 'quoted' },
+});
+
+const refuseRfqMove = rfqCommand({
+  verb: 'refuse',
+  summary: 'Refuse or take back the proposed move of an RFQ',
+  guidance: 'The RFQ keeps its state. The person who proposed the move can take it back.',
+  fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },
+  name: 'of a quotation',
+  input: { proposal: 1, reason: 'Too low' },
+  output: { state: 'in_progress' },
+});
+
+const readRfq = deskQuery({
+  roles: ['staff'],
+  readsPersonalData: true,
+  path: '/handoffs/{handoff_id}/rfq',
+  summary: 'Read the RFQ that a buyer sent: list, totals and contact',
+  guidance:
+    'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
+    'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
+    'the RFQ. Any holder of the review link can send it, and the agent was given the link: while it is unconfirmed, ' +
+    'the contact proves nothing. A confirmed mailbox proves that somebody reads it, not who that is.',
+  fields: HANDOFF,
+  output: z.object({
+    handoff_id: id('hnd'),
+    owner_id: z.string(),
+    title: z.string(),
+    submitted_at: time,
+    contact: z.union([rfqContact, closedContact]),
+    list_revision: z.int(),
+    line_items: z.array(lineItem),
+    indicative_totals: z.array(money),
+    state: z.enum(RFQ_STATES),
+    confirmed_by: z
+      .enum(['mailbox', 'staff'])
+      .optional()
+      .describe('Absent while it is unconfirmed, and in an RFQ of a version without confirmations'),
+    confirmation_ends_at: time.optional().describe('While it is unconfirmed'),
+    reason: z.string().optional().describe('Reason of the last move'),
+    quote: z
+      .object({ values: z.array(money), valid_until: time })
+      .optional()
+      .describe('The newest quotation'),
+    won_value: z.array(money).optional(),
+    proposed: proposedMove
+      .extend(proposedBy)
+      .optional()
+      .describe('The move that waits for the approval of another person'),
+    leads: z
+      .array(z.object({ lead_id: z.string(), agent_id: z.string(), state: z.string() }))
+      .describe('Leads that name this handoff, the first one first'),
+    claimed_by: z
+      .object({ owner_id: z.string(), lead_id: z.string() })
+      .optional()
+      .describe('Another promoter whose lead holds the mailbox of the contact'),
+    evidence: z
+      .object({
+        seconds_after_creation: z
+          .int()
+          .describe('Seconds from the creation of the handoff to the RFQ'),
+        opened_before: z
+          .boolean()
+          .describe(
+            'Whether an earlier request opened the list: a button, or a script of its page',
+          ),
+      })
+      .describe(
+        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
+          'the list, too',
+      ),
+  }),
+  example: {
+    name: 'of a handoff',
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: {
+      handoff_id: handoffExample.id,
+      owner_id: 'acme',
+      title: 'Kitchen shelf, autumn',
+      submitted_at: EXAMPLE_AT,
+      contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
+      list_revision: 1,
+      line_items: handoffExample.line_items,
+      indicative_totals: handoffExample.indicative_totals,
+      state: 'confirmed',
+      confirmed_by: 'mailbox',
+      leads: [],
+      evidence: { seconds_after_creation: 93_600, opened_before: true },
+    },
+  },
+});
+
+export const rfqsDeskOperations = { approveRfqMove, correctRfq, moveRfq, readRfq, refuseRfqMove };
+
+const listLinks = deskList({
+  path: '/links',
+  summary: "List an owner's links, newest first",
+  row: linkRecord,
+  example: linkExample,
+});
+
+/** A handoff as the desk sees it: the review link belongs to the buyer alone. */
+const deskHandoff = handoffRecord.omit({ review_url: true, line_items: true }).extend({
+  lines: z.int(),
+  made_by_buyer: z.literal(true).optional().describe('The buyer made the list on landing pages'),
+});
+
+const { review_url: _secret, line_items: lines, ...shown } = handoffExample;
+
+const listHandoffs = deskList({
+  path: '/handoffs',
+  summary: "List an owner's handoffs, newest first, without their review links",
+  row: deskHandoff,
+  example: { ...shown, lines: lines.length },
+});
+
+const listHistory = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/history',
+  summary:
+    "List an owner's events, newest first: type, time and stream; readEvents shows their data",
+  guidance:
+    'as_of=<position> answers with the log as it was at that position. Read the next page with next_before until ' +
+    'it is null.',
+  fields: {
+    owner_id: ownerSpace,
+    as_of: z.int().min(0).optional().describe('A log position'),
+    before,
+    limit,
+  },
+  output: z.object({
+    data: z.array(
+      z.object({
+        position: z.int(),
+        at: z.string(),
+        type: z.string(),
+        stream: z.string(),
+        revision: z.int(),
+      }),
+    ),
+    next_before: nextBefore,
+    as_of: asOf,
+  }),
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme', limit: 1 },
+    output: {
+      data: [
+        {
+          position: 3120,
+          at: EXAMPLE_AT,
+          type: 'LinkCreated',
+          stream: 'acme-link_1a2b3c4d5e6f7g8h9j0k1m2n',
+          revision: 0,
+        },
+      ],
+      next_before: 3120,
+      as_of: EXAMPLE_AS_OF,
+    },
+  },
+});
+
+export const listsDeskOperations = { listHandoffs, listHistory, listLinks };

@@ -1,0 +1,130 @@
+/** The operation that reports performance. */
+import { z } from 'zod';
+import { performanceExample } from '#contracts/examples/records.ts';
+import {
+  asOf,
+  campaign,
+  category,
+  cursor,
+  date,
+  handoffId,
+  id,
+  line,
+  linkId,
+  list,
+  page,
+  productId,
+} from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { channel } from '#contracts/links/records.ts';
+import { defineOperation } from '#contracts/operation.ts';
+import { PAGE_PROBLEMS } from '#contracts/problems.ts';
+import {
+  COUNTRY_UNIQUES_MIN,
+  DIMENSIONS,
+  GRANULARITIES,
+  metrics,
+  OTHER_COUNTRIES,
+  reportRow,
+} from './records.ts';
+
+const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
+
+/** A country as rows name it. Any two letters: a proxy may name a country that is not in the list. */
+const countryShown = z
+  .string()
+  .regex(new RegExp(`^(?:[A-Z]{2}|${OTHER_COUNTRIES})$`), {
+    error: `must be an ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`,
+  })
+  .describe(`ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`);
+
+/** Guidance for HTTP only: tools do not answer files. */
+export const OF_FILES =
+  ' Send Accept: text/csv or application/x-ndjson for a file: it has all rows, at most ' +
+  `${LIMITS.PERFORMANCE_FILE_ROWS_MAX}, unless limit or cursor asks for a page; the Link header of a page names ` +
+  'the next one. In CSV, amounts are decimals, as 8772.63 GBP, and amounts of several currencies are separated by |.';
+export const OF_FILE_LIMIT = '; a file has all rows unless limit or cursor is sent';
+
+export const getPerformance = defineOperation({
+  kind: 'query',
+  scope: 'performance:read',
+  http: { method: 'GET', path: '/performance', status: 200 },
+  summary: "Read the owner's performance by day, week or month",
+  guidance:
+    'clicks_raw counts every request; clicks_valid excludes bots, previews, prefetches, embedded requests and ' +
+    'HEAD; clicks_unique counts each visitor once per link and UTC day. clicks_surplus are those of clicks_raw beyond ' +
+    `${LIMITS.ADDRESS_VISITS_PER_MINUTE} a minute of one network address to one link; they have no country and are ` +
+    'counted within two minutes. rfqs_submitted counts RFQs that their buyers confirmed by mail, and those that staff ' +
+    'confirmed, which rfqs_confirmed_by_staff also counts; rfqs_unconfirmed those sent and not confirmed.' +
+    OF_FILES +
+    ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the requested period and with the ` +
+    `requested filters, are counted together as ${OTHER_COUNTRIES} in every row; a filter on such a country finds ` +
+    'no clicks. as_of=<position> answers with the log as it was at that position: send as_of.position of the first ' +
+    'answer, and neither pages nor totals change while visits are recorded.',
+  brief:
+    'clicks_valid excludes bots and previews; clicks_unique counts each visitor once per link and UTC day. Countries ' +
+    `with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks are counted as ${OTHER_COUNTRIES}. For pages that do not ` +
+    'change, send as_of.position of the first answer as as_of.',
+  next: 'createLink for products that perform well.',
+  input: z.strictObject({
+    from: date.optional().describe('First day, in time_zone; default: 29 days before to'),
+    to: date.optional().describe('Last day, inclusive; default: today'),
+    granularity: z.enum(GRANULARITIES).default('day').describe('Period of a row'),
+    time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
+    group_by: list(z.enum(DIMENSIONS), LIMITS.PERFORMANCE_GROUPS_MAX)
+      .meta({ uniqueItems: true })
+      .optional()
+      .describe('Up to two fields; each combination of their values has its own rows'),
+    compare_to: z
+      .enum(['previous_period', 'previous_year'])
+      .optional()
+      .describe(
+        'The preceding period of equal length, or the same dates one year earlier. A group that exists only there ' +
+          'has rows, too',
+      ),
+    link_id: linkId.optional(),
+    campaign: campaign.optional(),
+    channel: channel.optional(),
+    product_id: productId.optional(),
+    category: category.optional(),
+    country: countryShown.optional(),
+    agent_id: id('agt').optional().describe("Id of one of the owner's agents"),
+    handoff_id: handoffId.optional(),
+    as_of: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('A log position, for example as_of.position of an earlier answer'),
+    limit: z
+      .int()
+      .min(1)
+      .max(LIMITS.PERFORMANCE_PAGE_ROWS_MAX)
+      .optional()
+      .describe(`Rows per page; default ${LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT}${OF_FILE_LIMIT}`),
+    cursor: cursor.optional(),
+  }),
+  output: z.object({
+    data: z.array(reportRow),
+    totals: metrics,
+    comparison_totals: metrics.optional(),
+    period: z.object({
+      from: date,
+      to: date,
+      granularity: z.enum(GRANULARITIES),
+      time_zone: z.string(),
+    }),
+    comparison_period: z.object({ from: date, to: date }).optional(),
+    page,
+    as_of: asOf,
+    classifier_version: z.int(),
+  }),
+  problems: ['scope_missing', 'parameter_invalid', 'answer_too_large', ...PAGE_PROBLEMS],
+  alsoAs: PERFORMANCE_TYPES,
+  examples: [
+    {
+      name: `a day (at most ${LIMITS.PERFORMANCE_DAYS_MAX} days in one call)`,
+      input: { from: '2026-11-20', to: '2026-11-20', granularity: 'day' },
+      output: performanceExample,
+    },
+  ],
+});

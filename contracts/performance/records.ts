@@ -1,0 +1,84 @@
+/** Metrics and dimensions of a report. */
+import { z } from 'zod';
+import { money } from '#contracts/fields.ts';
+
+export const DIMENSIONS = [
+  'link_id',
+  'campaign',
+  'channel',
+  'sub_id_1',
+  'sub_id_2',
+  'sub_id_3',
+  'product_id',
+  'category',
+  'country',
+  'agent_id',
+  'handoff_id',
+] as const;
+
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** The counters, in their order in every row and in the stored cells. */
+export const METRICS = [
+  'clicks_raw',
+  'clicks_valid',
+  'clicks_unique',
+  'handoffs_created',
+  'handoffs_opened',
+  'handoffs_declined',
+  'rfqs_submitted',
+  'leads_submitted',
+  'leads_accepted',
+  'leads_qualified',
+  'leads_won',
+  'clicks_surplus',
+  'lists_created',
+  'rfqs_won',
+  'rfqs_unconfirmed',
+  'rfqs_confirmed_by_staff',
+] as const;
+
+export type Metric = (typeof METRICS)[number];
+
+/**
+ * A country with fewer unique clicks than this could identify a person. The rule applies to the whole
+ * period and filters of a call, not to each row; otherwise the hidden rows could be computed as the difference
+ * of sums.
+ */
+export const COUNTRY_UNIQUES_MIN = 3;
+
+/** The name under which those countries are counted together, so that sums stay complete. */
+export const OTHER_COUNTRIES = 'other';
+
+export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
+
+export const metrics = z.object({
+  ...(Object.fromEntries(METRICS.map((name) => [name, z.int().min(0)])) as Record<
+    Metric,
+    z.ZodInt
+  >),
+  rfq_value: z
+    .array(money)
+    .describe(
+      'Indicative totals of rfqs_submitted, one per currency; currencies are never added up',
+    ),
+  won_value: z.array(money).describe('Of RFQs and leads won; set by staff'),
+});
+
+export const reportRow = z
+  .object({
+    bucket_start: z.string().describe('First day of the bucket in the requested time zone'),
+    dimensions: z
+      .partialRecord(z.enum(DIMENSIONS), z.string().nullable())
+      .describe(
+        `Value of each field of group_by, null if there is none. A country with fewer than ` +
+          `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted as ${OTHER_COUNTRIES}`,
+      ),
+    metrics,
+    comparison: metrics
+      .optional()
+      .describe('Metrics of the days of the comparison period that match the days of this row'),
+  })
+  .meta({ id: 'PerformanceRow' });
+
+export type ReportRow = z.infer<typeof reportRow>;

@@ -1,0 +1,175 @@
+/** Operations of operators on read models, and of agents that read a record as a resource. */
+import { z } from 'zod';
+import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
+import { line, ownerSpace } from '#contracts/fields.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
+import { defineToolOperation } from '#contracts/operation.ts';
+
+const event = z
+  .object({
+    position: z.int(),
+    stream: z.string(),
+    revision: z.int(),
+    id: z.string(),
+    type: z.string(),
+    at: z.string(),
+    data: z.record(z.string(), z.unknown()),
+    meta: z.record(z.string(), z.unknown()),
+    after_revocation: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The event was written with an API key or a desk token after its revocation: a log on a server accepts such a ' +
+          'write for up to a second',
+      ),
+  })
+  .meta({ id: 'Event' });
+
+const readEvents = deskQuery({
+  roles: ['owner', 'staff', 'auditor', 'operator'],
+  path: '/events',
+  summary: "Read the events of a stream, of an owner's history, or of the whole log",
+  guidance:
+    'Name stream or owner_id, or neither. An owner can read only its own events. Events are in order of position; ' +
+    'after is exclusive, up_to is inclusive.',
+  fields: {
+    stream: line(300).optional(),
+    owner_id: ownerSpace.optional(),
+    after: z.int().min(0).default(0),
+    up_to: z.int().min(0).optional(),
+    limit: z.int().min(1).max(EVENTS_PAGE_MAX).default(100),
+    last: z
+      .int()
+      .min(1)
+      .max(EVENTS_PAGE_MAX)
+      .optional()
+      .describe('Answer only this number of the newest matching events'),
+  },
+  output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
+  example: {
+    name: 'an owner',
+    input: { owner_id: 'acme' },
+    output: { data: [], head: 0, more: false },
+  },
+});
+
+const status = z
+  .object({
+    name: z.string(),
+    version: z.int(),
+    space: z.string(),
+    checkpoint: z.int(),
+    lag_events: z
+      .int()
+      .describe('Events that are not folded yet; exact up to 500, an estimate above'),
+    parked: z.array(
+      z.object({
+        partition: z.int(),
+        position: z.int(),
+        stream: z.string().describe('Stream of the event that could not be folded'),
+        reason: z.string(),
+      }),
+    ),
+    rebuilding: z.object({ space: z.string(), position: z.int(), head: z.int() }).optional(),
+    last_rebuild: z
+      .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })
+      .optional()
+      .describe('The last rebuild that this process ran'),
+  })
+  .meta({ id: 'ProjectionStatus' });
+
+const listProjections = deskQuery({
+  roles: ['operator', 'auditor', 'staff'],
+  path: '/projections',
+  summary: 'List every read model: its checkpoint, its lag and its parked partitions',
+  guidance:
+    'Reads of a parked partition answer read_model_rebuilding; other partitions are not affected. To resolve it, ' +
+    'start a version that can fold the event: the fold is retried at its start.',
+  fields: {},
+  output: z.object({ head: z.int(), data: z.array(status) }),
+  problems: ['role_missing', 'parameter_invalid'],
+  example: {
+    name: 'all',
+    input: {},
+    output: {
+      head: 3120,
+      data: [
+        {
+          name: 'leads',
+          version: 1,
+          space: 'leads@1.1',
+          checkpoint: 3120,
+          lag_events: 0,
+          parked: [],
+        },
+      ],
+    },
+  },
+});
+
+const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a projection' });
+
+const rebuildProjection = deskCommand({
+  roles: ['operator'],
+  path: '/projections/{name}/rebuild',
+  summary: 'Rebuild a read model beside the live one, then switch to it',
+  guidance:
+    'Answers when the rebuild has started; listProjections shows its progress. Reads are not affected. Another ' +
+    'rebuild needs another idempotency key.',
+  fields: { name },
+  output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
+  example: {
+    name: 'leads',
+    input: { idempotency_key: 'rebuild-1', name: 'leads' },
+    output: { name: 'leads', started: true, head: 3120 },
+  },
+});
+
+const verifyProjection = deskQuery({
+  roles: ['operator', 'auditor'],
+  path: '/projections/{name}/verify',
+  summary: 'Compare the live rows with a new fold of the log, digest by digest',
+  guidance: 'Starts the comparison, or shows the progress of the running one, until done is true.',
+  fields: { name, run: line(64).describe('Your name for this run; repeat it to see its progress') },
+  output: z.object({
+    name: z.string(),
+    done: z.boolean(),
+    position: z.int(),
+    head: z.int(),
+    rows: z.int(),
+    mismatches: z.array(z.object({ partition: z.int(), detail: z.string() })),
+    failure: z.string().optional(),
+  }),
+  example: {
+    name: 'leads',
+    input: { name: 'leads', run: 'nightly' },
+    output: { name: 'leads', done: true, position: 3120, head: 3120, rows: 204, mismatches: [] },
+  },
+});
+
+export const projectionDeskOperations = {
+  listProjections,
+  readEvents,
+  rebuildProjection,
+  verifyProjection,
+};
+
+/** One record, as an MCP resource. Its scope depends on the kind of record. */
+export const readRecord = defineToolOperation({
+  kind: 'query',
+  scope: null,
+  summary: 'Read one record by its id',
+  guidance: 'The resource templates list the kinds of records.',
+  input: z.strictObject({
+    kind: z.enum(['link', 'handoff', 'lead', 'product']),
+    id: z.string(),
+  }),
+  output: z.looseObject({ id: z.string() }),
+  problems: [
+    'scope_missing',
+    'resource_not_found',
+    'consistency_token_invalid',
+    'consistency_timeout',
+  ],
+  examples: [],
+});

@@ -1,0 +1,145 @@
+/**
+ * Read models of access: credentials, requests for access, open applications. Authentication and the desk read them.
+ */
+import {
+  AGENT_EVENTS,
+  DESK_TOKEN_EVENTS,
+  KEY_EVENTS,
+  type AgentEventType,
+  type DeskTokenEventType,
+  type EventType,
+  type KeyEventType,
+  APPLICATION_EVENTS,
+} from '#contracts/registries/events.ts';
+import {
+  agent,
+  type AgentState,
+  apiKey,
+  type KeyState,
+  application,
+} from '#src/access/access.decider.ts';
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import {
+  accessScope,
+  type AgentRow,
+  type DeskTokenRow,
+  type KeyRow,
+  ALL_ACCESS_REQUESTS,
+  listBy,
+  type OpenRow,
+} from '#src/ports/rows.ts';
+import { openRecords } from './open-records.ts';
+import { withPlan } from './plans.ts';
+import { type Projection, typedEvent } from './projection.ts';
+
+type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
+
+type Common = { owner: string; sort: Position };
+
+/** The state of an agent, a key or a desk token, with its owner and the position of its first event. */
+type CredentialRow =
+  | (AgentRow & AgentState & Common)
+  | (KeyRow & KeyState & Common)
+  | (DeskTokenRow & Common);
+
+const ACCESS_EVENTS: readonly EventType[] = [...AGENT_EVENTS, ...KEY_EVENTS, ...DESK_TOKEN_EVENTS];
+
+const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
+  const { data } = typedEvent<AccessEventType>(event);
+  if ('key_id' in data) return { kind: 'key', id: data.key_id };
+  if ('token_id' in data) return { kind: 'desk', id: data.token_id };
+  return { kind: 'agent', id: data.agent_id };
+};
+
+/** Folds an event into the row that `credentials` and `access` share. */
+const evolveCredential = (row: CredentialRow | undefined, event: FoldEvent): CredentialRow => {
+  const { owner } = event;
+  const sort = row ? row.sort : event.position;
+  const { kind } = credentialOf(event);
+  if (kind === 'agent') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...agent.evolve(state, typedEvent<AgentEventType>(event)), kind, owner, sort };
+  }
+  if (kind === 'key') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...apiKey.evolve(state, typedEvent<KeyEventType>(event)), kind, owner, sort };
+  }
+  return { ...deskToken(row?.kind === kind ? row : undefined, event), owner, sort };
+};
+
+const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRow => {
+  const { type, data, at } = typedEvent<DeskTokenEventType>(event);
+  if (type === 'DeskTokenIssued')
+    return {
+      ...(data as Omit<DeskTokenRow, 'kind'>),
+      kind: 'desk',
+      status: 'active',
+      created_at: at,
+    };
+  if (!row) throw new Error(`${data.token_id} was revoked and never issued`);
+  return { ...row, status: 'revoked' };
+};
+
+/** Agents, keys and desk tokens by id, as authentication needs them. */
+export const credentials: Projection<CredentialRow> = {
+  name: 'credentials',
+  version: 6,
+  handles: ACCESS_EVENTS,
+  place(event) {
+    const { kind, id } = credentialOf(event);
+    return { scope: id, key: kind };
+  },
+  evolve: evolveCredential,
+};
+
+/** The rows of `credentials`, listed per owner and kind, newest first. */
+export const access: Projection<CredentialRow> = {
+  name: 'access',
+  version: 6,
+  handles: ACCESS_EVENTS,
+  place(event) {
+    const { kind, id } = credentialOf(event);
+    return { scope: accessScope(event.owner, kind), key: id };
+  },
+  evolve: evolveCredential,
+  sort: (row) => row.sort,
+};
+
+const requests: Projection<OpenRow<AgentState>> = {
+  name: 'access-requests',
+  version: 1,
+  handles: AGENT_EVENTS,
+  place: (event) => ({
+    scope: ALL_ACCESS_REQUESTS,
+    key: typedEvent<AgentEventType>(event).data.agent_id,
+  }),
+  evolve(row, stored) {
+    const event = typedEvent<AgentEventType>(stored);
+    const { owner, position } = stored;
+    const sort = row && event.type !== 'AccessRequested' ? row.sort : position;
+    return { owner, sort, state: agent.evolve(row?.state, event) };
+  },
+  // A list of its own, because the place of an agent changes with each request.
+  lists: ({ owner, sort, state: { agent_id, last_request } }) =>
+    [
+      ALL_ACCESS_REQUESTS,
+      listBy({ owner }),
+      listBy({ agent: agent_id }),
+      listBy({ state: last_request.outcome }),
+    ].map((list) => [list, sort]),
+};
+
+/** The last request for access of each agent of all owners, newest request first, with what the agent was granted. */
+export const accessRequests = withPlan(requests, { scope: ALL_ACCESS_REQUESTS, prefix: 'agt_' });
+
+/** The public applications that wait for their confirmation. */
+export const openApplications = openRecords({
+  name: 'open-applications',
+  version: 1,
+  handles: APPLICATION_EVENTS,
+  begins: 'ApplicationReceived',
+  keyOf: ({ data }) => ('subject' in data ? data.subject : data.application_id),
+  fold: application.evolve,
+  isSettled: ({ status }) => status !== 'waiting',
+  lists: () => [],
+});

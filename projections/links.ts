@@ -1,0 +1,50 @@
+/** The codes of links and owners by which visitors find them. */
+import { LINK_EVENTS, type LinkEventType } from '#contracts/registries/events.ts';
+import type { LinkSettings } from '#src/owners/profile.decider.ts';
+import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
+import { type Projection, typedEvent } from './projection.ts';
+
+type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
+
+/** The link of each short code, and the settings of each owner, as far as a redirect and its visit need them. */
+export const codes: Projection<CodeRow | LinkSettings> = {
+  name: 'codes',
+  version: 2,
+  handles: [...LINK_EVENTS, 'OwnerProfileSet', 'OwnerProfileRemoved'],
+  begins: ['LinkCreated'],
+  place(event) {
+    const { data } = typedEvent<Event>(event);
+    return 'code' in data
+      ? { scope: data.code, key: '' }
+      : { scope: event.owner, key: LINK_SETTINGS };
+  },
+  evolve(row, event) {
+    const { type, data } = typedEvent<Event>(event);
+    if (type === 'OwnerProfileRemoved') return null;
+    if (type === 'OwnerProfileSet') {
+      const { attribution_days, fallback } = data;
+      return {
+        ...(attribution_days !== undefined && { attribution_days }),
+        ...(fallback && { fallback }),
+      };
+    }
+    if (type === 'LinkDisabled') {
+      if (!row || !('disabled' in row))
+        throw new Error(`${data.code} was disabled and never created`);
+      row.disabled = true;
+      return row;
+    }
+    const { link_id, agent_id, destination_url, expires_at, expired_url, dims } = data;
+    const created: CodeRow = {
+      owner: event.owner,
+      link_id,
+      agent_id,
+      destination_url,
+      dims,
+      disabled: false,
+    };
+    if (expires_at !== undefined) created.expires_at = expires_at;
+    if (expired_url !== undefined) created.expired_url = expired_url;
+    return created;
+  },
+};

@@ -1,0 +1,13 @@
+/** The owners that the log has, for everything that goes through all of them. */
+import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
+import type { Projection } from './projection.ts';
+
+/** Every owner, from the first request for access. */
+export const owners: Projection<OwnerRow> = {
+  name: 'owners',
+  version: 1,
+  handles: ['AccessRequested'],
+  place: ({ owner }) => ({ scope: ALL_OWNERS, key: owner }),
+  evolve: (row, { owner, position }) => row ?? { owner, sort: position },
+  sort: (row) => row.sort,
+};

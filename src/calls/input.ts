@@ -1,0 +1,283 @@
+/** Parses the input of an operation, and describes its faults by field. */
+import { z } from 'zod';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Declared } from '#contracts/operation.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { CREDENTIAL_PATTERN } from './authenticate.ts';
+
+/**
+ * Faults of an input by field, each with what is allowed there. A text that the contract itself gives (`error`) is
+ * used as it is; all other texts about inputs are made here.
+ */
+
+type Issue = z.core.$ZodIssue;
+
+/** The members of a JSON Schema that the texts are made from. */
+type JsonSchema = {
+  type?: string;
+  format?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: JsonSchema[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+};
+
+/** Texts for the formats that the contracts use. */
+const FORMATS: Record<string, string> = {
+  date: 'a day like 2026-11-21',
+  datetime: 'a time like 2026-11-21T09:30:00Z',
+  'date-time': 'a time like 2026-11-21T09:30:00Z',
+  email: 'an e-mail address',
+  e164: 'a number like +442071838750',
+  url: 'a web address',
+  uri: 'a web address',
+};
+
+const UNBOUND = Number.MAX_SAFE_INTEGER;
+
+/** ` from 1 to 100`, ` of at least 1`; empty where there is no bound. */
+const between = (least: number | undefined, most: number | undefined): string => {
+  const low = least === undefined || least <= -UNBOUND ? undefined : least;
+  const high = most === undefined || most >= UNBOUND ? undefined : most;
+  if (low !== undefined && high !== undefined) return ` from ${low} to ${high}`;
+  if (low !== undefined) return ` of at least ${low}`;
+  return high === undefined ? '' : ` of at most ${high}`;
+};
+
+const oneOf = (values: readonly unknown[]): string => {
+  const shown = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+  return shown.length === 1 ? (shown[0] ?? '') : `one of ${shown.join(', ')}`;
+};
+
+/** The end of a sentence that begins with "must be". */
+const describe = (schema: JsonSchema): string => {
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(describe))].join(' or ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum) return oneOf(schema.enum);
+  switch (schema.type) {
+    case 'integer':
+      return `a whole number${between(schema.minimum, schema.maximum)}`;
+    case 'number':
+      return `a number${between(schema.minimum, schema.maximum)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `a list${lengthOf(schema.minItems, schema.maxItems, 'item')}`;
+    case 'object':
+      return 'an object';
+    default:
+      return (
+        FORMATS[schema.format ?? ''] ??
+        `text${lengthOf(schema.minLength, schema.maxLength, 'character')}`
+      );
+  }
+};
+
+const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
+
+const lengthOf = (least = 0, most = UNBOUND, what = ''): string => {
+  if (most >= UNBOUND) return least > 0 ? ` of at least ${counted(least, what)}` : '';
+  return least > 0
+    ? ` of ${least} to ${counted(most, what)}`
+    : ` of at most ${counted(most, what)}`;
+};
+
+/** Texts by schema: each of a thousand lines may have the same fault. */
+const textBySchema = new WeakMap<object, string>();
+
+const expectedBy = (inst: z.core.$ZodRawIssue['inst']): string => {
+  const schema = inst as z.ZodType;
+  const known = textBySchema.get(schema);
+  if (known !== undefined) return known;
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const words = describe(json as JsonSchema);
+  textBySchema.set(schema, words);
+  return words;
+};
+
+const tooFew = (origin: string, least: number | bigint): string => {
+  if (origin === 'string')
+    return least === 1 ? 'must not be empty' : `must have at least ${least} characters`;
+  if (origin === 'array') return `must have at least ${counted(Number(least), 'item')}`;
+  return `must be at least ${least}`;
+};
+
+const tooMany = (origin: string, most: number | bigint): string => {
+  if (origin === 'string') return `must have at most ${counted(Number(most), 'character')}`;
+  if (origin === 'array') return `must have at most ${counted(Number(most), 'item')}`;
+  return `must be at most ${most}`;
+};
+
+/** Makes the text of an issue whose schema gives none. */
+const messageOf = (issue: z.core.$ZodRawIssue): string | undefined => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${expectedBy(issue.inst)}${otherKind(issue.input, issue.expected)}`;
+    case 'invalid_union':
+      return `must be ${expectedBy(issue.inst)}`;
+    case 'invalid_value':
+      return `must be ${oneOf(issue.values)}`;
+    case 'invalid_format':
+      return FORMATS[issue.format] && `must be ${FORMATS[issue.format]}`;
+    case 'invalid_key':
+      return issue.issues[0]?.message;
+    case 'too_small':
+      return tooFew(issue.origin, issue.minimum);
+    case 'too_big':
+      return tooMany(issue.origin, issue.maximum);
+    default:
+      return undefined;
+  }
+};
+
+/**
+ * Names the kind of value that was sent, where that helps. All values of a query string are text, and those that
+ * are numbers were converted before: to say of the others that they are text would mislead.
+ */
+const otherKind = (given: unknown, expected: string): string => {
+  if (typeof given === 'number' && (expected === 'int' || expected === 'number')) return '';
+  if (typeof given === 'string' && !/^-?\d{1,15}$/.test(given)) return '';
+  return `, not ${kindOf(given)}`;
+};
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return 'text';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+};
+
+/** Makes a JSON Pointer (RFC 6901) of a path. */
+export const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** Converts an issue of zod; an unknown field gets a pointer of its own. */
+const faultsOf = (issue: Issue, raw: unknown): InputFault[] => {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      pointer: pointerOf([...issue.path, key]),
+      code: 'unknown_field',
+      detail: 'is not a field of this operation',
+    }));
+  const given = issue.path.reduce<unknown>(
+    (value, part) => (value as Record<PropertyKey, unknown> | undefined | null)?.[part],
+    raw,
+  );
+  const pointer = pointerOf(issue.path);
+  if (given === undefined && issue.code !== 'custom')
+    return [{ pointer, code: 'required', detail: 'is required' }];
+  return [{ pointer, code: codeOf(issue), detail: issue.message }];
+};
+
+/** The contract's own code, where it names one. */
+const codeOf = (issue: Issue): string => {
+  if (issue.code === 'invalid_union') return 'invalid_type';
+  const named: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
+  return typeof named === 'string' ? named : issue.code;
+};
+
+/** Drops faults of the length of a value of the wrong type, and all but the last of equal faults of one field. */
+const withoutRepetitions = (faults: readonly InputFault[]): InputFault[] => {
+  const typed = new Set(
+    faults.filter(({ code }) => code === 'invalid_type').map(({ pointer }) => pointer),
+  );
+  const faultByKey = new Map<string, InputFault>();
+  for (const fault of faults) {
+    const { pointer, code, detail } = fault;
+    if (typed.has(pointer) && code !== 'invalid_type') continue;
+    faultByKey.set(JSON.stringify([pointer, code, code === 'custom' && detail]), fault);
+  }
+  return [...faultByKey.values()];
+};
+
+/** Parses a value by its schema: the value, or all faults with their pointers. */
+export const readInput = <Value>(
+  schema: z.ZodType<Value>,
+  raw: unknown,
+): { value: Value } | { faults: InputFault[] } => {
+  const { data, error } = schema.safeParse(raw, { error: messageOf });
+  return error
+    ? { faults: withoutRepetitions(error.issues.flatMap((issue) => faultsOf(issue, raw))) }
+    : { value: data };
+};
+
+/** Finds every text of an input that is shaped like a credential. */
+const secretsIn = (value: unknown, path: readonly PropertyKey[] = []): InputFault[] => {
+  if (typeof value === 'string')
+    return CREDENTIAL_PATTERN.test(value)
+      ? [
+          {
+            pointer: pointerOf(path),
+            code: 'credential',
+            detail: 'contains something that looks like a credential',
+          },
+        ]
+      : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => secretsIn(member, [...path, name]));
+};
+
+export type Parsable<Input extends object> = Pick<Declared, 'kind'> & { input: z.ZodType<Input> };
+
+export type Parsed<Input> = { input: Input } | { refusal: Refusal };
+
+/**
+ * Validates an input against the operation's schema: every fault with its pointer. A command of an agent
+ * or at the desk needs its idempotency key, and no field of it may hold a credential.
+ */
+export const parseInput = <Input extends object>(
+  operation: Parsable<Input>,
+  raw: Record<string, unknown>,
+): Parsed<Input> => {
+  const read = parseFields(operation, raw);
+  if (operation.kind === 'query') return read;
+  const { errors = [] } = 'refusal' in read ? read.refusal : {};
+  const others = errors.filter(({ pointer }) => pointer !== '/idempotency_key');
+  const refusal = refuseKey(raw['idempotency_key'], others.length < errors.length);
+  // Also names the faults of the other fields.
+  if (refusal) return { refusal: { ...refusal, ...(others.length > 0 && { errors: others }) } };
+  if ('refusal' in read) return read;
+  return CREDENTIAL_PATTERN.test(JSON.stringify(read.input))
+    ? {
+        refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.', {
+          errors: secretsIn(read.input),
+        }),
+      }
+    : read;
+};
+
+/** Validates the fields alone, for operations that no key makes idempotent. */
+export const parseFields = <Input extends object>(
+  operation: Parsable<Input>,
+  raw: Record<string, unknown>,
+): Parsed<Input> => {
+  const read = readInput(operation.input, raw);
+  if (!('faults' in read)) return { input: read.value };
+  const errors = read.faults;
+  const isQuery = operation.kind === 'query';
+  const count = new Set(errors.map(({ pointer }) => pointer)).size;
+  const what = isQuery ? 'parameter' : 'field';
+  const detail = `${count} ${what}${count === 1 ? ' is' : 's are'} not valid.`;
+  return {
+    refusal: refuse(isQuery ? 'parameter_invalid' : 'validation_failed', detail, { errors }),
+  };
+};
+
+const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
+  if (key === undefined)
+    return refuse('idempotency_key_required', 'This write needs an idempotency key.');
+  return isInvalid
+    ? refuse(
+        'idempotency_key_invalid',
+        `Send one key of 1 to ${LIMITS.IDEMPOTENCY_KEY_CHARS_MAX} of A-Z a-z 0-9 . _ : ~ + / = -.`,
+      )
+    : undefined;
+};

@@ -1,0 +1,350 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { deskInProcess } from '#src/cli/desk-in-process.ts';
+import { type CommonOptions, configFor } from '#src/cli/options.ts';
+import {
+  hasLog,
+  noDataError,
+  findServer,
+  unreadableSubjects,
+  unreadableText,
+} from '#src/cli/service.ts';
+import {
+  CommandError,
+  EXIT,
+  formatPlural,
+  print,
+  printNotice,
+  printResult,
+  type Progress,
+  startProgress,
+} from '#src/cli/terminal.ts';
+import { type Config, isRemoteLog, redactUrl, readConfig } from '#src/config.ts';
+import {
+  AppendTooLarge,
+  type EventLog,
+  LogUnavailable,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { MovableKeys } from '#src/ports/system.ts';
+import { requireKnownTypes } from '#src/stores/event-codec.ts';
+import { prepareDirectory } from '#src/system/directory.ts';
+import { systemIds } from '#src/system/ids.ts';
+import { hasRoot, systemSecrets } from '#src/system/secrets.ts';
+import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
+import {
+  copyLog,
+  type CopyPhase,
+  type CopySource,
+  type CopyTarget,
+} from '#src/transfer/copy-log.ts';
+import { adoptLog } from '#src/wiring/adopt-log.ts';
+import { openEventLog } from '#src/wiring/event-log.ts';
+import { commandLogger } from '#src/wiring/logger.ts';
+import { openSecrets } from '#src/wiring/vault.ts';
+
+/** Makes this installation belong to the log that its server has now. */
+
+const HALT_REASON = 'The log was replaced: check which requests were sent already, then resume.';
+
+const textOf = (files: readonly string[], readModels: number, isEmpty: boolean): string =>
+  [
+    `Local databases and catalog: ${files.length > 0 ? `removed (${files.join(', ')})` : 'none here'}; ` +
+      'the next start fills them from the adopted log.',
+    `Redis: ${formatPlural(readModels, 'read model')} removed; a projector fills them again.`,
+    'Credentials: API keys, desk tokens and review links are those of the adopted log. One that was revoked after ' +
+      'a backup works again: revoke it. The next start writes desk.token.',
+    isEmpty
+      ? 'Outbox: its files stay. The next start makes a new log, without any request.'
+      : 'Outbox: its files stay. Outreach is halted for everybody, because requests that were sent after a backup ' +
+        'count as not sent: compare them, then run tributary outreach resume.',
+  ].join('\n');
+
+/** Halts outreach in the adopted log: what was sent after a backup would be sent again. */
+const haltOutreach = async (config: Config): Promise<void> => {
+  const key = `log-adopt-${systemIds().uuid()}`;
+  printNotice(
+    'Halting outreach: if this fails, run `tributary outreach halt` before any other process.',
+  );
+  const desk = await deskInProcess(config);
+  try {
+    await desk.send('haltOutreach', { reason: HALT_REASON, idempotency_key: key }, key);
+  } finally {
+    await desk.close();
+  }
+};
+
+export const adoptRemoteLog = async (
+  known: string,
+  found: string,
+  options: CommonOptions,
+): Promise<void> => {
+  const config = configFor(options);
+  if (!isRemoteLog(config))
+    throw new CommandError(
+      EXIT.usage,
+      'EVENT_LOG_URL names no server. The log of a data directory cannot be replaced by another: use that directory.',
+    );
+  const isEmpty = found === 'none';
+  // Without its secret the halt would fail after everything else was done.
+  if (!isEmpty) openSecrets(config);
+  const { places, files, readModels } = await adoptLog(config, { known, found });
+  const url = redactUrl(config.eventLogUrl);
+  const report = { known, found, url, places, files, read_models: readModels };
+  if (places.length === 0) {
+    printResult(
+      options,
+      report,
+      `Nothing to adopt: nothing here belongs to a different log from ${url}.`,
+    );
+    return;
+  }
+  if (!options.json) print(`Adopting log ${found} at ${url} for ${places.join(' and ')}.`);
+  if (!isEmpty) await haltOutreach(config);
+  printResult(
+    options,
+    { ...report, outreach_halted: !isEmpty },
+    textOf(files, readModels, isEmpty),
+  );
+};
+
+/** Makes one log the same as another. */
+
+/** One end of a copy: its events, and the keys of personal data beside them. */
+type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
+/** Undefined keys: the source has no vault. */
+type SourceEnd = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
+type TargetEnd = End<CopyTarget, MovableKeys>;
+type CopyUrls = { from: string; to: string };
+type Copied = { result: Awaited<ReturnType<typeof copyLog>>; keys: CopiedKeys };
+
+/** A copy holds the events as they are stored, without upcasts. */
+const NO_UPCASTS = {};
+const NO_KEYS: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
+
+const HINTS = {
+  same: 'Name two logs.',
+  foreign: 'Copy into an empty log, or into one that holds only the beginning of this source.',
+  differs: 'The copy cannot be used. Copy into an empty log.',
+};
+const RUN_AGAIN = 'Run the same command again: it continues where this one stopped.';
+
+const directoryOf = (url: string): string | undefined =>
+  url.startsWith('sqlite:') ? resolve(url.slice('sqlite:'.length)) : undefined;
+
+const requireLogUrl = (url: string): void => {
+  const isDirectory = /^sqlite:(?!log$|$)/.test(url);
+  if (isDirectory || /^esdb(?:\+discover)?:\/\/[^/?#\s]+/.test(url)) return;
+  throw new CommandError(
+    EXIT.usage,
+    `${redactUrl(url)} names no log: use sqlite:DIRECTORY (a data directory) or esdb://HOST.`,
+  );
+};
+
+const openRemote = async (
+  url: string,
+  stack: AsyncDisposableStack,
+): Promise<End<EventLog, MovableKeys>> => {
+  const { eventStoreLog } = await import('#src/stores/eventstoredb/event-log.ts');
+  const log = await eventStoreLog({ url, upcasts: NO_UPCASTS });
+  stack.defer(() => log.close());
+  return { log, keys: (vaultKey) => log.keyVault(vaultKey) };
+};
+
+const openSource = async (url: string, stack: AsyncDisposableStack): Promise<SourceEnd> => {
+  const directory = directoryOf(url);
+  if (directory === undefined) return openRemote(url, stack);
+  const { sqliteLogSource } = await import('#src/stores/sqlite/log/event-log.ts');
+  const log = sqliteLogSource(directory);
+  stack.defer(() => log.close());
+  const file = join(directory, 'keys.db');
+  const keys = async (vaultKey: Buffer) => {
+    if (!existsSync(file)) return undefined;
+    const { openKeysToRead } = await import('#src/stores/sqlite/keys/key-vault.ts');
+    const vault = openKeysToRead(file, vaultKey);
+    stack.defer(() => vault?.close());
+    return vault;
+  };
+  return { log, keys };
+};
+
+const openTarget = async (url: string, stack: AsyncDisposableStack): Promise<TargetEnd> => {
+  const directory = directoryOf(url);
+  if (directory === undefined) return openRemote(url, stack);
+  prepareDirectory(directory);
+  const { sqliteEventLog } = await import('#src/stores/sqlite/log/event-log.ts');
+  const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
+  stack.defer(() => log.close());
+  const keys = async (vaultKey: Buffer) => {
+    const { sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
+    const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
+    stack.defer(() => vault.close());
+    return vault;
+  };
+  return { log, keys };
+};
+
+/** Derives the key that encrypts the keys at both ends: both need the same root. */
+const vaultKeyFor = (directories: readonly (string | undefined)[]): Buffer => {
+  const { rootKey: root } = readConfig();
+  const directory = directories.find((each) => each !== undefined && hasRoot(each));
+  if (root === undefined && directory === undefined)
+    throw new StartupError(
+      'ROOT_KEY is not set, and without it the keys of personal data cannot be copied. Set it to the ' +
+        'ROOT_KEY of the source.',
+    );
+  return systemSecrets({ ...(directory && { directory }), ...(root && { root }) }).vaultKey;
+};
+
+/** Whether a source has keys to copy: a directory may have no vault. */
+const hasKeys = (url: string): boolean => {
+  const directory = directoryOf(url);
+  return directory === undefined || existsSync(join(directory, 'keys.db'));
+};
+
+/** The same source, whose reads throw UnknownEventType: a copy that misses an event must not succeed. */
+const requiringKnownTypes = (from: CopySource): CopySource => ({
+  id: from.id,
+  head: () => from.head(),
+  async readAll(page) {
+    const events = await from.readAll(page);
+    requireKnownTypes(events);
+    return events;
+  },
+});
+
+const showPhases = (length: number, unit: string) => {
+  let phase: CopyPhase | undefined;
+  let bar: Progress | undefined;
+  return {
+    update(next: CopyPhase, position: number): void {
+      const total = Math.max(length, position);
+      if (next !== phase) {
+        bar?.stop();
+        bar = startProgress({ label: next.padEnd('compare'.length), total, unit });
+      }
+      phase = next;
+      bar?.update(position, total);
+    },
+    stop: () => bar?.stop(),
+  };
+};
+
+const commandErrorOf = (error: unknown): unknown => {
+  if (error instanceof LogUnavailable)
+    return new CommandError(EXIT.unknown, `a log gave no answer: ${error.message}. ${RUN_AGAIN}`);
+  if (error instanceof AppendTooLarge)
+    return new CommandError(EXIT.refused, `the target refuses an event: ${error.message}.`);
+  if (error instanceof UnknownEventType)
+    return new CommandError(EXIT.refused, `${error.message}. Copy the log with that version.`);
+  return error;
+};
+
+/** Copies the events and then the keys. Without `vaultKey` there are no keys to copy. */
+const copyEverything = async (
+  { from, to }: CopyUrls,
+  vaultKey: Buffer | undefined,
+): Promise<Copied> => {
+  await using stack = new AsyncDisposableStack();
+  const source = await openSource(from, stack);
+  const target = await openTarget(to, stack);
+  const vaults = vaultKey && {
+    from: await source.keys(vaultKey),
+    to: await target.keys(vaultKey),
+  };
+  const { position } = await source.log.head();
+  // The embedded log numbers its events; positions of EventStoreDB are bytes.
+  const unit = directoryOf(from) === undefined ? 'bytes' : 'events';
+  const { update: onProgress, stop } = showPhases(position, unit);
+  try {
+    const result = await copyLog(requiringKnownTypes(source.log), target.log, { onProgress });
+    if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };
+    return { result, keys: await copyKeys(target.log, { from: vaults.from, to: vaults.to }) };
+  } catch (error) {
+    throw commandErrorOf(error);
+  } finally {
+    stop();
+  }
+};
+
+export const copyLogs = async (
+  from: string,
+  to: string,
+  options: { json?: boolean },
+): Promise<void> => {
+  for (const url of [from, to]) requireLogUrl(url);
+  if (from === to || (directoryOf(from) ?? '') === directoryOf(to))
+    throw new CommandError(EXIT.refused, `both are the same log. ${HINTS.same}`);
+  // Required before anything is copied, so that a copy without its keys is never begun.
+  const vaultKey = hasKeys(from) ? vaultKeyFor([from, to].map(directoryOf)) : undefined;
+  const { result, keys } = await copyEverything({ from, to }, vaultKey);
+  const urls = { from: redactUrl(from), to: redactUrl(to) };
+  if (!result.ok) {
+    const { fault, detail } = result;
+    const text = `${urls.to} is not a copy of ${urls.from}: ${detail}. ${HINTS[fault]}`;
+    const exit = fault === 'differs' ? EXIT.differs : EXIT.refused;
+    throw new CommandError(exit, text, { ...urls, fault, detail });
+  }
+  if (keys.differing.length > 0)
+    throw new CommandError(
+      EXIT.differs,
+      `every event was copied, but ${urls.to} already had another key of ` +
+        `${formatPlural(keys.differing.length, 'subject')}: ${keys.differing.slice(0, 3).join(', ')}.`,
+      { ...urls, fault: 'keys', subjects: keys.differing },
+    );
+  const { events, present, isBehind } = result;
+  const copied = events - present;
+  const report = { ...urls, events, copied, present, verified: true, behind: isBehind };
+  const more = isBehind
+    ? ' The source has new events: stop its service, and run this command again.'
+    : '';
+  printResult(
+    options,
+    { ...report, keys: keys.subjects, erased: keys.destroyed },
+    `${formatPlural(events, 'event')} in ${urls.to}, each compared with ${urls.from}; ` +
+      `${formatPlural(copied, 'event')} copied now, with the keys of ${formatPlural(keys.subjects, 'subject')}.${more}`,
+  );
+};
+
+const faultText = (reason: string, events: number): string =>
+  `the log is damaged: ${reason.replace(/\.$/, '')}. No accidental damage was found in ` +
+  `${formatPlural(events, 'event')} before that.`;
+
+/** Checksums show accidents only: a person who can write the file can also write fitting checksums. */
+const successText = (events: number): string =>
+  `${formatPlural(events, 'event')}: no accidental damage found. Deliberate changes are not detected.`;
+
+/** Reads every byte of the log and looks for accidental damage. */
+export const verifyEvents = async (options: CommonOptions): Promise<void> => {
+  const config = configFor(options);
+  const { dataDirectory: directory } = config;
+  const server = await findServer(directory);
+  if (server)
+    throw new CommandError(
+      EXIT.cannotStart,
+      `a server (process ${server.pid}) runs on ${directory}, and reading the whole log would slow it ` +
+        'down. Stop it first, or verify a copy of the directory.',
+    );
+  if (!hasLog(config)) throw noDataError(config);
+  const logger = commandLogger(config.logLevel);
+  // A copy without its secrets can also be verified.
+  const opened = await openEventLog(config, { logger, directory: 'inspect', checkedAtOpen: 0 });
+  try {
+    const { position } = await opened.log.head();
+    const bar = startProgress({ label: 'log', total: position, unit: 'events' });
+    const { events, fault } = await opened
+      .verify((done) => bar.update(done))
+      .finally(() => bar.stop());
+    const report = { intact: fault === null, events, fault };
+    if (fault) throw new CommandError(EXIT.differs, faultText(fault.reason, events), report);
+    const unreadable = isRemoteLog(config) ? null : await unreadableSubjects(directory, opened.log);
+    printResult(
+      options,
+      { ...report, unreadable_subjects: unreadable },
+      `${successText(events)}${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
+    );
+  } finally {
+    await opened.close();
+  }
+};

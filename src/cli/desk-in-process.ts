@@ -1,0 +1,64 @@
+/** The desk without a server: this process opens the data directory, acts, and closes it again. */
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
+import { authenticator } from '#src/calls/authenticate.ts';
+import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
+import type { Config } from '#src/config.ts';
+import { type Core, openForCommand } from '#src/core.ts';
+import type { DeskCaller } from '#src/shared/call.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
+import { problemBody } from '#src/web/problem.ts';
+import { ensureRootToken } from '#src/wiring/root-token.ts';
+import { problemError } from './problem-text.ts';
+import { hasLog, noDataError } from './service.ts';
+import { commandToken, type Transport } from './transport.ts';
+
+type DeskCall = { id: DeskOperationId; input: Record<string, unknown>; key: string | undefined };
+
+/** A person who can read the files needs no credential to read. */
+const READER: DeskCaller = {
+  kind: 'desk',
+  tokenId: SYSTEM_TOKEN,
+  name: 'command line',
+  roles: new Set(['operator', 'staff', 'auditor', 'owner'] as const),
+};
+
+/** Calls the desk of an opened core. The first write issues the first desk token; a read appends nothing. */
+const callCore = async (
+  { deps, app }: Core,
+  { id, input, key }: DeskCall,
+  config: Config,
+): Promise<unknown> => {
+  const requestId = deps.ids.uuid();
+  const errorFor = (refusal: Refusal) =>
+    problemError(problemBody(refusal, { origin: deps.origin(), requestId }), {
+      operation: id,
+      key,
+    });
+  let caller = READER;
+  if (deskOperations[id].kind === 'command') {
+    await ensureRootToken(deps, config);
+    const identified = authenticator(deps).desk(commandToken(config));
+    if (!identified.ok) throw errorFor(identified);
+    caller = identified.value;
+  }
+  const incoming = { caller, surface: 'cli' as const, requestId, input };
+  const outcome: Outcome<unknown> = await app.desk.performAs(id, incoming);
+  if (outcome.ok) return outcome.value;
+  throw errorFor(outcome);
+};
+
+/**
+ * Opens the data directory now if it has a log, otherwise with the first write: a read of a mistyped
+ * directory must not create a service there.
+ */
+export const deskInProcess = async (config: Config): Promise<Transport> => {
+  let core = hasLog(config) ? await openForCommand(config) : undefined;
+  return {
+    async send(id, input, key) {
+      if (!core && deskOperations[id].kind === 'query') throw noDataError(config);
+      core ??= await openForCommand(config);
+      return callCore(core, { id, input, key }, config);
+    },
+    close: async () => core?.close(),
+  };
+};

@@ -1,0 +1,147 @@
+/** The desk for commands: over HTTP if a server runs on the data directory, otherwise in this process. */
+import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
+import type { Config } from '#src/config.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { present } from '#src/shared/present.ts';
+import { systemIds } from '#src/system/ids.ts';
+import { type CommonOptions, configFor } from './options.ts';
+import { problemError, type ProblemReport, repeatHint } from './problem-text.ts';
+import { type RunningServer, findProcess, findServer } from './service.ts';
+import { CommandError, EXIT } from './terminal.ts';
+import { commandToken, type Transport, type Desk } from './transport.ts';
+
+/** The desk of a running server, over HTTP. */
+
+const ANSWER_MS_MAX = 60_000;
+
+/** Puts each field where it travels. */
+const requestFor = (id: DeskOperationId, input: Record<string, unknown>, token: string) => {
+  const operation = deskOperations[id];
+  const { method } = operation.http;
+  const fieldsIn = (place: string): [string, unknown][] =>
+    Object.entries(input).filter(([field]) => placeOf(operation, field) === place);
+  const query = new URLSearchParams(
+    fieldsIn('query').map(([field, value]) => [field, String(value)]),
+  );
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'user-agent': 'tributary-cli',
+    // The server is on this machine, where compression takes longer than it saves.
+    'accept-encoding': 'identity',
+    ...Object.fromEntries(
+      fieldsIn('header').map(([, value]) => [IDEMPOTENCY_HEADER, String(value)]),
+    ),
+    ...(method === 'POST' && { 'content-type': 'application/json' }),
+  };
+  const body = JSON.stringify(Object.fromEntries(fieldsIn('body')));
+  return {
+    path: `${DESK_BASE}${pathOf(operation, input)}${query.size > 0 ? `?${query.toString()}` : ''}`,
+    init: { method, headers, ...(method === 'POST' && { body }) },
+  };
+};
+
+const noAnswerError = (server: RunningServer, key: string | undefined, error: unknown) => {
+  const { message, cause } = error as Error;
+  const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
+  const hint = key === undefined ? '' : ` ${repeatHint(key)}`;
+  return new CommandError(EXIT.unknown, `${server.url} gave no answer: ${reason}.${hint}`, {
+    code: 'no_answer',
+    detail: reason,
+    ...(key !== undefined && { idempotency_key: key }),
+  });
+};
+
+const deskOverHttp = (
+  server: RunningServer,
+  config: Pick<Config, 'deskToken' | 'dataDirectory'>,
+): Transport => ({
+  async send(id, input, key) {
+    const { path, init } = requestFor(id, input, commandToken(config));
+    let status: number;
+    let answer: unknown;
+    try {
+      const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+      const response = await fetch(server.url + path, { ...init, signal });
+      status = response.status;
+      answer = await response.json();
+    } catch (error) {
+      throw noAnswerError(server, key, error);
+    }
+    if (status < 400) return answer;
+    throw problemError(answer as ProblemReport, { operation: id, key });
+  },
+  close: async () => undefined,
+});
+
+type Connection = { transport: Transport; server: RunningServer | undefined };
+
+const KEY_CHARS = 22;
+
+const connect = async (config: Config, file: string | undefined): Promise<Connection> => {
+  if (file !== undefined) {
+    const { deskOfFile } = await import('./desk-of-file.ts');
+    return { transport: await deskOfFile(file), server: undefined };
+  }
+  const { dataDirectory } = config;
+  const server = await findServer(dataDirectory);
+  if (server) return { transport: deskOverHttp(server, config), server };
+  try {
+    // Loaded here, because a command beside a running server does not need the service.
+    const { deskInProcess } = await import('./desk-in-process.ts');
+    return { transport: await deskInProcess(config), server: undefined };
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error;
+    // A server that was starting holds the directory, and may have written its file by now.
+    const started = await findProcess(dataDirectory);
+    if (!started) throw error;
+    if (started.role) throw noDeskError(started, dataDirectory);
+    return { transport: deskOverHttp(started, config), server: started };
+  }
+};
+
+const noDeskError = ({ role, pid }: RunningServer, directory: string): CommandError =>
+  new CommandError(
+    EXIT.cannotStart,
+    `a ${role} (process ${pid}) runs on ${directory}, and accepts no commands. Use another data ` +
+      'directory with the same settings: --data DIR',
+  );
+
+/**
+ * Makes the idempotency keys of a command: the nth write of a kind has the same key whenever the command
+ * is repeated with the same key.
+ */
+const keysFrom = (commandKey: string) => {
+  const counts = new Map<DeskOperationId, number>();
+  return (id: DeskOperationId): string => {
+    const count = (counts.get(id) ?? 0) + 1;
+    counts.set(id, count);
+    return count === 1 ? commandKey : `${commandKey}:${count}`;
+  };
+};
+
+export const withDesk = async <T>(
+  options: CommonOptions,
+  act: (desk: Desk) => Promise<T>,
+): Promise<T> => {
+  const { transport, server } = await connect(configFor(options), options.file);
+  const commandKey = options.idempotencyKey ?? systemIds().base62(KEY_CHARS);
+  const keyFor = keysFrom(commandKey);
+  const desk: Desk = {
+    server,
+    async call(id, request) {
+      const input = present(request);
+      const answer =
+        deskOperations[id].kind === 'query'
+          ? transport.send(id, input)
+          : transport.send(id, { idempotency_key: keyFor(id), ...input }, commandKey);
+      // The registry pairs each answer with its operation; TypeScript cannot follow a key across it.
+      return (await answer) as never;
+    },
+  };
+  try {
+    return await act(desk);
+  } finally {
+    await transport.close();
+  }
+};

@@ -1,0 +1,477 @@
+/** Answers of the desk as texts for people. */
+import type { Outbound } from '#contracts/outreach/records.ts';
+import { METRICS } from '#contracts/performance/records.ts';
+import { moneyText } from '#src/shared/cells.ts';
+import { visible } from '#src/shared/visible.ts';
+import { formatTable, formatCount, style } from './terminal.ts';
+import type { DeskAnswer } from './transport.ts';
+
+type ListPage<Row extends object = object> = {
+  data: readonly Row[];
+  next_before?: number | null;
+};
+
+/** Makes every invisible character visible: a terminal obeys control characters that somebody else wrote. */
+export const formatSafely = (text: string): string =>
+  visible(text).shown.replaceAll('\n', '⟨U+000A⟩');
+
+const isMoney = (value: object): value is { amount: number; currency: string } =>
+  'amount' in value && 'currency' in value;
+
+const valueText = (value: unknown): string => {
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'string') return formatSafely(value);
+  if (typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map(valueText).join(',') || '-';
+  if (isMoney(value)) return moneyText(value);
+  return Object.values(value).map(valueText).join(' ');
+};
+
+const memberAt = (row: object, path: string): unknown =>
+  path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], row);
+
+const headingOf = (path: string): string =>
+  path
+    .replace(/^\w+\./, '')
+    .replace(/_id$/, '')
+    .replaceAll('_', ' ')
+    .toUpperCase();
+
+const scalarsOf = (row: object): string =>
+  Object.entries(row)
+    .flatMap(([name, value]) => (typeof value === 'object' ? [] : name))
+    .join(' ');
+
+/**
+ * Formats a page as a table. `columns`: paths of members, separated by spaces; default: the members of the
+ * first row that are neither lists nor objects.
+ */
+const formatPage = ({ data, next_before }: ListPage, columns?: string): string => {
+  const [first] = data;
+  if (!first) return 'None.';
+  const paths = (columns ?? scalarsOf(first)).split(' ');
+  const table = formatTable([
+    paths.map(headingOf),
+    ...data.map((row) => paths.map((path) => valueText(memberAt(row, path)))),
+  ]);
+  return typeof next_before === 'number' ? `${table}\nMore: --before ${next_before}` : table;
+};
+
+/** Formats an answer by the names of its members; each object of a list has a line. */
+const formatRecord = (answer: object): string =>
+  formatTable(
+    Object.entries(answer).flatMap(([name, value]) => {
+      const items = Array.isArray(value) && typeof value[0] === 'object' ? value : [value];
+      return items.map((item, i) => [i === 0 ? name : '', valueText(item)]);
+    }),
+  );
+
+export const formatAnswer = (answer: object, columns?: string): string =>
+  'data' in answer && Array.isArray(answer.data)
+    ? formatPage(answer as ListPage, columns)
+    : formatRecord(answer);
+
+export const stateText = ({ id, owner_id, state }: DeskAnswer<'disableLink'>): string =>
+  `${id} of ${owner_id} is ${state}.`;
+
+const proposalText = ({
+  proposed,
+}: {
+  proposed?: { number: number; to: string } | undefined;
+}): string =>
+  proposed
+    ? ` Proposal ${proposed.number}, to ${proposed.to}, waits for the approval of another person.`
+    : '';
+
+export const leadText = (answer: DeskAnswer<'moveLead'>): string =>
+  stateText(answer) + proposalText(answer);
+
+export const rfqText = (answer: DeskAnswer<'moveRfq'>): string =>
+  `The RFQ of ${answer.id} of ${answer.owner_id} is ${answer.state}.${proposalText(answer)}`;
+
+export const planText = ({
+  record_id,
+  assigned_to,
+  due_at,
+  notes,
+}: DeskAnswer<'addNote'>): string =>
+  [
+    `${record_id} is assigned to ${assigned_to ?? 'no person'}`,
+    due_at === undefined ? 'has no next step' : `its next step is due at ${due_at}`,
+    `notes: ${notes}.`,
+  ].join('; ');
+
+export const foundText = ({ contact, ...page }: DeskAnswer<'findPersonalData'>): string =>
+  formatPage(page) +
+  contact.refused
+    .map(
+      ({ owner_id, since }) =>
+        `\nContact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
+    )
+    .join('');
+
+export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
+  visible(JSON.stringify(answer, null, 2)).shown;
+
+type Projection = DeskAnswer<'listProjections'>['data'][number];
+
+const projectionState = ({ parked: [first], rebuilding, lag_events }: Projection): string => {
+  if (first) return `parked at ${first.position} in partition ${first.partition}: ${first.reason}`;
+  if (rebuilding)
+    return `rebuilding ${rebuilding.space}: ${rebuilding.position}/${rebuilding.head}`;
+  return lag_events === 0 ? 'caught up' : `${formatCount(lag_events)} behind`;
+};
+
+export const projectionsText = ({ head, data }: DeskAnswer<'listProjections'>): string =>
+  formatTable([
+    ['READ MODEL', 'SPACE', 'CHECKPOINT', 'STATE'],
+    ...data.map((one) => [
+      one.name,
+      one.space || '-',
+      formatCount(one.checkpoint),
+      projectionState(one),
+    ]),
+    ['log', '', formatCount(head), ''],
+  ]);
+
+/** Texts of outreach requests. Text of agents reaches a terminal as visible characters only. */
+
+const SHA256_CHARS_SHOWN = 16;
+
+const targetOf = ({ target }: Outbound): string =>
+  Object.values(target)
+    .filter((value) => value !== undefined)
+    .join(' ');
+
+const approvalsOf = ({ approval }: Outbound): string => {
+  const given = approval.decisions.filter(({ decision }) => decision === 'approve').length;
+  return `${given} of ${approval.required}`;
+};
+
+export const requestsText = ({ data, next_before }: DeskAnswer<'listApprovals'>): string => {
+  const rows = data.map((request) => ({ ...request, approvals: approvalsOf(request) }));
+  const columns = 'id status owner_id kind target schedule.not_after approvals';
+  return formatPage({ data: rows, next_before }, columns);
+};
+
+export const requestText = (request: Outbound): string =>
+  `${request.id} of ${request.owner_id} is ${request.status}.` +
+  (request.status === 'pending_approval' ? `\n  ${approvalsOf(request)} approvals.` : '');
+
+const decisionsText = ({ approval }: Outbound): string[] =>
+  approval.decisions.map(({ at, by, name = by, role, decision, note }) => {
+    const reason = note === undefined ? '' : `: ${formatSafely(note)}`;
+    return `    ${at}  ${decision} by ${name} (${role})${reason}`;
+  });
+
+const factsText = (request: Outbound, sha256: string): string[] => {
+  const { delivery, schedule, approval, status_reason: reason } = request;
+  const facts = {
+    status: request.status + (reason ? ` (${reason})` : ''),
+    kind: request.kind,
+    to: formatSafely(targetOf(request)),
+    by: delivery.adapter,
+    agent: request.agent_id,
+    send: `${schedule.not_before ?? 'once approved'} to ${schedule.not_after}`,
+    approval: `${approval.mode}, ${approvalsOf(request)}`,
+    revision: String(request.revision),
+    links: request.content.link_ids.join(' ') || 'none',
+    sha256,
+  };
+  return Object.entries(facts).map(([name, value]) => `  ${name.padEnd(9)} ${value}`);
+};
+
+/** Formats everything that a person needs for a decision, with invisible characters made visible. */
+export const approvalText = ({ request, exact }: DeskAnswer<'showApproval'>): string => {
+  const { bytes, bytes_count, hidden, sha256, shown } = exact;
+  const safe = formatSafely(bytes);
+  const escaped = safe === bytes ? '' : ', with invisible characters as above';
+  return [
+    `${style('bold', request.id)} of ${request.owner_id}`,
+    ...factsText(request, sha256),
+    ...decisionsText(request),
+    '',
+    ...shown.split('\n').map((line) => `  | ${line}`),
+    '',
+    hidden.length === 0
+      ? '  It has no invisible characters.'
+      : `  ${style('yellow', `${hidden.length} invisible characters, written as ⟨U+…⟩ above:`)}`,
+    ...hidden.map(
+      ({ pointer, offset, code_point }) => `    ${pointer} at ${offset}: ${code_point}`,
+    ),
+    '',
+    `  The ${bytes_count} bytes that would be sent${escaped}:`,
+    `  ${safe}`,
+    ...(request.status === 'pending_approval'
+      ? [
+          '',
+          `  To approve exactly this: tributary approvals approve ${request.id} \\`,
+          `    --sha256 ${sha256.slice(0, SHA256_CHARS_SHOWN)}`,
+        ]
+      : []),
+  ].join('\n');
+};
+
+/** One event on one line for a person, without hashes and encrypted text. */
+
+export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];
+
+const VALUE_CHARS_MAX = 48;
+/** Members that mean nothing to a person. */
+const HIDDEN = new Set(['hash', 'token_hash', 'pepper_version', 'fingerprint', 'visitor']);
+const SEALED = /^s1\.[a-z]+_/;
+
+const fieldText = (value: unknown): string => {
+  if (typeof value !== 'string') return String(value);
+  if (SEALED.test(value)) return '(sealed)';
+  const cut = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
+  const safe = formatSafely(cut);
+  return /^[^\s"=]+$/.test(safe) ? safe : JSON.stringify(safe);
+};
+
+const memberText = (name: string, value: unknown): string[] => {
+  if (HIDDEN.has(name.slice(name.lastIndexOf('.') + 1))) return [];
+  if (typeof value === 'number' && /(_at|until|not_before|not_after)$/.test(name))
+    return [`${name}=${new Date(value).toISOString()}`];
+  if (Array.isArray(value)) {
+    if (value.length === 0) return [];
+    const isPlain = value.every((item) => typeof item === 'string');
+    return [`${name}=${isPlain ? fieldText(value.join(',')) : value.map(itemText).join(',')}`];
+  }
+  if (typeof value !== 'object' || value === null) return [`${name}=${fieldText(value)}`];
+  if (isMoney(value)) return [`${name}=${itemText(value)}`];
+  return Object.entries(value).flatMap(([inner, member]) => memberText(`${name}.${inner}`, member));
+};
+
+/** Formats an item of a list: money, a line of a handoff, a price tier, or an audit record. */
+const itemText = (item: unknown): string => {
+  if (typeof item !== 'object' || item === null) return fieldText(item);
+  if (isMoney(item)) return moneyText(item).replace(' ', ':');
+  const { sku, quantity, min_quantity, unit_price, operation, surface, decision, code, count } =
+    item as Record<string, string | number | undefined>;
+  if (sku !== undefined) return `${sku}x${quantity}`;
+  if (min_quantity !== undefined) return `${min_quantity}:${unit_price}`;
+  if (operation === undefined) return '{…}';
+  return `${surface}/${operation}:${code ?? decision}${count === 1 ? '' : `x${count}`}`;
+};
+
+/** Formats the data without what the stream and the actor say already; dimensions come last. */
+export const formatData = ({
+  data,
+  stream,
+  actor,
+}: Pick<ShownEvent, 'data' | 'stream'> & { actor: unknown }): string => {
+  const ownId = stream.slice(stream.indexOf('_') + 1);
+  const { dims = {}, ...rest } = data as Record<string, unknown> & { dims?: object };
+  return [...Object.entries(rest), ...Object.entries(dims)]
+    .filter(([, value]) => value !== actor)
+    .filter(([, value]) => typeof value !== 'string' || !value.endsWith(ownId))
+    .flatMap(([name, value]) => memberText(name, value))
+    .join(' ');
+};
+
+/** Returns the cells of a table row: position, time, type, surface, actor, stream, data. */
+export const toCells = (event: ShownEvent): string[] => {
+  const { position, at, type, stream, meta } = event;
+  const { surface = '-', actor = '-' } = meta as { surface?: string; actor?: string };
+  const time = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+  const late = event.after_revocation ? '(after the revocation of its credential) ' : '';
+  const data = late + formatData({ ...event, actor });
+  return [String(position).padStart(6), time, type, surface, actor, stream, data];
+};
+
+/** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
+
+type State = DeskAnswer<'auditState'>;
+type Performance = DeskAnswer<'auditPerformance'>;
+type Diff = DeskAnswer<'auditDiff'>;
+type Act = DeskAnswer<'auditHistory'>['data'][number];
+type Trace = DeskAnswer<'auditTrace'>;
+type AsOf = { position: number; at: string | null };
+
+const timeText = (at: string): string => at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+
+const asOfText = ({ position, at }: AsOf): string =>
+  `As of position ${position}${at === null ? ', before the first event' : `, ${timeText(at)}`}.`;
+
+type Named = { actor_name?: string | undefined; agent_name?: string | undefined };
+type Agent = { agent_id?: string | undefined; agent_name?: string | undefined };
+
+/** Name of the acting agent or desk user. */
+const actorName = ({ actor_name, agent_name }: Named): string => {
+  const name = actor_name ?? agent_name;
+  return name === undefined ? '-' : formatSafely(name);
+};
+
+const byName = ({ agent_id, agent_name }: Agent): string =>
+  [agent_name === undefined ? [] : formatSafely(agent_name), agent_id ?? []].flat().join(' ') ||
+  '-';
+
+type Metrics = Performance['totals'];
+
+const amountsText = (amounts: Metrics['won_value']): string =>
+  amounts.map(moneyText).join(' ') || '-';
+
+const auditHeadingOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
+
+/** A table of rows that have the same members, whose names are the headings. */
+const tableOf = (rows: readonly Record<string, string>[]): string =>
+  formatTable([
+    Object.keys(rows[0] ?? {}).map(auditHeadingOf),
+    ...rows.map((row) => Object.values(row)),
+  ]);
+
+/** A table of the metrics that are not zero in any row. */
+const metricsTable = (
+  heads: readonly string[],
+  rows: readonly { cells: readonly string[]; metrics: Metrics }[],
+): string => {
+  const used = METRICS.filter((name) => rows.some(({ metrics }) => metrics[name] > 0));
+  const amounts = (['rfq_value', 'won_value'] as const).filter((name) =>
+    rows.some(({ metrics }) => metrics[name].length > 0),
+  );
+  if (used.length + amounts.length === 0) return 'None.';
+  return formatTable([
+    [...heads, ...used, ...amounts].map(auditHeadingOf),
+    ...rows.map(({ cells, metrics }) => [
+      ...cells.map(formatSafely),
+      ...used.map((name) => String(metrics[name])),
+      ...amounts.map((name) => amountsText(metrics[name])),
+    ]),
+  ]);
+};
+
+const countedText = ({
+  data,
+  totals,
+  period,
+}: Pick<Performance, 'data' | 'totals' | 'period'>): string => {
+  const dimensions = Object.keys(data[0]?.dimensions ?? {});
+  const rows = data.map(({ bucket_start, dimensions: values, metrics }) => ({
+    cells: [bucket_start, ...Object.values(values).map((value) => value ?? '-')],
+    metrics,
+  }));
+  const total = { cells: ['total', ...dimensions.map(() => '')], metrics: totals };
+  const heads = [period.granularity, ...dimensions];
+  return `Performance from ${period.from} to ${period.to} (${period.time_zone})\n${metricsTable(heads, [...rows, total])}`;
+};
+
+export const auditStateText = ({ data, performance, next_before, as_of }: State): string =>
+  [
+    asOfText(as_of),
+    formatPage(
+      {
+        data: data.map((row) => ({ ...row, agent: byName(row) })),
+        next_before,
+      },
+      'kind id name status agent',
+    ),
+    ...(performance ? ['', countedText(performance)] : []),
+  ].join('\n');
+
+export const auditPerformanceText = (answer: Performance): string => {
+  const { next_cursor } = answer.page;
+  const more = next_cursor === null ? [] : [`More: --cursor ${next_cursor}`];
+  return [asOfText(answer.as_of), countedText(answer), ...more].join('\n');
+};
+
+const auditedRequestText = ({
+  actor,
+  actor_name,
+  request_id,
+}: { actor: string; request_id: string } & Named): string =>
+  [actor, actor_name === undefined ? [] : formatSafely(actor_name), request_id].flat().join('  ');
+
+export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff): string => {
+  const records = changes.map((change) => ({
+    position: String(change.position),
+    time: timeText(change.at),
+    change: change.change,
+    kind: change.kind,
+    name: formatSafely(change.name),
+    status: change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
+    event: change.type,
+    actor: change.actor,
+    actor_name: actorName(change),
+    request: change.request_id,
+  }));
+  const days = numbers.map(({ day, metric, currency, from: earlier, to: later, ...cause }) => {
+    const shown = (amount: number): string =>
+      currency === undefined ? String(amount) : moneyText({ amount, currency });
+    return {
+      day,
+      number: metric,
+      from: shown(earlier),
+      to: shown(later),
+      last_event: String(cause.position),
+      actor_and_request: auditedRequestText(cause),
+    };
+  });
+  return [
+    `From: ${asOfText(from)}`,
+    `To:   ${asOfText(to)}`,
+    '',
+    records.length === 0 ? 'No record changed.' : tableOf(records),
+    ...(next_after === null ? [] : [`More: --after ${next_after}`]),
+    ...(days.length === 0 ? [] : ['', tableOf(days)]),
+  ].join('\n');
+};
+
+/** The cells of an act, by their headings. */
+const actRow = (act: Act) => ({
+  position: String(act.position),
+  time: timeText(act.at),
+  actor: act.actor,
+  actor_name: actorName(act),
+  key: act.key_id ?? '-',
+  surface: act.surface,
+  act: act.outcome === 'done' ? act.type : act.operation,
+  outcome:
+    (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),
+  record: act.record ?? (act.asked === undefined ? '-' : formatSafely(act.asked)),
+  request: act.request_id,
+});
+
+export const actCells = (act: Act): string[] => Object.values(actRow(act));
+
+export const auditHistoryText = ({
+  data,
+  next_before,
+  as_of,
+}: DeskAnswer<'auditHistory'>): string =>
+  [
+    asOfText(as_of),
+    data.length === 0 ? 'None.' : tableOf(data.map(actRow)),
+    ...(next_before === null ? [] : [`More: --before ${next_before}`]),
+  ].join('\n');
+
+const rowsText = (rows: Trace['events'][number]['rows']): string[] =>
+  rows.map(({ read_model, scope, key, change, members = [] }) => {
+    const changed = members.length === 0 ? '' : `: ${members.join(', ')}`;
+    return `           ${read_model} ${[scope, key].filter(Boolean).join('/')} ${change.replaceAll('_', ' ')}${changed}`;
+  });
+
+export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: Trace): string => {
+  const marks = { cause: ' ', subject: '*', effect: ' ' };
+  const chain = events.flatMap((event) => [
+    `${marks[event.relation]} ${String(event.position).padStart(6)}  ${timeText(event.at)}  ` +
+      `${style('bold', event.type)}  ${event.surface}/${event.operation}  ${auditedRequestText(event)}`,
+    `           ${formatData({ data: event.data, stream: event.stream, actor: event.actor })}`,
+    ...rowsText(event.rows),
+  ]);
+  return [
+    `${id} of ${owner_id}; its own events are marked with *`,
+    ...chain,
+    ...(more ? ['There are more events than are shown.'] : []),
+    ...(audited.length === 0 ? [] : ['', tableOf(audited.map(actRow))]),
+    ...(answer
+      ? [
+          '',
+          `A retry of ${answer.operation} is answered:`,
+          `  ${formatSafely(JSON.stringify(answer.value))}`,
+        ]
+      : []),
+  ].join('\n');
+};

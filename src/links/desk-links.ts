@@ -1,0 +1,32 @@
+/** Links at the desk: staff list and disable them. */
+import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { listRows } from '#src/reading/inbox.ts';
+import { refuse } from '#src/shared/outcome.ts';
+import { issue } from '#src/writing/decide-and-append.ts';
+import { refuseRejected } from '#src/writing/rejections.ts';
+import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import { type LinkState, link } from './link.decider.ts';
+import { renderLink } from './links.ts';
+
+const NO_LINK = refuse('resource_not_found', 'There is no such link.');
+
+export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call) => {
+  const { link_id, owner_id: ownerId, reason } = input;
+  if (!mayActFor(call, ownerId)) return NO_LINK;
+  return changeRecord(deps, call, {
+    ownerId,
+    stream: streamOf(ownerId, 'link', link_id),
+    decider: link,
+    command: () => issue({ type: 'DisableLink' as const, reason }),
+    refusal: (rejection) => refuseRejected(rejection, NO_LINK),
+    render: ({ status }) => ({ id: link_id, owner_id: ownerId, state: status }),
+  });
+};
+
+export const listLinks: DeskHandler<'listLinks'> = (deps, query, call) =>
+  listRows(deps, call, {
+    name: 'links',
+    scope: query.owner_id,
+    query,
+    render: (row: LinkState) => renderLink(query.owner_id, row, call.at),
+  });

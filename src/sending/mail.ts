@@ -1,0 +1,246 @@
+/** Queues a message in the same append as the event that causes it. */
+import { LIMITS } from '#contracts/limits.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
+import { areEqual } from '#src/calls/authenticate.ts';
+import type { Deps } from '#src/calls/handlers.ts';
+import type { Limiter } from '#src/calls/limits.ts';
+import type { DeliveryResult } from '#src/ports/delivery.ts';
+import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
+import type { Secrets } from '#src/ports/system.ts';
+import { type Call, unkeyed } from '#src/shared/call.ts';
+import { addressKey } from '#src/shared/mailbox.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
+import { attribute } from '#src/writing/attribution.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
+import { stateOf } from '#src/writing/fold.ts';
+import { streamOf } from '#src/writing/streams.ts';
+import { mail, mailedMailbox, waitMs } from './mail.decider.ts';
+
+type Totals = EventData<'HandoffCreated'>['totals'];
+
+/** Requests that wait for a person. `oldest_at` is in epoch milliseconds. */
+export type Waiting = { requests: number; has_more: boolean; owners: number; oldest_at: number };
+
+/** What the text of a message of each kind is made of. */
+export type MailFacts = {
+  /** To staff. Has nothing about the buyer. */
+  rfq_notice: {
+    owner_id: string;
+    handoff_id: string;
+    lines: number;
+    totals: Totals;
+  };
+  /** To the mailbox that the sender of an RFQ entered. Contains no text that others wrote. `path` is that of the link. */
+  rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };
+  /** To the buyer, once the mailbox is confirmed. */
+  rfq_receipt: { path: string; handoff_id: string; lines: number; totals: Totals };
+  /** To the owner. Has nothing about the buyer. */
+  rfq_confirmed: { handoff_id: string; lines: number; totals: Totals };
+  rfq_won: { handoff_id: string; values: Totals };
+  /** To staff: outreach and access that wait for approval. */
+  approvals_digest: Waiting & { access: Waiting };
+  /** To staff: an agent submitted as many known contacts as it may on one day. */
+  contacts_stopped: { owner_id: string; agent_id: string; contacts: number };
+  /** To an address that anybody can have typed. `path` is that of the link, which works until then, in epoch milliseconds. */
+  privacy_link: { path: string; until: number };
+  /** To the mailbox of a profile that is not confirmed. Contains no text that others wrote. */
+  owner_mailbox: { path: string; until: number };
+  /** To the mailbox of a public application. Contains no text that others wrote. */
+  application: { path: string; until: number };
+  /** To the owner of the agent. `key_link`: where the first key of a public application is issued. */
+  access_decision: {
+    agent_id: string;
+    name: string;
+    outcome: 'granted' | 'partial' | 'denied';
+    scopes: readonly string[];
+    reason: string;
+    key_link?: { path: string; until: number };
+  };
+};
+
+export type MailKind = keyof MailFacts;
+
+/** What is sealed of a message. */
+export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: MailFacts[Kind] };
+
+/**
+ * How long the service tries to send a message, and whether it is sent a second time if the first attempt may have
+ * delivered it. `isLimited`: anybody can have typed its address, so the limits of the mailbox apply.
+ */
+export const MAIL_KINDS: Readonly<
+  Record<MailKind, { sendMs: number; isRepeatable: boolean; isLimited?: true }>
+> = {
+  // Longer than a mailbox can have to wait for its next message.
+  rfq_confirmation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  rfq_receipt: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  // The owner also sees both with getPerformance.
+  rfq_confirmed: { sendMs: 3 * DAY_MS, isRepeatable: false },
+  rfq_won: { sendMs: 3 * DAY_MS, isRepeatable: false },
+  rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  // The next digest replaces it.
+  approvals_digest: { sendMs: DAY_MS, isRepeatable: false },
+  contacts_stopped: { sendMs: DAY_MS, isRepeatable: true },
+  // As long as the link works.
+  privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
+  owner_mailbox: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  application: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  // The agent also sees the decision with getConnection.
+  access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
+};
+
+export const mailStream = (ownerId: string, mailId: string): string =>
+  streamOf(ownerId, 'mail', mailId);
+
+/** `sealedFor` is the subject whose erasure makes the message unreadable; `record` is what it is about. */
+export type Letter<Kind extends MailKind> = SealedMail<Kind> & {
+  kind: Kind;
+  sealedFor: string;
+  record?: string | undefined;
+  /** Makes the message unique: a second append of it conflicts. Random by default. */
+  mailId?: string | undefined;
+};
+
+/**
+ * Makes the append that queues a message in the space of the call's owner; its caller appends it. Empty if the subject is
+ * erased.
+ */
+export const queueMail = async <Kind extends MailKind>(
+  { ids, vault }: Pick<Deps, 'ids' | 'vault'>,
+  call: Call,
+  letter: Letter<Kind>,
+): Promise<Append[]> => {
+  const { kind, sealedFor, record, to, facts } = letter;
+  const sealed = await vault.seal(sealedFor, JSON.stringify({ to, facts }));
+  if (sealed === null) return [];
+  const { sendMs, isRepeatable } = MAIL_KINDS[kind];
+  const mail_id = letter.mailId ?? `mal_${ids.uuid().replaceAll('-', '')}`;
+  const message = {
+    mail_id,
+    kind,
+    ...present({ record }),
+    sealed_for: sealedFor,
+    sealed_message: sealed,
+    is_repeatable: isRepeatable,
+    not_after: call.at + sendMs,
+  };
+  const decision = mail.decide(undefined, { type: 'Queue', message });
+  if (!decision.accepted) throw new Error(`a new message was rejected: ${decision.detail}`);
+  const events = attribute(unkeyed(call), decision.events, ids);
+  return [{ stream: mailStream(call.ownerId, mail_id), expected: NO_STREAM, events }];
+};
+
+/** The subject for which the mailbox of staff is sealed. */
+const STAFF_SUBJECT = 'mbx_staff';
+
+/** Makes the append of a message to staff; empty if they have no mailbox. */
+export const mailToStaff = async <Kind extends MailKind>(
+  deps: Pick<Deps, 'ids' | 'vault' | 'staffMail'>,
+  call: Call,
+  letter: Omit<Letter<Kind>, 'to' | 'sealedFor'>,
+): Promise<Append[]> =>
+  deps.staffMail === undefined
+    ? []
+    : queueMail<Kind>(deps, call, { ...letter, sealedFor: STAFF_SUBJECT, to: deps.staffMail });
+
+/** Makes the append of the notice to staff that a buyer sent an RFQ. */
+export const noticeOfRfq = (
+  deps: Pick<Deps, 'ids' | 'vault' | 'staffMail'>,
+  call: Call,
+  rfq: Omit<MailFacts['rfq_notice'], 'owner_id'>,
+): Promise<Append[]> =>
+  mailToStaff(deps, call, {
+    kind: 'rfq_notice',
+    record: rfq.handoff_id,
+    facts: { ...rfq, owner_id: call.ownerId },
+  });
+
+/** The tokens of mailed links whose subject is in the token. No event has a token: only the service can make it. */
+
+const SECRET_CHARS = 40;
+const TOKEN = /^((?:[0-9a-f]{2}){1,40})\.[0-9a-f]{40}$/;
+
+/** What a link is about: its token names `subject`, and another `version` voids it. */
+type About = { subject: string; version?: string };
+
+/** Derives the token of a link: its subject in hex, because a person can have chosen it, and a secret of 160 bits. */
+export const linkToken = (
+  secrets: Pick<Secrets, 'mac'>,
+  { subject, version = '' }: About,
+): string => {
+  const secret = secrets.mac('mailed-link', `${subject}:${version}`).slice(0, SECRET_CHARS);
+  return `${Buffer.from(subject).toString('hex')}.${secret}`;
+};
+
+/** Reads the subject of a token, which proves nothing yet; undefined if the token has another form. */
+export const subjectOfLink = (token: string): string | undefined => {
+  const subject = Buffer.from(TOKEN.exec(token)?.[1] ?? '', 'hex').toString();
+  return /^[a-z0-9_]+$/.test(subject) ? subject : undefined;
+};
+
+export const isLinkAbout = (secrets: Pick<Secrets, 'mac'>, token: string, about: About): boolean =>
+  areEqual(linkToken(secrets, about), token);
+
+/** Limits of mail to mailboxes that have not confirmed anything, so that a form cannot be used to flood somebody. */
+
+type MailboxDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
+
+const MAILBOX_LIMITS = {
+  betweenMs: LIMITS.CONFIRMATION_WAIT_MINUTES * MINUTE_MS,
+  perPeriod: LIMITS.CONFIRMATION_MAILS_PER_DAY,
+  periodMs: DAY_MS,
+};
+
+/** The name has the address as a keyed hash only. Test spaces have limits of their own. */
+const mailboxStream = ({ secrets }: MailboxDeps, { ownerId }: Call, address: string): string => {
+  const space = isTestSpace(ownerId) ? 'test' : 'live';
+  return `claims-mailbox_${secrets.mac('mailbox', `${space}:${addressKey(address)}`)}`;
+};
+
+/**
+ * Counts a message to a mailbox that has confirmed nothing, before it is sent; undefined if it may be sent. Otherwise the
+ * result of the attempt: the mailbox is blocked, or the message must wait. `hourly` limits all such messages of this
+ * process together. Reads the stream of the mailbox.
+ */
+export const countUnconfirmed = async (
+  deps: MailboxDeps & { hourly: Pick<Limiter, 'take'> },
+  call: Call,
+  { mailId, to }: { mailId: string; to: string },
+): Promise<DeliveryResult | undefined> => {
+  const stream = mailboxStream(deps, call, to);
+  const { at } = call;
+  const written = await decideAndAppend(deps, unkeyed(call), {
+    stream,
+    decider: mailedMailbox,
+    command: () => issue({ type: 'MailMailbox' as const, at, mailId, limits: MAILBOX_LIMITS }),
+  });
+  if (written.ok) {
+    const verdict = deps.hourly.take('');
+    return verdict.allowed
+      ? undefined
+      : { outcome: 'retry', reason: 'hourly_limit', retryAfterMs: verdict.retryAfterS * 1_000 };
+  }
+  if (!('rejected' in written)) return { outcome: 'retry', reason: 'log_unavailable' };
+  if (written.rejected === 'mailbox_blocked') return { outcome: 'refused', reason: 'blocked' };
+  const state = await stateOf(deps, { stream, decider: mailedMailbox });
+  const retryAfterMs = state ? waitMs(state, { at, limits: MAILBOX_LIMITS }) : 0;
+  return { outcome: 'retry', reason: 'mailbox_limit', retryAfterMs };
+};
+
+/** Blocks such messages to a mailbox, for its holder; the refusal of a store that cannot write it, or undefined. */
+export const blockMailbox = async (
+  deps: MailboxDeps,
+  call: Call,
+  address: string,
+): Promise<Refusal | undefined> => {
+  const { at } = call;
+  const until = at + LIMITS.MAILBOX_BLOCK_DAYS * DAY_MS;
+  const written = await decideAndAppend(deps, unkeyed(call), {
+    stream: mailboxStream(deps, call, address),
+    decider: mailedMailbox,
+    command: () => issue({ type: 'BlockMailbox' as const, at, until }),
+  });
+  return 'code' in written ? written : undefined;
+};
