@@ -10,10 +10,15 @@ import type { DeskCall } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
+import {
+  issue,
+  type RejectedBy,
+  changeRecord,
+  type CommandFrom,
+} from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import {
   type AgentCommand,
   type AgentRejection,

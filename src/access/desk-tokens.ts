@@ -6,9 +6,9 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
-import { createOnce, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { changeRecord, streamOfToken } from '#src/writing/streams.ts';
+import { streamOfToken } from '#src/writing/streams.ts';
 import { deskToken, type DeskTokenState } from './access.decider.ts';
 import { keyIdOf } from './keys.ts';
 

@@ -5,9 +5,9 @@ import type {
   StreamRevision,
 } from '#src/ports/event-log.ts';
 import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
-import { UNCONFIRMED } from './authenticate.ts';
+import { type Confirmation, UNCONFIRMED } from './authenticate.ts';
 import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
-import type { Deps } from './handlers.ts';
+import type { ReadModelFollower } from '#src/ports/read-model.ts';
 
 export type CredentialState = {
   /** Why the credential no longer allows the operation. */
@@ -16,7 +16,7 @@ export type CredentialState = {
   streams: readonly StreamRevision[];
 };
 
-type CheckParts = Pick<Deps, 'log' | 'following' | 'confirmation'>;
+type CheckParts = { log: EventLog; following: ReadModelFollower; confirmation?: Confirmation };
 
 const LAGS = refuse(
   'read_model_rebuilding',

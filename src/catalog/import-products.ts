@@ -3,12 +3,12 @@ import type { DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, changeRecord } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/hash.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
 

@@ -2,9 +2,9 @@
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { issue } from '#src/writing/decide-and-append.ts';
+import { issue, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { changeRecord, streamOf } from '#src/writing/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { type LinkState, link } from './link.decider.ts';
 import { renderLink } from './links.ts';
 

@@ -20,9 +20,8 @@ import type { Call } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { changeRecord } from '#src/writing/streams.ts';
 import type { OutboundState } from './outbound.decider.ts';
 
 /**

@@ -13,10 +13,10 @@ import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections
 import type { Deps, Handler } from '#src/calls/handlers.ts';
 import type { AgentCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { changeRecord, type CommandFrom, streamOf } from '#src/writing/streams.ts';
+import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import { issue } from '#src/writing/decide-and-append.ts';
+import { issue, changeRecord, type CommandFrom } from '#src/writing/decide-and-append.ts';
 
 const isoIfSet = (at: number | undefined): string | undefined =>
   at === undefined ? undefined : iso(at);

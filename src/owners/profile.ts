@@ -11,11 +11,15 @@ import type { Call } from '#src/shared/call.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
-import { issue, type RejectedBy } from '#src/writing/decide-and-append.ts';
+import {
+  issue,
+  type RejectedBy,
+  changeRecord,
+  type CommandFrom,
+} from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/fold.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { changeRecord, type CommandFrom } from '#src/writing/streams.ts';
 import {
   ownerProfile,
   type ProfileCommand,

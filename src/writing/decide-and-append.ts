@@ -2,7 +2,14 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Call } from '#src/shared/call.ts';
-import { type Done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
+import {
+  type Done,
+  isRefusal,
+  type Refusal,
+  refuse,
+  done,
+  type Outcome,
+} from '#src/shared/outcome.ts';
 import { attribute } from './attribution.ts';
 import { type DomainEvent, foldAt, foldOf } from './fold.ts';
 import {
@@ -317,4 +324,33 @@ export const releaseAfterWrite = async (release: () => Promise<void>): Promise<v
   } catch {
     // The write is durable, so the caller must not receive an error.
   }
+};
+
+type Event = { type: string; data: object };
+
+/** Makes the command from the record's state and its events, or refuses. */
+export type CommandFrom<State, Command> = (
+  state: State | undefined,
+  stored: readonly StoredEvent[],
+) => Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
+
+/** A command on a record of `ownerId`, and how its outcome becomes an answer. */
+type Change<State, Command, E extends Event, Reason extends string, Value> = {
+  ownerId: string;
+  stream: string;
+  decider: Decider<State, Command, E, Reason>;
+  command: CommandFrom<State, Command>;
+  refusal: (rejection: RejectedBy<Reason>) => Refusal;
+  render: (state: State) => Value;
+};
+
+/** Runs the command and answers with the record as the command left it, also on a retry. */
+export const changeRecord = async <State, Command, E extends Event, Reason extends string, Value>(
+  writer: EventWriter,
+  call: Call,
+  { ownerId, refusal, render, ...target }: Change<State, Command, E, Reason, Value>,
+): Promise<Outcome<Value>> => {
+  const written = await decideAndAppend(writer, { ...call, ownerId }, target);
+  if (written.ok) return done(render(written.state), traceOf(written));
+  return 'rejected' in written ? refusal(written) : written;
 };

@@ -1,14 +1,9 @@
 import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
 import { type LeadState, lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
-import type { Decider } from '#src/shared/decider.ts';
-import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
 import { stateOf } from './fold.ts';
 import { nameOf } from './hash.ts';
-import type { Call } from '#src/shared/call.ts';
-import { decideAndAppend, type Issued, type RejectedBy, traceOf } from './decide-and-append.ts';
-import type { EventWriter } from './idempotency.ts';
-import { done, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 
 type Log = { log: Pick<EventLog, 'readStream'> };
 
@@ -54,32 +49,3 @@ export const handoffOf = (
   id: string,
 ): Promise<HandoffState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'handoff', id), decider: handoff });
-
-type Event = { type: string; data: object };
-
-/** Makes the command from the record's state and its events, or refuses. */
-export type CommandFrom<State, Command> = (
-  state: State | undefined,
-  stored: readonly StoredEvent[],
-) => Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
-
-/** A command on a record of `ownerId`, and how its outcome becomes an answer. */
-type Change<State, Command, E extends Event, Reason extends string, Value> = {
-  ownerId: string;
-  stream: string;
-  decider: Decider<State, Command, E, Reason>;
-  command: CommandFrom<State, Command>;
-  refusal: (rejection: RejectedBy<Reason>) => Refusal;
-  render: (state: State) => Value;
-};
-
-/** Runs the command and answers with the record as the command left it, also on a retry. */
-export const changeRecord = async <State, Command, E extends Event, Reason extends string, Value>(
-  writer: EventWriter,
-  call: Call,
-  { ownerId, refusal, render, ...target }: Change<State, Command, E, Reason, Value>,
-): Promise<Outcome<Value>> => {
-  const written = await decideAndAppend(writer, { ...call, ownerId }, target);
-  if (written.ok) return done(render(written.state), traceOf(written));
-  return 'rejected' in written ? refusal(written) : written;
-};
