@@ -38,7 +38,7 @@ import {
   openReadModels,
 } from '#src/wiring/read-models.ts';
 import { openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
-import { readLastEvent } from '#src/writing/fold.ts';
+import { readLastEvent } from '#src/writing/streams.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { recorder } from '#src/writing/recorder.ts';
 import { type Timeline, timeline } from '#src/writing/timeline.ts';

@@ -26,7 +26,7 @@ describe('the repository', () => {
 
   it('finds a forbidden import in every layer', () => {
     const planted = [
-      { path: 'contracts/planted.ts', text: "import { x } from '#src/writing/hash.ts';" },
+      { path: 'contracts/planted.ts', text: "import { x } from '#src/writing/streams.ts';" },
       { path: 'src/leads/planted.decider.ts', text: "import { z } from 'zod';" },
       {
         path: 'src/leads/planted2.decider.ts',
@@ -36,7 +36,7 @@ describe('the repository', () => {
         path: 'src/ports/planted.ts',
         text: "import type { Outcome } from '#src/shared/outcome.ts';",
       },
-      { path: 'src/shared/planted.ts', text: "import { hashOf } from '#src/writing/hash.ts';" },
+      { path: 'src/shared/planted.ts', text: "import { hashOf } from '#src/writing/streams.ts';" },
       {
         path: 'projections/planted.ts',
         text: "import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';",

@@ -1,7 +1,7 @@
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider } from '#src/shared/decider.ts';
 import { createOnce, readReplay, traceOf } from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';

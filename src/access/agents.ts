@@ -16,9 +16,8 @@ import {
   changeRecord,
   type CommandFrom,
 } from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf, streamOf } from '#src/writing/streams.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { streamOf } from '#src/writing/streams.ts';
 import {
   type AgentCommand,
   type AgentRejection,

@@ -40,10 +40,15 @@ import {
 import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue, traceOf, type Issued } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { nameOf, digestOf, fingerprintOf } from '#src/writing/hash.ts';
+import {
+  stateOf,
+  nameOf,
+  digestOf,
+  fingerprintOf,
+  streamOf,
+  streamOfKey,
+} from '#src/writing/streams.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
-import { streamOf, streamOfKey } from '#src/writing/streams.ts';
 import {
   application,
   type ApplicationState,

@@ -12,10 +12,9 @@ import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
-import { digestOf } from '#src/writing/hash.ts';
+import { digestOf, streamOfKey } from '#src/writing/streams.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { streamOfKey } from '#src/writing/streams.ts';
 import { apiKey, type KeyCommand, type KeyState } from './access.decider.ts';
 
 const ID_CHARS = 12;

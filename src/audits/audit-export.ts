@@ -1,7 +1,7 @@
 import type { EventText } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
-import { canonicalJson } from '#src/shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';

@@ -20,7 +20,7 @@ import {
   isRefusal,
 } from '#src/shared/outcome.ts';
 import type { AuditedCall } from './audit.ts';
-import { whileAllowed } from './credential-check.ts';
+import { whileAllowed } from './authenticate.ts';
 import { guarded, mappingFailures } from './failure.ts';
 import type { Deps } from './handlers.ts';
 import { parseFields } from './input.ts';

@@ -24,14 +24,19 @@ import {
   scopeMissing,
 } from '#src/shared/outcome.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { fingerprintOf, digestOf } from '#src/writing/hash.ts';
+import {
+  fingerprintOf,
+  digestOf,
+  streamOf,
+  streamOfKey,
+  streamOfToken,
+} from '#src/writing/streams.ts';
 import {
   idemOf,
   keyClaimingLog,
   readKeyClaims,
   refuseOtherRequest,
 } from '#src/writing/idempotency.ts';
-import { streamOf, streamOfKey, streamOfToken } from '#src/writing/streams.ts';
 import { type Audit, type AuditedCaller, DESK } from './audit.ts';
 import {
   type Identified,
@@ -39,8 +44,8 @@ import {
   refuseEnded,
   CREDENTIAL_PATTERN,
   refuseRevoked,
+  type CredentialState,
 } from './authenticate.ts';
-import type { CredentialState } from './credential-check.ts';
 import type { Deps } from './handlers.ts';
 import { type Parsable, type Parsed, parseInput } from './input.ts';
 import { type Concurrency, type Limiter, type Overload, spacingOf, tooMany } from './limits.ts';

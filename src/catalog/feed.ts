@@ -10,7 +10,7 @@ import {
   priceIn,
   tiersIn,
 } from '#src/shared/cells.ts';
-import { scanJson } from '#src/shared/json-scan.ts';
+import { scanJson } from '#src/shared/json.ts';
 import { present } from '#src/shared/present.ts';
 
 /** A product as a feed describes it; the catalog assigns its id. */

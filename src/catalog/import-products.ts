@@ -4,11 +4,10 @@ import { product as productDecider } from './product.decider.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { decideAndAppend, issue, changeRecord } from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf, streamOf } from '#src/writing/streams.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { done, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { streamOf } from '#src/writing/streams.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
 

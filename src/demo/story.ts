@@ -12,7 +12,7 @@ import type { Service } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { readLastEvent } from '#src/writing/fold.ts';
+import { readLastEvent } from '#src/writing/streams.ts';
 import {
   type Act,
   actor,

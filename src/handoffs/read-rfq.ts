@@ -23,8 +23,7 @@ import type { Call, DeskCall } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';
 import { renderMove, rfqOwner } from './move-rfq.ts';
 import {

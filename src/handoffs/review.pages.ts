@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { COUNTRIES } from '#contracts/countries.ts';
+import { COUNTRIES } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import type { ProblemCode, InputFault } from '#contracts/problems.ts';

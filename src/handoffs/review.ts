@@ -19,8 +19,7 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import { stateOf, streamOf } from '#src/writing/streams.ts';
 import {
   type HandoffState,
   review as reviewedHandoff,

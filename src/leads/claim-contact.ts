@@ -5,7 +5,7 @@ import type { LeadCommand } from './lead.decider.ts';
 import { mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/idempotency.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf } from '#src/writing/streams.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';

@@ -21,8 +21,7 @@ import type { DeskCall } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { leadOf, streamOf } from '#src/writing/streams.ts';
+import { foldOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { lead, stateAt, type LeadState } from './lead.decider.ts';
 import { renderProposal, showLead, renderOpenLead } from './render-lead.ts';
 

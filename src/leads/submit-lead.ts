@@ -24,10 +24,8 @@ import {
   type Written,
   releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { stateOf, nameOf, handoffOf, linkOf } from '#src/writing/streams.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { handoffOf, linkOf } from '#src/writing/streams.ts';
 import { decideContactClaim, releaseClaim } from './claim-contact.ts';
 import { knownContacts } from './claims.decider.ts';
 import {

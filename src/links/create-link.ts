@@ -13,7 +13,7 @@ import {
   type Written,
 } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/idempotency.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { resolveTarget } from '#src/catalog/products.ts';

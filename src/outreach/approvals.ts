@@ -24,9 +24,8 @@ import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { visible } from '#src/shared/visible.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf, streamOfKey } from '#src/writing/streams.ts';
 import type { ProblemByRejection } from '#src/writing/rejections.ts';
-import { streamOfKey } from '#src/writing/streams.ts';
 import {
   deciderFor,
   type OutboundState,

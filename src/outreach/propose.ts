@@ -12,7 +12,7 @@ import { suppressionInLog } from '#src/sealing/suppression.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { findRoute } from '#src/sending/settings.ts';
 import type { AgentCall } from '#src/shared/call.ts';
-import { canonicalJson } from '#src/shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/json.ts';
 import {
   done,
   isRefusal,
@@ -30,9 +30,8 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf, leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
-import { leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { type OutboundState, outbound } from './outbound.decider.ts';
 import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
 

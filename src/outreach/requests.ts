@@ -8,12 +8,11 @@ import {
   statusAt,
 } from './outbound.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf, streamOf } from '#src/writing/streams.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
 import type { Deps, Handler } from '#src/calls/handlers.ts';
 import type { AgentCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { streamOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { issue, changeRecord, type CommandFrom } from '#src/writing/decide-and-append.ts';

@@ -20,8 +20,7 @@ import { configuredChannel, readHalt, readSettings } from '#src/sending/settings
 import type { SystemCall } from '#src/shared/call.ts';
 import { present } from '#src/shared/present.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf, foldOf } from '#src/writing/fold.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import { stateOf, foldOf, streamOf } from '#src/writing/streams.ts';
 import { webhookSecret, judgeChannel } from './controls.ts';
 import {
   type OutboundState,

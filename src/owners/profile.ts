@@ -17,7 +17,7 @@ import {
   changeRecord,
   type CommandFrom,
 } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf } from '#src/writing/streams.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import {

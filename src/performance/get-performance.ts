@@ -12,7 +12,7 @@ import { isRefusal, type Refusal, refuse, done } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { aggregate, type Report, type Countries } from './aggregate.ts';
 import {
   type Bucket,

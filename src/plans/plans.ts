@@ -26,9 +26,8 @@ import { isOneName, personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso, renderAsOf } from '#src/shared/time.ts';
 import { type Issued, issue, changeRecord } from '#src/writing/decide-and-append.ts';
-import { foldOf } from '#src/writing/fold.ts';
+import { foldOf, handoffOf, leadOf } from '#src/writing/streams.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { handoffOf, leadOf } from '#src/writing/streams.ts';
 import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
 
 /** Assigns records to people, and records notes and next steps. */

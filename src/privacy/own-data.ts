@@ -20,8 +20,7 @@ import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared
 import { HOUR_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { nameOf } from '#src/writing/hash.ts';
+import { stateOf, nameOf } from '#src/writing/streams.ts';
 import {
   findRecords,
   type FoundRecord,

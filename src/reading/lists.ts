@@ -6,7 +6,7 @@ import type { Clock, Secrets } from '#src/ports/system.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
-import { digestOf } from '#src/writing/hash.ts';
+import { digestOf } from '#src/writing/streams.ts';
 
 /**
  * A cursor is opaque and signed. It holds a place in a listing and the time at which it was made; the

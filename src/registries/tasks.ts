@@ -1,7 +1,7 @@
 import type { OperationId } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/operations.ts';
 import { tasksScope } from '#src/tasks/task.decider.ts';
-import { fingerprintOf } from '#src/writing/hash.ts';
+import { fingerprintOf } from '#src/writing/streams.ts';
 import type { AgentPipeline } from './agents.ts';
 import {
   type AgentActor,

@@ -15,7 +15,7 @@ import {
   type Written,
   releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf } from '#src/writing/streams.ts';
 import {
   mailboxRequests,
   suppressedSince,

@@ -7,7 +7,7 @@ import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import type { SystemCall } from '#src/shared/call.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf } from '#src/writing/streams.ts';
 import {
   commandAfter,
   deliver,

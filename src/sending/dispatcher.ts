@@ -10,7 +10,7 @@ import type { SystemCall } from '#src/shared/call.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { decideAndAppend, type Execution } from '#src/writing/decide-and-append.ts';
-import type { DomainEvent } from '#src/writing/fold.ts';
+import type { DomainEvent } from '#src/writing/streams.ts';
 import type { AttemptState, OutcomeCommand } from './attempt.decider.ts';
 import { EVERYBODY } from './settings.ts';
 

@@ -15,8 +15,7 @@ import { present } from '#src/shared/present.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import { stateOf, streamOf } from '#src/writing/streams.ts';
 import { mail, mailedMailbox, waitMs } from './mail.decider.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];

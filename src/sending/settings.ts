@@ -2,7 +2,7 @@ import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from './settings.decider.ts';
 import { outreach } from './settings.decider.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { foldOf, stateOf } from '#src/writing/fold.ts';
+import { foldOf, stateOf } from '#src/writing/streams.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import type { Deps } from '#src/calls/handlers.ts';

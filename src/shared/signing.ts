@@ -6,7 +6,7 @@ import {
   attributionClaims,
 } from '#contracts/links/attribution-token.ts';
 import type { Secrets, SigningKey } from '#src/ports/system.ts';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from './json.ts';
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 

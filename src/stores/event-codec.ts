@@ -1,4 +1,5 @@
 /** What every log adapter does with an event: validates it before the write and after the read. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENTS } from '#contracts/registries/events.ts';
 import {
   type Append,
@@ -8,6 +9,10 @@ import {
   type StoredEvent,
   type StreamRevision,
   UnknownEventType,
+  type EventLog,
+  type FoldEvent,
+  type Position,
+  type SubscriptionItem,
 } from '#src/ports/event-log.ts';
 
 /** Of data and attribution. Every command reads its stream whole, so a giant event slows them all. */
@@ -144,3 +149,229 @@ export const readEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => 
  */
 export const readAnyEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent =>
   SCHEMAS.has(event.type) ? readEvent(upcasts, event) : event;
+
+/**
+ * Subscriptions to a log within this process. Each reads history in pages and then receives the events
+ * of every commit, in one order. A subscriber that is waiting when a commit is pushed runs before the
+ * append of that commit resolves.
+ */
+
+const PAGE_EVENTS = 500;
+const QUEUE_EVENTS_MAX = 4_096;
+
+/** Events, and the position up to which the log was read: others' records can follow them. */
+export type LogPage = { events: FoldEvent[]; position: Position };
+
+type Source = {
+  /** Position up to which commits were pushed. */
+  head(): Position;
+  /** Reads history; a log that contains nothing but events returns these only. */
+  page(after: Position, limit: number): FoldEvent[] | Promise<LogPage>;
+  /** Called before `head` and `page`: resolves when commits after `head` are pushed. */
+  start?(after: Position): Promise<void>;
+  /** Called when no subscription is open. */
+  stop?(): void;
+};
+
+type Step = IteratorResult<SubscriptionItem, undefined>;
+
+type Hub = {
+  /** Every subscription that has not ended; `live` has those of them that have read all of the log. */
+  readonly open: Set<Subscription>;
+  readonly live: Set<Subscription>;
+  readonly source: Source;
+  readonly queueMax: number;
+};
+
+const END: Step = { done: true, value: undefined };
+const item = (value: SubscriptionItem): Step => ({ done: false, value });
+
+/**
+ * An iterator instead of a generator: a generator answers several microtasks later, and an append would
+ * resolve before its subscribers have seen the events.
+ */
+class Subscription implements AsyncIterator<SubscriptionItem> {
+  readonly #hub: Hub;
+  readonly #signal: AbortSignal;
+  #position: Position;
+  #isCheckpointDue = false;
+  #hasEnded: boolean;
+  #queue: FoldEvent[] = [];
+  /** Position up to which commits were pushed to the queue. */
+  #queuedTo: Position = 0;
+  #failure: { error: unknown } | undefined;
+  #waiting: ((step: Step | Promise<Step>) => void) | undefined;
+
+  constructor(hub: Hub, after: Position, signal: AbortSignal) {
+    this.#hub = hub;
+    this.#position = after;
+    this.#signal = signal;
+    this.#hasEnded = signal.aborted;
+    if (this.#hasEnded) return;
+    hub.open.add(this);
+    signal.addEventListener('abort', this.end);
+  }
+
+  next(): Promise<Step> {
+    if (this.#failure) return this.#throwFailure(this.#failure.error);
+    if (this.#hasEnded) return Promise.resolve(END);
+    if (this.#isCheckpointDue) {
+      this.#isCheckpointDue = false;
+      return Promise.resolve(this.#checkpoint());
+    }
+    return this.#hub.live.has(this) ? this.#nextPushed() : this.#readNext();
+  }
+
+  return(): Promise<Step> {
+    this.end();
+    return Promise.resolve(END);
+  }
+
+  push(events: FoldEvent[], upTo: Position): void {
+    const position = this.#position;
+    if (upTo <= position) return;
+    const fresh =
+      events[0] && events[0].position > position
+        ? events
+        : events.filter((event) => event.position > position);
+    if (this.#waiting) {
+      this.#resolve(this.#deliver(fresh, upTo));
+      return;
+    }
+    this.#queue = this.#queue.concat(fresh);
+    this.#queuedTo = upTo;
+    if (this.#queue.length > this.#hub.queueMax) this.readFromLog();
+  }
+
+  /** Discards the queue and continues from the log at the position of the last delivery. */
+  readFromLog(): void {
+    this.#queue = [];
+    this.#hub.live.delete(this);
+    const resolve = this.#waiting;
+    resolve?.(this.#readNext());
+  }
+
+  /** Ends the subscription with an error. */
+  fail(error: unknown): void {
+    this.#failure = { error };
+    const resolve = this.#waiting;
+    this.#waiting = undefined;
+    this.end();
+    resolve?.(this.#throwFailure(error));
+  }
+
+  readonly end = (): void => {
+    const hub = this.#hub;
+    this.#hasEnded = true;
+    this.#queue = [];
+    hub.live.delete(this);
+    hub.open.delete(this);
+    this.#signal.removeEventListener('abort', this.end);
+    if (this.#waiting) this.#resolve(END);
+    if (hub.open.size === 0) hub.source.stop?.();
+  };
+
+  #throwFailure(error: unknown): Promise<never> {
+    this.#failure = undefined;
+    return Promise.reject(error);
+  }
+
+  #resolve(step: Step): void {
+    const resolve = this.#waiting;
+    this.#waiting = undefined;
+    resolve?.(step);
+  }
+
+  #checkpoint(): Step {
+    return item({ kind: 'checkpoint', position: this.#position });
+  }
+
+  #deliver(events: FoldEvent[], upTo: Position): Step {
+    this.#position = upTo;
+    if (events.length === 0) return this.#checkpoint();
+    this.#isCheckpointDue = true;
+    return item({ kind: 'events', events });
+  }
+
+  #nextPushed(): Promise<Step> {
+    const events = this.#queue;
+    this.#queue = [];
+    if (this.#queuedTo > this.#position)
+      return Promise.resolve(this.#deliver(events, this.#queuedTo));
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+
+  /** The end of the subscription does not wait for the page. */
+  #readNext(): Promise<Step> {
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+      this.#readPage().then(
+        (step) => this.#resolve(step),
+        (error: unknown) => this.#hasEnded || this.fail(error),
+      );
+    });
+  }
+
+  /** Reads one page per turn of the event loop, so that a long history does not delay requests. */
+  async #readPage(): Promise<Step> {
+    const { source, live } = this.#hub;
+    await nextTurn();
+    if (this.#hasEnded) return END;
+    await source.start?.(this.#position);
+    if (this.#hasEnded) return END;
+    // Comparing with the head and joining `live` in one turn misses no commit.
+    if (this.#position >= source.head()) {
+      live.add(this);
+      return item({ kind: 'caughtUp', position: this.#position });
+    }
+    const page = await source.page(this.#position, PAGE_EVENTS);
+    if (this.#hasEnded) return END;
+    const events = Array.isArray(page) ? page : page.events;
+    const upTo = Array.isArray(page) ? events.at(-1)?.position : page.position;
+    if (upTo === undefined)
+      throw new Error(`the log returns no event after position ${this.#position}`);
+    return this.#deliver(events, upTo);
+  }
+}
+
+export class Subscribers {
+  readonly #hub: Hub;
+  #isClosed = false;
+
+  /** A subscriber with more than `queueMax` undelivered events reads them from the log instead. */
+  constructor(source: Source, queueMax = QUEUE_EVENTS_MAX) {
+    this.#hub = { live: new Set(), open: new Set(), source, queueMax };
+  }
+
+  readonly subscribe: EventLog['subscribe'] = ({ after, signal }) => ({
+    [Symbol.asyncIterator]: () =>
+      new Subscription(this.#hub, after, this.#isClosed ? AbortSignal.abort() : signal),
+  });
+
+  /** Whether any subscription is open, also one that still reads history. */
+  get hasAny(): boolean {
+    return this.#hub.open.size > 0;
+  }
+
+  /** `upTo`: the position of the last event, or of a later record that is no event. */
+  push(events: FoldEvent[], upTo = events.at(-1)?.position ?? 0): void {
+    for (const subscription of this.#hub.live) subscription.push(events, upTo);
+  }
+
+  /** Ends the subscriptions that wait for commits with an error; the others read from the log. */
+  fail(error: unknown): void {
+    for (const subscription of this.#hub.live) subscription.fail(error);
+  }
+
+  /** For a commit whose events were not collected, because nobody subscribed when it began. */
+  readFromLog(): void {
+    for (const subscription of this.#hub.live) subscription.readFromLog();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const subscription of this.#hub.open) subscription.end();
+  }
+}

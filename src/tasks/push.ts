@@ -24,9 +24,7 @@ import { present } from '#src/shared/present.ts';
 import { signBody } from '#src/shared/signing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { nameOf } from '#src/writing/hash.ts';
-import { streamOf, streamOfKey, recordOfStream } from '#src/writing/streams.ts';
+import { stateOf, nameOf, streamOf, streamOfKey, recordOfStream } from '#src/writing/streams.ts';
 import { push, type PushState, type PushCommand } from './push.decider.ts';
 import {
   type PushConfig,

@@ -22,10 +22,15 @@ import type { AgentCaller, TaskRef, TaskCall } from '#src/shared/call.ts';
 import { type Refusal, refuse, type Outcome, done } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { foldOf } from '#src/writing/fold.ts';
-import { digestOf, nameOf } from '#src/writing/hash.ts';
+import {
+  foldOf,
+  digestOf,
+  nameOf,
+  streamOf,
+  recordOfStream,
+  streamOfRecord,
+} from '#src/writing/streams.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { streamOf, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import {
   type OperationRequest,
   type TaskMessage,

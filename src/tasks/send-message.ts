@@ -13,9 +13,8 @@ import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { foldOf } from '#src/writing/fold.ts';
+import { foldOf, handoffOf, streamOf } from '#src/writing/streams.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { type PushTarget, refusePush, registerPush } from './push.ts';
 import {
   permitted,

@@ -4,8 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, HolderCaller } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { arrivalOf } from './arrival.ts';
-import { httpRefusal, sendProblem, refuseMethod } from './http.ts';
+import { arrivalOf, httpRefusal, sendProblem, refuseMethod } from './http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { PRIVATE_HEADERS, type Page, sendPage } from './layout.ts';
 

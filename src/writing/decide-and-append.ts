@@ -11,7 +11,7 @@ import {
   type Outcome,
 } from '#src/shared/outcome.ts';
 import { attribute } from './attribution.ts';
-import { type DomainEvent, foldAt, foldOf } from './fold.ts';
+import { type DomainEvent, foldAt, foldOf } from './streams.ts';
 import {
   decideKeyClaim,
   readKeyClaims,

@@ -25,8 +25,7 @@ import {
 import { KeyedQueue } from '#src/shared/work.ts';
 import { attribute } from './attribution.ts';
 import { keyClaim } from './claims.decider.ts';
-import { type DomainEvent, foldOf } from './fold.ts';
-import { digestOf } from './hash.ts';
+import { type DomainEvent, foldOf, digestOf } from './streams.ts';
 
 type Claiming<State, Command, E extends DomainEvent, Reason extends string> = {
   stream: string;

@@ -1,9 +1,84 @@
+/** Streams: their names, how an event stream is folded into the state of its record, and hashes. */
+import { hash } from 'node:crypto';
 import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
 import { type LeadState, lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { stateOf } from './fold.ts';
-import { nameOf } from './hash.ts';
+import type { EventLog, StoredEvent, Position } from '#src/ports/event-log.ts';
+import type { Decider } from '#src/shared/decider.ts';
+import { canonicalJson } from '#src/shared/json.ts';
+
+/** Folds the events of a stream into the state of its record. */
+
+export type DomainEvent = { type: string; data: object };
+
+/** Folds events that happened at `at`, in epoch milliseconds, into `state`. */
+export const foldAt = <State, Command, E extends DomainEvent, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+  events: readonly E[],
+  { at, state }: { at: number; state?: State | undefined },
+): State | undefined =>
+  events.reduce<State | undefined>((now, event) => decider.evolve(now, { ...event, at }), state);
+
+/** Folds the first events of one stream; undefined if there are none. */
+export const foldOf = <State, Command, E extends DomainEvent, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+  stored: readonly StoredEvent[],
+): State | undefined =>
+  stored.reduce<State | undefined>(
+    // The log validates each event when it reads it, so its data has the shape of its type.
+    (state, { type, data, meta }) =>
+      decider.evolve(state, { type, data, at: meta.at } as unknown as E & { at: number }),
+    undefined,
+  );
+
+/** Reads a stream and folds it; undefined if the stream does not exist. */
+export const stateOf = async <State, Command, E extends DomainEvent, Reason extends string>(
+  { log }: { log: Pick<EventLog, 'readStream'> },
+  { stream, decider }: { stream: string; decider: Decider<State, Command, E, Reason> },
+): Promise<State | undefined> => foldOf(decider, await log.readStream(stream));
+
+/**
+ * Returns position and time of the last event; 0 and null for a log without events. The head of the log
+ * can be a record of another application, beyond which this reads back.
+ */
+export const readLastEvent = async (
+  log: Pick<EventLog, 'head' | 'readBack'>,
+): Promise<{ position: Position; at: number | null }> => {
+  const { position: upTo } = await log.head();
+  const [last] = await log.readBack({ upTo, limit: 1 });
+  return { position: last?.position ?? 0, at: last?.meta.at ?? null };
+};
+
+const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
+const ID_CHARS = 24;
+
+/** SHA-256 of the parts as a JSON array, so that different lists of parts have different digests. */
+export const digestOf = (...parts: readonly string[]): string =>
+  hash('sha256', JSON.stringify(parts), 'base64url');
+
+/** Derives a name from parts: 120 bits as 24 characters in base 32. A retry derives the same name. */
+export const nameOf = (...parts: readonly string[]): string => {
+  const bytes = Buffer.from(digestOf(...parts), 'base64url');
+  let out = '';
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xfff;
+    bits += 8;
+    while (bits >= 5 && out.length < ID_CHARS) {
+      bits -= 5;
+      out += BASE32[(value >> bits) & 31];
+    }
+  }
+  return out;
+};
+
+/**
+ * Hash of a request after validation and defaults, so that white space, the order of members and the surface do not
+ * count. Version 1: JCS (RFC 8785) and SHA-256.
+ */
+export const fingerprintOf = (operation: string, input: object): string =>
+  `1.${hash('sha256', canonicalJson({ operation, input }), 'base64url')}`;
 
 type Log = { log: Pick<EventLog, 'readStream'> };
 

@@ -4,7 +4,7 @@ import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
-import { fingerprintOf, nameOf } from '#src/writing/hash.ts';
+import { fingerprintOf, nameOf } from '#src/writing/streams.ts';
 import { limiter } from '#src/calls/limits.ts';
 import {
   bucketOf,

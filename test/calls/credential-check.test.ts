@@ -1,7 +1,7 @@
 /** The log of one call, whose appends require that the credential of the caller still allows them. */
 import { expect, it } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
-import { credentialCheckingLog, type CredentialState } from '#src/calls/credential-check.ts';
+import { credentialCheckingLog, type CredentialState } from '#src/calls/authenticate.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';

@@ -90,7 +90,7 @@ export const sendGreeting = deskCommand({
 });
 `;
 const DESK_HANDLER = `
-import type { DeskHandler } from '#src/calls/handlers.ts';
+import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done } from '#src/shared/outcome.ts';
 
 export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>

@@ -3,7 +3,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
-import { VERSIONING } from '#contracts/versioning.ts';
+import { VERSIONING } from '#contracts/headers.ts';
 import { DOC_PAGES } from '#src/interfaces/documents/docs.ts';
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { includesType, interceptAppends } from '../support/appends.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';

@@ -1,6 +1,6 @@
 /** How often a list reads its store, regardless of the length of the history. */
 import { describe, expect, it } from 'vitest';
-import { nameOf } from '#src/writing/hash.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { issueKey } from '#src/access/keys.ts';
 import { listHistory } from '#src/audits/list-history.ts';
 import { listLeads } from '#src/leads/list-leads.ts';

@@ -1,6 +1,6 @@
 /** Canonical JSON is what hashes and signatures are made of: another text is another hash. */
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '#src/shared/canonical-json.ts';
+import { canonicalJson } from '#src/shared/json.ts';
 
 describe('Canonical JSON', () => {
   it('sorts the members of the example of RFC 8785 by UTF-16 code units', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { scanJson } from '#src/shared/json-scan.ts';
+import { scanJson } from '#src/shared/json.ts';
 
 /** The rules of the scanner, written independently: checks the parsed value. */
 const isWithinLimits = (value: unknown, depth = 0): boolean => {

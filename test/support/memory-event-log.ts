@@ -17,8 +17,8 @@ import {
   readAnyEvent,
   readEvent,
   UPCASTS,
+  Subscribers,
 } from '#src/stores/event-codec.ts';
-import { Subscribers } from '#src/stores/subscribers.ts';
 
 /** Data and attribution as JSON text, so that readers share no object. */
 type MemoryRecord = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };

@@ -6,8 +6,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock, systemIds } from '#src/system/ids.ts';
-import { httpServer } from '#src/web/http.ts';
-import { oneAtATime } from '#src/web/connections.ts';
+import { httpServer, oneAtATime } from '#src/web/http.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { exchange } from '../support/clients/raw-http.ts';
 

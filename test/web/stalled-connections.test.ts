@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { endStalledConnections } from '#src/web/connections.ts';
+import { endStalledConnections } from '#src/web/http.ts';
 import { testApp } from '../support/world/app.ts';
 
 /** A short value in place of LIMITS.READER_WAIT_MS. */

@@ -5,7 +5,7 @@ import { kindsOf, readQuery } from '#src/interfaces/rest/request.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
-import { arrivalOf } from '#src/web/arrival.ts';
+import { arrivalOf } from '#src/web/http.ts';
 import { originRefusal } from '#src/web/origin.ts';
 import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';

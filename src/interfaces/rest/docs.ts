@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { operations } from '#contracts/registries/agents.ts';
-import { ANSWER_HEADERS } from '#contracts/headers.ts';
+import { ANSWER_HEADERS, VERSIONING } from '#contracts/headers.ts';
 import type { Rates } from '#contracts/limits.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
@@ -13,7 +13,6 @@ import {
   placeOf,
   acceptsConsistencyToken,
 } from '#contracts/places.ts';
-import { VERSIONING } from '#contracts/versioning.ts';
 import type { Fields } from '#src/interfaces/documents/markdown.ts';
 import {
   afterText,

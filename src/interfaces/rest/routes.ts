@@ -12,9 +12,8 @@ import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/shared
 import { moneyText } from '#src/shared/cells.ts';
 import { type Done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { inTurns } from '#src/shared/work.ts';
-import { arrivalOf } from '#src/web/arrival.ts';
+import { arrivalOf, httpRefusal, sendProblem } from '#src/web/http.ts';
 import { COMPRESSED } from '#src/web/documents.ts';
-import { httpRefusal, sendProblem } from '#src/web/http.ts';
 import { negotiate, inputReader, type Routed, routePath } from './request.ts';
 
 type Performance = z.output<typeof getPerformance.output>;

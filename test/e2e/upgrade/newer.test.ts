@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-records.ts';
+import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 import type { Service } from '#src/main.ts';
 import { ended } from '../../support/clients/cli.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { Subscribers } from '#src/stores/subscribers.ts';
+import { Subscribers } from '#src/stores/event-codec.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 
 test('A subscriber whose queue is full reads the missing events from the log', async () => {

@@ -2,16 +2,15 @@
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openCatalogFile } from '#src/stores/sqlite/catalog/catalog-file.ts';
-import { CatalogWriter } from '#src/stores/sqlite/catalog/catalog-writer.ts';
+import { openCatalogFile, CatalogWriter } from '#src/stores/sqlite/catalog/catalog.ts';
 import { CatalogColumns } from '#src/stores/sqlite/catalog/columns.ts';
 import {
   findInPostings,
   prepareFileFinder,
   type QueryTerm,
-} from '#src/stores/sqlite/catalog/term-frequencies.ts';
-import { Vocabulary } from '#src/stores/sqlite/catalog/vocabulary.ts';
-import { WordPostings } from '#src/stores/sqlite/catalog/word-postings.ts';
+  Vocabulary,
+  WordPostings,
+} from '#src/stores/sqlite/catalog/text.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { content, history } from '../../support/world/products.ts';
 

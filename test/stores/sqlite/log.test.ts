@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog, type SqliteLogOptions } from '#src/stores/sqlite/log/event-log.ts';
-import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-records.ts';
+import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 import { openStore, requireSqlite } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';

@@ -1,8 +1,7 @@
 /** A2A for tests: messages, calls without a socket, and commands on outreach requests. */
 import { outbound, type OutboundCommand } from '#src/outreach/outbound.decider.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf } from '#src/writing/fold.ts';
-import { streamOf } from '#src/writing/streams.ts';
+import { stateOf, streamOf } from '#src/writing/streams.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { configure } from '../world/outreach.ts';
 import { HANG_MS } from '../hang.ts';

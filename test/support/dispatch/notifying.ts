@@ -2,7 +2,7 @@
 import type { PushDelivery } from '#src/ports/delivery.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import { push } from '#src/tasks/push.decider.ts';
-import { stateOf } from '#src/writing/fold.ts';
+import { stateOf } from '#src/writing/streams.ts';
 import { type PushSendingDeps, pushWork } from '#src/tasks/push.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';

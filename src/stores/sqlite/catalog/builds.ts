@@ -7,8 +7,7 @@ import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Pause } from '#src/ports/system.ts';
 import { removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage } from '#src/stores/sqlite/failure.ts';
-import { CATALOG_VERSION } from './catalog-file.ts';
-import { type CatalogOptions, inOneTurn, openCatalog } from './catalog.ts';
+import { CATALOG_VERSION, type CatalogOptions, inOneTurn, openCatalog } from './catalog.ts';
 
 const BATCH_EVENTS = 500;
 

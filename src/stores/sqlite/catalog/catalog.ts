@@ -1,24 +1,442 @@
+import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Catalog, CatalogProduct, CatalogProgress } from '#src/ports/catalog.ts';
-import type { Pause } from '#src/ports/system.ts';
-import { queryValue } from '#src/stores/sqlite/open.ts';
-import { isDamage } from '#src/stores/sqlite/failure.ts';
-import { closeMarked } from '#src/stores/sqlite/rows/cache-mark.ts';
-import { CATALOG_VERSION, openCatalogFile, recreateCatalogFile } from './catalog-file.ts';
-import { CatalogWriter } from './catalog-writer.ts';
-import { CatalogColumns } from './columns.ts';
-import { type Facts, requireFacts } from './product-facts.ts';
 import {
-  digestProducts,
-  prepareRowsOf,
-  prepareWithdrawn,
-  ProductReader,
-} from './product-reader.ts';
-import { Ranks } from './ranks.ts';
+  type CatalogProduct,
+  PoisonEvent,
+  type Catalog,
+  type ProductView,
+  type CatalogProgress,
+} from '#src/ports/catalog.ts';
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { Pause } from '#src/ports/system.ts';
+import { LruCache } from '#src/stores/caches.ts';
+import {
+  isDamage,
+  messageOfError,
+  sqliteCodeOf,
+  RecordDamaged,
+} from '#src/stores/sqlite/failure.ts';
+import { openPrivate, queryValue, removeDatabase, inTransaction } from '#src/stores/sqlite/open.ts';
+import {
+  MachineStopped,
+  MARK_TABLE,
+  markOpened,
+  closeMarked,
+} from '#src/stores/sqlite/rows/cache-mark.ts';
+import { CatalogColumns, type Facts, factsCrc, factsOf, requireFacts } from './columns.ts';
+import {
+  applyProductEvent,
+  decodeProduct,
+  encodeProduct,
+  isProductEvent,
+  PRODUCT_COLUMNS,
+  type ProductColumns,
+  productCrc,
+  productIdOf,
+  requireProduct,
+  type CatalogEntry,
+} from './product-state.ts';
+import { Ranks } from './row-order.ts';
 import { CatalogSearch } from './search.ts';
-import { CatalogText } from './text.ts';
-import { Vocabulary } from './vocabulary.ts';
+import {
+  splitWords,
+  Vocabulary,
+  addWordChange,
+  COLUMN_GROUPS,
+  type WordChanges,
+  CatalogText,
+} from './text.ts';
+
+/** Rises with every change of the file's contents; a file of another version is rebuilt. */
+export const CATALOG_VERSION = 4;
+
+/**
+ * `body` is the whole product. `facts` is what a search computes with, in a table of its own so that
+ * opening reads a tenth of the file. A withdrawn product remains as a row that is not live, with the
+ * reason, so that it keeps its first publication date when it is published again.
+ *
+ * The tokenizer is the simplest one, because vocabulary.ts has already folded and split the text: one
+ * rule for the index, the query and the vocabulary. detail=column, because scores need the column of a
+ * word and never its offset.
+ */
+const TABLES = `
+  ${MARK_TABLE}
+  create table product (
+    row integer primary key,
+    product_id text not null unique,
+    sku text not null,
+    title_words text not null,
+    body text not null,
+    withdrawn text,
+    crc integer not null
+  );
+  create index product_sku on product (sku);
+  create index product_title on product (title_words, product_id);
+  create table facts (row integer primary key, facts text not null, crc integer not null);
+  create table word (word text primary key) without rowid;
+  create table place (only integer primary key check (only = 1), checkpoint integer not null);
+  insert into place values (1, 0);
+  create virtual table product_text using fts5 (
+    title, sku, category, brand, description,
+    content = '', contentless_delete = 1, detail = column, tokenize = 'ascii'
+  );
+`;
+
+/**
+ * Opens a file and prepares it by `use`; closes it if that fails. The file is a cache of the log: what a
+ * power cut destroys is rebuilt, and waiting for the disk would delay every request of the process.
+ */
+const connect = <Result>(file: string, use: (db: DatabaseSync) => Result): Result => {
+  const db = openPrivate(file);
+  try {
+    db.exec('pragma journal_mode = wal; pragma synchronous = off;');
+    db.exec('pragma cache_size = -65536; pragma mmap_size = 1073741824;');
+    return use(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+type OnDiscarded = (reason: string) => void;
+
+const openUsable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
+  try {
+    return connect(file, (db) => {
+      const version = queryValue(db, 'pragma user_version');
+      if (version === CATALOG_VERSION) {
+        markOpened(db);
+        return db;
+      }
+      db.close();
+      if (version !== 0) onDiscarded('it has another version');
+      return undefined;
+    });
+  } catch (error) {
+    if (!isDamage(error) && !(error instanceof MachineStopped)) throw error;
+    onDiscarded(error.message);
+    return undefined;
+  }
+};
+
+/**
+ * Opens the database in `file`; if it cannot be used, replaces it by an empty one at position 0. Throws
+ * what an operator has to fix: a full disk, a missing folder.
+ */
+export const openCatalogFile = (file: string, onDiscarded: OnDiscarded): DatabaseSync =>
+  openUsable(file, onDiscarded) ?? recreateCatalogFile(file);
+
+const recreateCatalogFile = (file: string): DatabaseSync => {
+  removeDatabase(file);
+  return connect(file, (db) => {
+    db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
+    markOpened(db);
+    return db;
+  });
+};
+
+type StoredProduct = CatalogEntry & { row: number };
+
+/** Applied to memory once the file has committed. */
+type Changes = {
+  facts: Map<number, Facts>;
+  newWords: Set<string>;
+  /** Rows whose texts were removed or added. */
+  texts: number[];
+  /** The words of these texts. */
+  words: WordChanges;
+};
+
+/** Titles are ordered by this prefix, which fits into the mark of a page. */
+const TITLE_CHARS_MAX = 64;
+
+const textsOf = (product: CatalogProduct): string[] => [
+  product.title,
+  product.sku,
+  product.category,
+  product.brand ?? '',
+  product.description,
+];
+
+const hasSameText = (one: CatalogEntry | undefined, other: CatalogEntry): boolean =>
+  one?.live === other.live && textsOf(one.product).join('\0') === textsOf(other.product).join('\0');
+
+/** Throws PoisonEvent if the event is at fault; rethrows an error of the file. */
+const detectPoison = <Result>(work: () => Result): Result => {
+  try {
+    return work();
+  } catch (error) {
+    if (sqliteCodeOf(error) === undefined)
+      throw new PoisonEvent(messageOfError(error), { cause: error });
+    throw error;
+  }
+};
+
+const prepareAll = (db: DatabaseSync) => ({
+  select: db.prepare(`select row, ${PRODUCT_COLUMNS} from product where product_id = ?`),
+  insert: db.prepare(
+    `insert into product (product_id, sku, title_words, body, withdrawn, crc)
+     values (?, ?, ?, ?, ?, ?)`,
+  ),
+  update: db.prepare(
+    'update product set sku = ?, title_words = ?, body = ?, withdrawn = ?, crc = ? where row = ?',
+  ),
+  putFacts: db.prepare('insert or replace into facts (row, facts, crc) values (?, ?, ?)'),
+  removeText: db.prepare('delete from product_text where rowid = ?'),
+  addText: db.prepare(
+    `insert into product_text (rowid, title, sku, category, brand, description)
+     values (?, ?, ?, ?, ?, ?)`,
+  ),
+  addWord: db.prepare('insert or ignore into word (word) values (?)'),
+  moveCheckpoint: db.prepare('update place set checkpoint = ?'),
+});
+
+/** Folds events into the file and, once it has committed, into memory: both or neither. */
+export class CatalogWriter {
+  readonly #db: DatabaseSync;
+  readonly #columns: CatalogColumns;
+  readonly #vocabulary: Vocabulary;
+  readonly #prepared: ReturnType<typeof prepareAll>;
+  #checkpoint: Position;
+
+  constructor(db: DatabaseSync, columns: CatalogColumns, vocabulary: Vocabulary) {
+    this.#db = db;
+    this.#columns = columns;
+    this.#vocabulary = vocabulary;
+    this.#prepared = prepareAll(db);
+    this.#checkpoint = Number(
+      db.prepare('select checkpoint from place').get()?.['checkpoint'] ?? 0,
+    );
+  }
+
+  get checkpoint(): Position {
+    return this.#checkpoint;
+  }
+
+  /** Returns the changed rows, those whose texts were removed or added, and their words. */
+  apply(
+    events: readonly FoldEvent[],
+    upTo: Position,
+  ): { rows: number[] } & Pick<Changes, 'texts' | 'words'> {
+    if (upTo <= this.#checkpoint) return { rows: [], texts: [], words: new Map() };
+    const { facts, newWords, texts, words } = inTransaction(this.#db, () => {
+      this.#prepared.moveCheckpoint.run(upTo);
+      return this.#writeAll(events);
+    });
+    this.#checkpoint = upTo;
+    for (const [row, rowFacts] of facts) this.#columns.set(row, rowFacts);
+    for (const word of newWords) this.#vocabulary.add(word);
+    return { rows: [...facts.keys()], texts, words };
+  }
+
+  #writeAll(events: readonly FoldEvent[]): Changes {
+    const changes: Changes = {
+      facts: new Map(),
+      newWords: new Set(),
+      texts: [],
+      words: new Map(),
+    };
+    type Change = { before: StoredProduct | undefined; after: CatalogEntry | undefined };
+    const products = new Map<string, Change>();
+    for (const event of events) {
+      if (event.position <= this.#checkpoint || !isProductEvent(event)) continue;
+      const id = detectPoison(() => productIdOf(event));
+      let product = products.get(id);
+      if (!product) {
+        const before = this.#read(id);
+        products.set(id, (product = { before, after: before }));
+      }
+      const { after } = product;
+      product.after = detectPoison(() => applyProductEvent(after, event));
+    }
+    for (const { before, after } of products.values())
+      if (after) detectPoison(() => this.#write(before, after, changes));
+    return changes;
+  }
+
+  #read(id: string): StoredProduct | undefined {
+    const found = this.#prepared.select.get(id);
+    if (!found) return undefined;
+    const row = Number(found['row']);
+    const { body, withdrawn } = requireProduct(found as ProductColumns);
+    return {
+      row,
+      product: decodeProduct(body),
+      live: this.#columns.isLive(row),
+      ...(withdrawn !== null && { reason: withdrawn }),
+    };
+  }
+
+  #write(before: StoredProduct | undefined, state: CatalogEntry, changes: Changes): void {
+    const { product, live } = state;
+    const words = textsOf(product).map(splitWords);
+    const title = words[0]?.join(' ').slice(0, TITLE_CHARS_MAX).toWellFormed() ?? '';
+    const row = this.#writeProduct(before?.row, state, title);
+    const facts = factsOf(product, live, words.flat().length);
+    const factsText = JSON.stringify(facts);
+    this.#prepared.putFacts.run(row, factsText, factsCrc(row, factsText));
+    changes.facts.set(row, facts);
+    if (hasSameText(before, state)) return;
+    changes.texts.push(row);
+    if (before?.live) {
+      this.#prepared.removeText.run(row);
+      for (const word of textsOf(before.product).flatMap(splitWords))
+        addWordChange(changes.words, { word, row, groups: 0 });
+    }
+    if (live) this.#addText(row, words, changes);
+  }
+
+  /** Returns the row, which is a new one if it was undefined. */
+  #writeProduct(row: number | undefined, { product, reason }: CatalogEntry, title: string): number {
+    const { product_id, sku } = product;
+    const body = encodeProduct(product);
+    const withdrawn = reason ?? null;
+    const values = [sku, title, body, withdrawn, productCrc(body, withdrawn)];
+    if (row === undefined)
+      return Number(this.#prepared.insert.run(product_id, ...values).lastInsertRowid);
+    this.#prepared.update.run(...values, row);
+    return row;
+  }
+
+  #addText(row: number, words: readonly string[][], changes: Changes): void {
+    const texts = words.map((ofColumn) => ofColumn.join(' '));
+    this.#prepared.addText.run(row, ...texts);
+    for (const [column, ofColumn] of words.entries())
+      for (const word of ofColumn) {
+        addWordChange(changes.words, { word, row, groups: COLUMN_GROUPS[column] ?? 0 });
+        if (this.#vocabulary.has(word) || changes.newWords.has(word)) continue;
+        this.#prepared.addWord.run(word);
+        changes.newWords.add(word);
+      }
+  }
+}
+
+/** Decoded products in memory: about 20 MB when full. Searches need none of them. */
+const CACHED_PRODUCTS_MAX = 10_000;
+
+/** For each view: as texts, 100,000 products of 700 bytes and more. */
+const VIEW_BYTES_MAX = 100_663_296;
+
+/** Prepares the look-up of live rows by their ids or SKUs, in the order of their ids. */
+const prepareRowsOf = (
+  db: DatabaseSync,
+  field: 'product_id' | 'sku',
+  isLive: (row: number) => boolean,
+) => {
+  const select = db.prepare(
+    `select json_group_array(row) as rows from
+       (select row from product where ${field} in (select value from json_each(?))
+        order by product_id)`,
+  );
+  const selectOne = db.prepare(`select row from product where ${field} = ? order by product_id`);
+  const readRows = (values: readonly string[]): number[] => {
+    if (values.length === 0) return [];
+    if (values.length === 1) return selectOne.all(values[0] ?? '').map(({ row }) => Number(row));
+    return JSON.parse(String(select.get(JSON.stringify(values))?.['rows'])) as number[];
+  };
+  return (values: readonly string[]): Uint32Array =>
+    Uint32Array.from(readRows(values).filter(isLive));
+};
+
+const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
+  const select = db.prepare(
+    `select product_id, ${PRODUCT_COLUMNS} from product
+     where withdrawn is not null and product_id in (select value from json_each(?))`,
+  );
+  return (ids) => {
+    const rows = ids.length === 0 ? [] : select.all(JSON.stringify(ids));
+    return new Map(
+      rows.map((columns) => {
+        const { body, withdrawn } = requireProduct(columns as ProductColumns);
+        const product = decodeProduct(body);
+        return [String(columns['product_id']), { product, reason: String(withdrawn) }];
+      }),
+    );
+  };
+};
+
+/** The products themselves. Readers share them and must not modify them. */
+const WHOLE: ProductView<CatalogProduct> = { show: (product) => product, bytes: () => 1 };
+
+class ProductReader {
+  readonly #select;
+  /** What each view made of a row. */
+  readonly #views = new Map<ProductView<unknown>, LruCache<number, unknown>>([
+    [WHOLE, new LruCache(CACHED_PRODUCTS_MAX)],
+  ]);
+
+  constructor(db: DatabaseSync) {
+    this.#select = db.prepare(
+      `select row, ${PRODUCT_COLUMNS} from product where row in (select value from json_each(?))`,
+    );
+  }
+
+  /** Returns the products in the order of `rows`. */
+  products(rows: Uint32Array): CatalogProduct[] {
+    return this.shown(rows, WHOLE);
+  }
+
+  /** Returns what the view makes of each of `rows`, in their order; cached values first. */
+  shown<Shown>(rows: Uint32Array, view: ProductView<Shown>): Shown[] {
+    const cache = this.#cacheOf(view) as LruCache<number, Shown>;
+    const values: (Shown | undefined)[] = [];
+    const missing: number[] = [];
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i] ?? 0;
+      const value = cache.get(row);
+      if (value === undefined) missing.push(row);
+      values.push(value);
+    }
+    if (missing.length === 0) return values as Shown[];
+    const made = new Map<number, Shown>();
+    for (const [row, product] of this.#read(missing)) {
+      const value = view.show(product);
+      made.set(row, value);
+      cache.set(row, value, view.bytes(value));
+    }
+    return values.map((cached, index) => {
+      const value = cached ?? made.get(rows[index] ?? 0);
+      if (value === undefined) throw new RecordDamaged(`there is no product in row ${rows[index]}`);
+      return value;
+    });
+  }
+
+  /** Call after these rows have changed. */
+  forget(rows: Iterable<number>): void {
+    for (const row of rows) for (const cache of this.#views.values()) cache.delete(row);
+  }
+
+  #cacheOf(view: ProductView<unknown>): LruCache<number, unknown> {
+    const cache = this.#views.get(view) ?? new LruCache<number, unknown>(VIEW_BYTES_MAX);
+    this.#views.set(view, cache);
+    return cache;
+  }
+
+  #read(rows: number[]): [row: number, product: CatalogProduct][] {
+    return this.#select.all(JSON.stringify(rows)).map((columns) => {
+      const { body } = requireProduct(columns as ProductColumns);
+      return [Number(columns['row']), decodeProduct(body)];
+    });
+  }
+}
+
+/** Hashes all live products in the order of their ids. */
+const digestProducts = (
+  db: DatabaseSync,
+  isLive: (row: number) => boolean,
+): ReturnType<Catalog['digest']> => {
+  const hash = createHash('sha256');
+  let rows = 0;
+  const all = db.prepare(`select row, ${PRODUCT_COLUMNS} from product order by product_id`);
+  for (const columns of all.iterate()) {
+    const { body } = requireProduct(columns as ProductColumns);
+    if (!isLive(Number(columns['row']))) continue;
+    rows += 1;
+    hash.update(`${body}\n`);
+  }
+  return { rows, digest: hash.digest('hex') };
+};
 
 /** Rows and words are read in parts of about a millisecond. */
 const ROWS_PER_READ = 250;

@@ -2,9 +2,125 @@
  * The fields that a search computes with, one typed array each, indexed by the product's row: filters,
  * facets and order over 100,000 products take a millisecond here, and fifty in SQL.
  */
+import { crc32 } from 'node:zlib';
+import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { LruCache } from '#src/stores/caches.ts';
-import { copyInto, INITIAL_ROWS, PriceTierColumn } from './price-tiers.ts';
-import { CODED, type Coded, COUNTED, type Counted, type Facts } from './product-facts.ts';
+import { RecordDamaged } from '#src/stores/sqlite/failure.ts';
+
+/** Initial length of columns, which double when they are full. */
+const INITIAL_ROWS = 1_024;
+
+/** Copies `from` into the longer `to`, and returns `to`. */
+const copyInto = <A extends Float64Array | Uint32Array>(from: A, to: A): A => {
+  to.set(from);
+  return to;
+};
+
+/** Price tiers of all rows in one array; a row that outgrows its space gets a new one at the end. */
+class PriceTierColumn {
+  #start = new Uint32Array(INITIAL_ROWS);
+  #count = new Uint32Array(INITIAL_ROWS);
+  #capacity = new Uint32Array(INITIAL_ROWS);
+  #pool = new Float64Array(2 * INITIAL_ROWS);
+  #used = 0;
+
+  grow(size: number): void {
+    this.#start = copyInto(this.#start, new Uint32Array(size));
+    this.#count = copyInto(this.#count, new Uint32Array(size));
+    this.#capacity = copyInto(this.#capacity, new Uint32Array(size));
+  }
+
+  /** `tiers` alternates quantity and price. Returns whether they have changed. */
+  set(row: number, tiers: readonly number[]): boolean {
+    const first = this.#start[row] ?? 0;
+    const isSame =
+      tiers.length === this.#count[row] &&
+      tiers.every((value, i) => value === this.#pool[first + i]);
+    if (isSame) return false;
+    if (tiers.length > (this.#capacity[row] ?? 0)) {
+      while (this.#used + tiers.length > this.#pool.length)
+        this.#pool = copyInto(this.#pool, new Float64Array(2 * this.#pool.length));
+      this.#start[row] = this.#used;
+      this.#capacity[row] = tiers.length;
+      this.#used += tiers.length;
+    }
+    this.#pool.set(tiers, this.#start[row]);
+    this.#count[row] = tiers.length;
+    return true;
+  }
+
+  /** Writes the unit price of each of `rows` at `quantity` into `prices`, indexed by row. */
+  writePrices(quantity: number, rows: Uint32Array, prices: Float64Array): void {
+    const [start, count, pool] = [this.#start, this.#count, this.#pool];
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i] ?? 0;
+      const first = start[row] ?? 0;
+      const end = first + (count[row] ?? 0);
+      let at = first;
+      while (at + 2 < end && (pool[at + 2] ?? 0) <= quantity) at += 2;
+      prices[row] = at < end ? (pool[at + 1] ?? 0) : Number.POSITIVE_INFINITY;
+    }
+  }
+}
+
+// The facts of a product that a search computes with, in the order of the columns of columns.ts.
+
+const CODED = ['category', 'brand', 'ship_from', 'origin', 'currency', 'stock'] as const;
+export type Coded = (typeof CODED)[number];
+const COUNTED = ['live', 'moq', 'available', 'lead_time', 'updated', 'price', 'words'] as const;
+export type Counted = (typeof COUNTED)[number];
+
+/** The facts of a row as the file stores them. */
+export type Facts = {
+  codes: (string | null)[];
+  counts: (number | null)[];
+  /** Quantity, price, quantity, price, ... */
+  tiers: number[];
+};
+
+/**
+ * An unknown quantity is infinite while the product is in stock, and below zero otherwise; an unknown
+ * lead time is infinite. Infinity is null here, because JSON cannot represent it.
+ */
+export const factsOf = (product: CatalogProduct, live: boolean, words: number): Facts => {
+  const { stock, price_tiers, moq } = product;
+  const unknown = stock.level === 'in_stock' ? null : -1;
+  const tiers = price_tiers.flatMap(({ min_quantity, unit_price }) => [min_quantity, unit_price]);
+  const price = price_tiers.findLast((tier) => tier.min_quantity <= moq) ?? price_tiers[0];
+  return {
+    codes: [
+      product.category,
+      product.brand ?? null,
+      product.ship_from ?? null,
+      product.origin_country ?? null,
+      product.currency,
+      stock.level,
+    ],
+    counts: [
+      live ? 1 : 0,
+      moq,
+      stock.available_quantity ?? unknown,
+      product.lead_time_days ?? null,
+      product.updated_at,
+      price?.unit_price ?? null,
+      words,
+    ],
+    tiers,
+  };
+};
+
+export const factsCrc = (row: number, facts: string): number => crc32(facts, row);
+
+/** Throws RecordDamaged if a checksum does not fit. */
+export const requireFacts = (
+  rows: readonly number[],
+  facts: readonly string[],
+  crcs: readonly number[],
+): void => {
+  for (const [i, row] of rows.entries())
+    if (factsCrc(row, facts[i] ?? '') !== crcs[i])
+      throw new RecordDamaged('the checksum of the facts of a product does not fit');
+};
 
 /**
  * The values of one field as codes, numbered in order of appearance; 0 is no value. A Float64Array like

@@ -1,6 +1,5 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { CatalogColumns } from './columns.ts';
-import type { Coded, Counted } from './product-facts.ts';
+import type { CatalogColumns, Coded, Counted } from './columns.ts';
 
 /**
  * Number of values that a facet lists. A filter needs the exact name of a category, so those of a whole

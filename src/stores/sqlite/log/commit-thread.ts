@@ -15,7 +15,7 @@ import {
   type Records,
 } from './committer.ts';
 import { fileAt, type MarkOptions, MarkWriter } from './log-mark.ts';
-import { endOf, LOG_RECORDING, LOG_STORE } from './log-records.ts';
+import { endOf, LOG_RECORDING, LOG_STORE } from './log-reader.ts';
 
 export type ThreadRequest =
   | { kind: 'commit'; records: Records }

@@ -10,15 +10,13 @@ import {
   replaceAppends,
 } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { type Upcasts, encodeAppends, UPCASTS } from '#src/stores/event-codec.ts';
+import { type Upcasts, encodeAppends, UPCASTS, Subscribers } from '#src/stores/event-codec.ts';
 import { readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
-import { Subscribers } from '#src/stores/subscribers.ts';
 import { threadCommits } from './commits.ts';
 import { fileAt, readMark, requireMark, ensureMark } from './log-mark.ts';
-import { LogReader } from './log-reader.ts';
-import { LOG_STORE } from './log-records.ts';
+import { LogReader, LOG_STORE } from './log-reader.ts';
 import { type LogHead, LogTransaction, LogWriter, type WriterOptions } from './log-writer.ts';
 import { StreamIndex, StreamHeads } from './stream-index.ts';
 

@@ -16,8 +16,7 @@ import type { EncodedAppend } from '#src/stores/event-codec.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import type { Commits } from './commits.ts';
 import type { CommitResult, Records } from './committer.ts';
-import type { LogReader } from './log-reader.ts';
-import { foldCrc, sealOf } from './log-records.ts';
+import { type LogReader, foldCrc, sealOf } from './log-reader.ts';
 import type { StreamHead, StreamHeads } from './stream-index.ts';
 
 export type WriterOptions = {

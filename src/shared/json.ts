@@ -1,4 +1,9 @@
+/** JSON: one canonical text for each value, and a scan that refuses what parsers read differently. */
+import canonicalize from 'canonicalize';
 import { LIMITS } from '#contracts/limits.ts';
+
+/** Writes JSON in canonical form (JCS, RFC 8785). Throws on a lone surrogate. */
+export const canonicalJson = (value: object): string => canonicalize(value) ?? '';
 
 /** Why a JSON text is refused, with a JSON Pointer to the place. */
 export type ScanFault = { pointer: string; code: string; detail: string };
