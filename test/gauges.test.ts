@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { backwardImports, importCircles, singleImporterFiles } from '../infra/scripts/gauges.ts';
+import {
+  backwardImports,
+  folderCircles,
+  importCircles,
+  singleImporterFiles,
+} from '../infra/scripts/gauges.ts';
 
 const planted = [
   { path: 'src/leads/a.ts', text: "import { b } from './b.ts'; import { d } from './d.ts';" },
@@ -23,6 +28,20 @@ describe('The gauges of the source', () => {
       'src/leads/b.ts',
       'src/leads/e.ts',
     ]);
+  });
+
+  it('find a circle of folders without a circle of files, and count deciders apart', () => {
+    const files = [
+      { path: 'src/leads/a.ts', text: "import { b } from '../links/b.ts';" },
+      { path: 'src/leads/lead.decider.ts', text: '' },
+      { path: 'src/links/c.ts', text: "import type { D } from '../plans/d.ts';" },
+      { path: 'src/links/b.ts', text: "import { lead } from '../leads/lead.decider.ts';" },
+      { path: 'src/plans/d.ts', text: '' },
+    ];
+    expect(folderCircles(files)).toEqual([]);
+    const back = { path: 'src/plans/e.ts', text: "import { a } from '../leads/a.ts';" };
+    expect(importCircles([...files, back])).toEqual([]);
+    expect(folderCircles([...files, back])).toEqual([['leads', 'links', 'plans']]);
   });
 
   it('find the imports of later capabilities, but allow deciders everywhere', () => {
