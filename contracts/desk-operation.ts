@@ -1,3 +1,4 @@
+/** How an operation of the desk is defined. */
 import { z } from 'zod';
 import { asOf, before, id, idempotencyKey, limit, line, nextBefore, ownerSpace } from './fields.ts';
 import { defineDeskOperation, type DeskOperation, type Example } from './operation.ts';

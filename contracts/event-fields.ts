@@ -1,3 +1,4 @@
+/** Schemas of fields that events share. */
 import { z } from 'zod';
 
 // Parts of the stored format: never rename a field; only add optional ones.

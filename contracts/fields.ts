@@ -1,3 +1,4 @@
+/** Schemas of single fields that operations share, and their errors. */
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';

@@ -1,3 +1,4 @@
+/** Headers of requests and answers, and the version of the interface. */
 import { LIMITS } from './limits.ts';
 
 export type HeaderText = {

@@ -1,3 +1,4 @@
+/** How an operation is defined, for every protocol. */
 import type { z } from 'zod';
 import type { EventType } from '#contracts/registries/events.ts';
 import type { ProblemCode } from './problems.ts';

@@ -1,3 +1,4 @@
+/** Characters that can mislead people who read a text, and how they are shown. */
 import { z } from 'zod';
 
 // Characters that a reader cannot see or cannot distinguish from a space: controls, format characters, tags, private

@@ -1,3 +1,4 @@
+/** Where each field of an operation is in a REST request. */
 import { LIMITS } from './limits.ts';
 import type { Operation, ToolOperation } from './operation.ts';
 

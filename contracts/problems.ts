@@ -1,3 +1,4 @@
+/** Every problem that an operation can answer: its status, title, and what the caller can do. */
 export type ProblemDefinition = {
   readonly status: number;
   readonly title: string;

@@ -1,3 +1,4 @@
+/** All read models, in the order in which they are listed. */
 import { accessRequests, access, credentials, openApplications } from './access.ts';
 import { codes } from './links.ts';
 import { erasures, mailboxes } from './privacy.ts';

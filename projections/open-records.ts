@@ -1,3 +1,4 @@
+/** Read models of records that are not at their end. */
 import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry } from '#src/ports/read-model.ts';

@@ -1,3 +1,4 @@
+/** Folds the events of one owner into the rows of all read models, for audits. */
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
   type OwnerFold,

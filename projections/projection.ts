@@ -1,3 +1,4 @@
+/** The type of a read model's projection, and how one is defined over a decider. */
 import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
@@ -22,6 +23,15 @@ export type ScopeRows = {
  * arguments only, so that the same events always make the same rows.
  *
  * Uses method syntax so that an array of projections with different rows type-checks.
+ *
+ * @example
+ * const owners: Projection<OwnerRow> = {
+ *   name: 'owners',
+ *   version: 1,
+ *   handles: ['AccessRequested'],
+ *   place: ({ owner }) => ({ scope: ALL_OWNERS, key: owner }),
+ *   evolve: (row, { owner, position }) => row ?? { owner, sort: position },
+ * };
  */
 export type Projection<R extends Row = Row> = {
   readonly name: string;

@@ -1,3 +1,4 @@
+/** Starts a whole service: the core with its interfaces and everything that runs by itself. */
 import type { FastifyInstance } from 'fastify';
 import { prometheusMetrics } from '#src/system/metrics.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';

@@ -171,6 +171,13 @@ describe('the repository', () => {
     expect(idiomsIn(planted)).toHaveLength(texts.length);
   });
 
+  it('says at the beginning of each longer file what it is', () => {
+    const silent = product.filter(
+      ({ text }) => text.split('\n').length > 40 && !text.startsWith('/*'),
+    );
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
   it('has no function of more than 60 lines', () => {
     const functions = product.flatMap(functionsOf);
     expect(functions.length).toBeGreaterThan(1_000);

@@ -1,3 +1,4 @@
+/** The operations of agents. */
 import { registryOf } from '#contracts/operation.ts';
 import { createHandoff } from '#contracts/handoffs/operations.ts';
 import { createLink } from '#contracts/links/operations.ts';

@@ -1,3 +1,4 @@
+/** The operations of the desk. */
 import { registryOf } from '#contracts/operation.ts';
 import { agentsDeskOperations, keysDeskOperations } from '#contracts/access/operations.ts';
 import {

@@ -1,3 +1,4 @@
+/** The registry of events, and the lists that each decider folds. */
 import type { z } from 'zod';
 import { activityEvents, requestsEvents } from '#contracts/calls/events.ts';
 import {

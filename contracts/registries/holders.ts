@@ -1,3 +1,4 @@
+/** The operations of the holders of links: buyers, applicants, owners, and people who ask about their data. */
 import { z } from 'zod';
 import { homeCountry, line, productId, quantity, text } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';

@@ -1,3 +1,4 @@
+/** The acts of the service itself, and the events that each may append. */
 import type { EventType } from './events.ts';
 
 /** The event types that the service may append by itself, by what it does. No interface offers these operations. */

@@ -1,3 +1,4 @@
+/** The operations of visitors. */
 import { z } from 'zod';
 import { defineVisitorOperation, registryOf } from '#contracts/operation.ts';
 

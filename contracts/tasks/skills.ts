@@ -1,3 +1,4 @@
+/** The skills of the A2A card, and the operations behind them. */
 import { z } from 'zod';
 import { asOf, id, line, time } from '#contracts/fields.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';

@@ -181,7 +181,7 @@ class CatalogFollower {
   }
 }
 
-/** Observes what the store reports about spaces, and performs what `life.ts` decides. */
+/** Observes what the store reports about spaces, and performs what `target.ts` decides. */
 
 /** What the store reported about a space, and which checkpoints it had confirmed before. */
 type SpaceInspection = {

@@ -1,3 +1,4 @@
+/** Fills a new space of a store from the log, partition by partition. */
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import {
   type EventLog,

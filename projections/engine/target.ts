@@ -209,7 +209,7 @@ export const findObsolete = async (
 };
 
 /**
- * The life of a space, as one process sees it: a pure state machine. `lifecycle.ts` observes the store and performs the
+ * The life of a space, as one process sees it: a pure state machine. `engine.ts` observes the store and performs the
  * effects.
  *
  *              filled, own partitions       complete: goLive

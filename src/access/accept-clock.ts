@@ -1,3 +1,4 @@
+/** The operation by which an operator accepts the time of the log. */
 import type { EventData, EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider } from '#src/shared/decider.ts';
 import { createOnce, readReplay, traceOf } from '#src/writing/decide-and-append.ts';

@@ -1,3 +1,4 @@
+/** Agents at the desk: requested, approved, denied, suspended, reinstated and listed. */
 import type { AgentRecord } from '#contracts/access/records.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';

@@ -1,3 +1,4 @@
+/** Desk tokens: issued, listed and revoked. */
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';

@@ -1,3 +1,4 @@
+/** The operation that shows an agent its key, scopes and limits. */
 import type { LastRequest } from './access.decider.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';

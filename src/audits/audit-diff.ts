@@ -1,3 +1,4 @@
+/** The operation that shows what changed between two moments of an owner's history. */
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/operations.ts';
 import type { EventType } from '#contracts/registries/events.ts';

@@ -1,3 +1,4 @@
+/** The operation that exports an owner's history into a file. */
 import type { EventText } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';

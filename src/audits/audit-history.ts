@@ -1,3 +1,4 @@
+/** The operation that lists an owner's events as acts of people and agents. */
 import type { z } from 'zod';
 import { type EventData, EVENTS } from '#contracts/registries/events.ts';
 import { type DeskOperations, deskOperations } from '#contracts/registries/desk.ts';

@@ -1,3 +1,4 @@
+/** The operations that show an owner's records and performance at a moment. */
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/audits/operations.ts';
 import type { Row } from '#src/ports/read-model.ts';

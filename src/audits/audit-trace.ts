@@ -1,3 +1,4 @@
+/** The operation that shows what a record was caused by. */
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES } from '#contracts/audits/operations.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';

@@ -1,3 +1,4 @@
+/** The operation that reads events for auditors. */
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';

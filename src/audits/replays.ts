@@ -1,3 +1,4 @@
+/** Folds of owners' histories in memory, kept for the next question about the same moment. */
 import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';

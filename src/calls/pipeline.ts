@@ -1,3 +1,4 @@
+/** The path of every call, from its arrival to its answer, in numbered steps. Start reading at `Pipeline`. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
@@ -117,7 +118,7 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  *  6. Authorize the scopes of now. A call inside another one, and one without a request, begin here.
  *  7. Parse: validate the input by its schema, every fault with its pointer.
  *  8. Make the call: actor, time, idempotency key and fingerprint.
- *  9. Guard the log: each append of a command requires that the credential still allows it (`credential-check.ts`), and an
+ *  9. Guard the log: each append of a command requires that the credential still allows it (`authenticate.ts`), and an
  *     unavailable store becomes a refusal that says whether something was written (`failure.ts`).
  * 10. Wait for the consistency token: a read sees at least what its token names.
  * 11. Claim the idempotency key of a call at the desk. Handlers of agents claim it with their first append.
@@ -125,6 +126,11 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
  * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
  * 15. Audit what no event records, count the call, and free the place.
+ *
+ * @example
+ * const admitted = agents.admit(arrival, 'createLink');
+ * if (!admitted.ok) return sendProblem(admitted);
+ * const outcome = await agents.perform(admitted.value, 'createLink', { input });
  */
 export class Pipeline<S extends Signatures, A extends ActorTypes> {
   readonly #parts: PipelineParts<S, A>;

@@ -1,3 +1,4 @@
+/** The operations that import products and withdraw them. */
 import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskHandler, DeskInput } from '#src/calls/desk-handler.ts';
 import { product as productDecider } from './product.decider.ts';

@@ -1,3 +1,4 @@
+/** A product: imported, changed and withdrawn. */
 import type { EventData, EventOf, ProductEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject, isSameValue } from '#src/shared/decider.ts';
 

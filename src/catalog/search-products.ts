@@ -1,3 +1,4 @@
+/** The operation that searches products. */
 import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/catalog/operations.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';

@@ -1,3 +1,4 @@
+/** Stores a message as a file, once and durably. */
 import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import type { DeliveryResult } from '#src/ports/delivery.ts';

@@ -1,3 +1,4 @@
+/** The operation that creates a handoff for a buyer. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';

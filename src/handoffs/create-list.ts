@@ -1,3 +1,4 @@
+/** A visitor makes a list from landing pages, which becomes a handoff without an agent. */
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { AttributionClaims } from '#contracts/links/attribution-token.ts';
 import type { EventData } from '#contracts/registries/events.ts';

@@ -1,3 +1,4 @@
+/** The route of metrics, and the measures of requests. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/registries/desk.ts';

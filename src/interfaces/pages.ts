@@ -1,3 +1,4 @@
+/** Routes of all pages. */
 import type { FastifyInstance } from 'fastify';
 import { COMPRESSED, sendPublic, sendTagged } from '#src/web/documents.ts';
 import { apiCatalogLink } from '#src/web/problem.ts';

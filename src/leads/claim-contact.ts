@@ -1,3 +1,4 @@
+/** Claims the contact of a lead for its owner, and releases it. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from './claims.decider.ts';

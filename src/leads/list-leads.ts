@@ -1,3 +1,4 @@
+/** The operation that lists an agent's leads by state and time. */
 import { type LeadState, stateAt } from './lead.decider.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import {

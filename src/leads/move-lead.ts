@@ -1,3 +1,4 @@
+/** What staff do with a lead: moves, proposals and corrections of its outcome. */
 import type { EventType } from '#contracts/registries/events.ts';
 import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';

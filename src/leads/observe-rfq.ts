@@ -1,3 +1,4 @@
+/** Records the RFQ of a handoff, and its outcome, on the leads that name the handoff. */
 import { type RfqOutcomeForLead, type LeadState, lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq.decider.ts';

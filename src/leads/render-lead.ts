@@ -1,3 +1,4 @@
+/** Leads as answers show them. */
 import type { Lead } from '#contracts/leads/records.ts';
 import { type LeadState, AUTOMATIC_REASONS, stateAt } from './lead.decider.ts';
 import type { Unsealed } from '#src/ports/system.ts';

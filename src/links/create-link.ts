@@ -1,3 +1,4 @@
+/** The operation that creates an attributed link. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/writing/claims.decider.ts';

@@ -1,3 +1,4 @@
+/** A link: created, and disabled by staff. */
 import type { EventData, EventOf, LinkEventType } from '#contracts/registries/events.ts';
 import {
   accept,

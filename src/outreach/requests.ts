@@ -1,3 +1,4 @@
+/** Requests for outreach as agents read and cancel them. */
 import { allows, type Scope } from '#contracts/scopes.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import {

@@ -1,3 +1,4 @@
+/** The page on which an owner confirms a mailbox. */
 import { html } from 'hono/html';
 import type { FastifyInstance } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';

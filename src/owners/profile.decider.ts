@@ -1,3 +1,4 @@
+/** The profile of an owner, and the confirmation of its mailbox. */
 import type { EventData, EventOf, OwnerEventType } from '#contracts/registries/events.ts';
 import {
   accept,

@@ -1,3 +1,4 @@
+/** Finds the owner of a record of which the desk knows only the id. */
 import type { Deps } from '#src/calls/handlers.ts';
 import { mayActFor } from '#src/calls/desk-handler.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';

@@ -1,3 +1,4 @@
+/** The table of handlers of the desk, and the slices of what they need. */
 import {
   requestAccess,
   approveAccess,

@@ -1,3 +1,4 @@
+/** The table of handlers that read a record as a resource of MCP. */
 import type { Scope } from '#contracts/scopes.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { Lead } from '#contracts/leads/records.ts';

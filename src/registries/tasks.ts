@@ -1,3 +1,4 @@
+/** The table of handlers of A2A tasks, and the rules of their calls. */
 import type { OperationId } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/operations.ts';
 import { tasksScope } from '#src/tasks/task.decider.ts';

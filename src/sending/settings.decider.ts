@@ -1,3 +1,4 @@
+/** Settings of outreach: channels, approvals and halts. */
 import type { EventData, EventOf, OutreachEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 

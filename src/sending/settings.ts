@@ -1,3 +1,4 @@
+/** Settings of outreach, and halts, which also stop mail. */
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from './settings.decider.ts';
 import { outreach } from './settings.decider.ts';

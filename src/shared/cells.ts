@@ -1,3 +1,4 @@
+/** Values of cells in tables, from feeds and for files: amounts, numbers, texts. */
 import type { z } from 'zod';
 import { cached } from './cached.ts';
 import { country, date, line, text, time, url } from '#contracts/fields.ts';

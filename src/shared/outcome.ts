@@ -1,3 +1,4 @@
+/** The outcome of a call: done with a value, or a refusal with a problem code. */
 import type { BoundaryId } from '#contracts/boundaries.ts';
 import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope } from '#contracts/scopes.ts';

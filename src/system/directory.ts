@@ -1,3 +1,4 @@
+/** The data directory: created, checked, and readable by its user only. */
 import {
   accessSync,
   chmodSync,

@@ -1,3 +1,4 @@
+/** Measures how long work waits for the event loop. */
 import { performance } from 'node:perf_hooks';
 
 /** Interval of the probe. A shorter one wakes an idle process more often. */

@@ -1,3 +1,4 @@
+/** Metrics in the format of Prometheus. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Metrics } from '#src/ports/metrics.ts';
 

@@ -1,3 +1,4 @@
+/** The root secret of an installation, and the keys derived from it. */
 import {
   createHash,
   createHmac,

@@ -1,3 +1,4 @@
+/** A push notification configuration of a task, and the attempts to send to it. */
 import type { EventData, EventOf, PushEventType } from '#contracts/registries/events.ts';
 import {
   accept,

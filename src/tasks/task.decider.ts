@@ -1,3 +1,4 @@
+/** An A2A task: submitted, waiting for input, completed or ended. */
 import type { EventData, EventOf, TaskEventType } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject, type RecordVersion } from '#src/shared/decider.ts';
 import type { OutboundStatus } from '#src/outreach/outbound.decider.ts';

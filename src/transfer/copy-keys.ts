@@ -1,3 +1,4 @@
+/** Copies the keys of personal data between vaults. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 

@@ -1,3 +1,4 @@
+/** Copies a log into an empty one, or continues such a copy. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 
 /** The log to copy, read in log order and never written. */

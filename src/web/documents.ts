@@ -1,3 +1,4 @@
+/** Documents that are rendered once and served with an ETag. */
 import { hash } from 'node:crypto';
 import '@fastify/compress';
 import type { FastifyInstance, FastifyReply } from 'fastify';

@@ -1,3 +1,4 @@
+/** Pages for refusals and failures. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { PROBLEMS } from '#contracts/problems.ts';

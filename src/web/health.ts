@@ -1,3 +1,4 @@
+/** Health checks: `/livez`, `/readyz`, and what they show. */
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/writing/timeline.ts';
 import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/projections.ts';

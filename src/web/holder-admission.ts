@@ -1,3 +1,4 @@
+/** Admits requests to pages behind a link, and answers the wrong ones with a page for each kind of link. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';

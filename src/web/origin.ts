@@ -1,3 +1,4 @@
+/** The public origin of the service, and requests for other hosts. */
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';

@@ -1,3 +1,4 @@
+/** Compares rows in a thread, so that requests do not wait. */
 import { Worker } from 'node:worker_threads';
 import {
   checkAllRows,

@@ -1,3 +1,4 @@
+/** Opens the log that the settings name. */
 import type { Logger } from 'pino';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';

@@ -1,3 +1,4 @@
+/** The log lines of the service, without what must not be in them. */
 import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import { systemClock } from '#src/system/ids.ts';

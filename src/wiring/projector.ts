@@ -1,3 +1,4 @@
+/** Starts the process that only folds read models into a shared store. */
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';

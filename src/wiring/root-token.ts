@@ -1,3 +1,4 @@
+/** The desk token of the machine itself, made at the first start. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';

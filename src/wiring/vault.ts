@@ -1,3 +1,4 @@
+/** Opens the key vault that belongs to the log. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';

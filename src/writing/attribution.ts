@@ -1,3 +1,4 @@
+/** Gives events their metadata, and refuses those that an operation may not write. */
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';

@@ -1,3 +1,4 @@
+/** How a use case writes: reads a stream, decides on a command, and appends what the decider returns. */
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';

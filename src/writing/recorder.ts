@@ -1,3 +1,4 @@
+/** Appends events that nobody waits for, in batches. */
 import type { AppendResult, EventLog, NewEvent, Position } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 

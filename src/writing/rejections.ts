@@ -1,3 +1,4 @@
+/** Turns rejections of deciders into refusals. */
 import type { ProblemCode } from '#contracts/problems.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import type { RejectedBy } from './decide-and-append.ts';

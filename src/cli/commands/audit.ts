@@ -1,3 +1,4 @@
+/** Commands that compare live rows with the log, and export an owner's history. */
 import { statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { withDesk } from '#src/cli/desk.ts';

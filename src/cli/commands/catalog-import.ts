@@ -1,3 +1,4 @@
+/** The command that imports a product feed. */
 import { accessSync, constants, createReadStream, statSync } from 'node:fs';
 import { type FeedFault, type FeedFormat, type ProductInput, readFeed } from '#src/catalog/feed.ts';
 import { withDesk } from '#src/cli/desk.ts';

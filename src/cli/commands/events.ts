@@ -1,3 +1,4 @@
+/** Commands that show events, and follow new ones. */
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import type { Desk, DeskRequest } from '#src/cli/transport.ts';

@@ -1,3 +1,4 @@
+/** Commands on the log itself: verify, copy, and adopt the one that a server has now. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { deskInProcess } from '#src/cli/desk-in-process.ts';

@@ -1,3 +1,4 @@
+/** The command that shows a running service, and with `--check` whether everything it needs is there. */
 import { parkedOf } from '#src/reading/projections.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { withDesk } from '#src/cli/desk.ts';

@@ -1,3 +1,4 @@
+/** The methods of A2A, each as an operation on tasks. */
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { taskOperations } from '#contracts/tasks/operations.ts';

@@ -1,3 +1,4 @@
+/** Streams of A2A: the changes of a task as server-sent events. */
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

@@ -1,3 +1,4 @@
+/** Parts of documents in Markdown. */
 import type { Example } from '#contracts/operation.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 

@@ -1,3 +1,4 @@
+/** The documentation of REST, from the registries. */
 import { z } from 'zod';
 import { operations } from '#contracts/registries/agents.ts';
 import { ANSWER_HEADERS, VERSIONING } from '#contracts/headers.ts';

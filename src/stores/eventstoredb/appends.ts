@@ -1,3 +1,4 @@
+/** Appends to EventStoreDB, and what an append without an answer may have done. */
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { NO_STREAM as MUST_NOT_EXIST } from '@eventstore/db-client';
 import type { AppendResult } from '#src/ports/event-log.ts';

@@ -1,3 +1,4 @@
+/** The log on EventStoreDB: implements the port of the log by its reads, appends and subscriptions. */
 import {
   type AppendResult,
   type EventLog,

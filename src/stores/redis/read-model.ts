@@ -1,3 +1,4 @@
+/** Rows of read models in Redis: implements the port of their store. */
 import type { RemoteStore } from '#src/ports/read-model.ts';
 import { connect } from './connect.ts';
 import { keysOf, Spaces, type Versioned } from './scripts.ts';

@@ -1,3 +1,4 @@
+/** The build of the catalog that is served, and a new one beside it during a rebuild. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** The catalog in one SQLite file, which the log can rebuild: its writer, its reader, and what both share. */
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';

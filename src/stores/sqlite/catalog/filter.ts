@@ -1,3 +1,4 @@
+/** Which rows of the catalog a search leaves: by category, price, country and other columns. */
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { CatalogColumns, Coded, Counted } from './columns.ts';
 

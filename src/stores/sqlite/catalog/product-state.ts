@@ -1,3 +1,4 @@
+/** Folds the events of products into what the catalog stores. */
 import { crc32 } from 'node:zlib';
 import { type EventData, PRODUCT_EVENTS } from '#contracts/registries/events.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';

@@ -1,3 +1,4 @@
+/** The order of search results, and the best rows of it without sorting all. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { CatalogColumns } from './columns.ts';

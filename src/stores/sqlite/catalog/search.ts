@@ -1,3 +1,4 @@
+/** Searches the catalog: filters, words and pages. */
 import type { ProductMark, ProductSearch, ProductHits } from '#src/ports/catalog.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { LruCache } from '#src/stores/caches.ts';

@@ -1,3 +1,4 @@
+/** Words of products and of searches: how texts are cut, which words there are, and which products have each. */
 import { DatabaseSync } from 'node:sqlite';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { Pause } from '#src/ports/system.ts';

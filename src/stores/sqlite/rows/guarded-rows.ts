@@ -1,3 +1,4 @@
+/** Reads of rows from memory or views.db; a damaged row costs its partition, which is folded again. */
 import { noRows, RowDamaged } from '#src/stores/row-digest.ts';
 import { partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Cell, RowBuffer } from './read-model-buffer.ts';

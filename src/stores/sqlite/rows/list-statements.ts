@@ -1,3 +1,4 @@
+/** The statements that read lists of rows. */
 import type { DatabaseSync } from 'node:sqlite';
 import {
   addHash,

@@ -1,3 +1,4 @@
+/** Rows that are changed in memory and not written yet. */
 import { type ListEntry, PARTITIONS, type Row, type RowWrite } from '#src/ports/read-model.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 

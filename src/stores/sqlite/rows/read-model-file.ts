@@ -1,3 +1,4 @@
+/** Opens views.db; starts it anew when it is damaged or belongs to another log. */
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';

@@ -1,3 +1,4 @@
+/** The open file views.db, which is replaced by an empty one when it cannot be read. */
 import type { DatabaseSync } from 'node:sqlite';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { isDamage, messageOfError } from '#src/stores/sqlite/failure.ts';

@@ -1,3 +1,4 @@
+/** The spaces of read models in views.db. */
 import { noRows, type RowDigest } from '#src/stores/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type Space } from '#src/ports/read-model.ts';

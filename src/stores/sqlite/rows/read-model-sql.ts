@@ -1,3 +1,4 @@
+/** The SQL of views.db. */
 import type { DatabaseSync } from 'node:sqlite';
 import { hashOf, noRows, type RowDigest } from '#src/stores/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';

@@ -1,3 +1,4 @@
+/** Rows of read models in SQLite: implements the port of their store. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type ListQuery,

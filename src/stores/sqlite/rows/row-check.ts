@@ -1,3 +1,4 @@
+/** Checks the hashes of stored rows. */
 import type { DatabaseSync } from 'node:sqlite';
 import { hashOf, PartitionCheck, RowDamaged, type RowDigest } from '#src/stores/row-digest.ts';
 import type { ListEntry, RowJson } from '#src/ports/read-model.ts';

@@ -1,3 +1,4 @@
+/** The statements that read and write rows, in blocks. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {

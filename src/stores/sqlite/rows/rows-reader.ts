@@ -1,3 +1,4 @@
+/** Reads the rows of views.db from another thread. */
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PARTITIONS, type RowJson, type RowsReader } from '#src/ports/read-model.ts';

@@ -1,3 +1,4 @@
+/** Writes changed rows to views.db in steps between requests, after their commit to the log. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noRows, RowDamaged } from '#src/stores/row-digest.ts';
 import { ReadModelRebuilding, type Space } from '#src/ports/read-model.ts';
