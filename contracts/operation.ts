@@ -16,7 +16,7 @@ export type Example = {
 
 /**
  * Who may call an operation. `agent`: software with an API key. `desk`: a person with a desk token, in one
- * of the operation's roles. `buyer`: the holder of a review link. `visitor`: anybody.
+ * of the operation's roles. `holder`: who has a secret link, which is the credential. `visitor`: anybody.
  */
 export type Actor = 'agent' | 'desk' | 'holder' | 'visitor';
 

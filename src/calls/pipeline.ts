@@ -122,7 +122,7 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  *     unavailable store becomes a refusal that says whether something was written (`failure.ts`).
  * 10. Wait for the consistency token: a read sees at least what its token names.
  * 11. Claim the idempotency key of a call at the desk. Handlers of agents claim it with their first append.
- * 12. Handle: the use case reads, decides and appends; see `decideAndAppend` in `decide-and-append.ts`.
+ * 12. Handle: the use case reads, decides and appends; see `src/writing/decide-and-append.ts`.
  * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
  * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
  * 15. Audit what no event records, count the call, and free the place.

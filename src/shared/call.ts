@@ -40,7 +40,7 @@ export type Caller = AgentCaller | DeskCaller | HolderCaller | VisitorCaller;
 /** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
   ownerId: string;
-  /** Agent id, desk token id, or `buyer`, `visitor`, `system`. */
+  /** Agent id, `desk:` with the id of a desk token, or `buyer` (any holder of a link), `visitor`, `system`. */
   actor: string;
   keyId?: string;
   surface: Surface;

@@ -50,7 +50,8 @@ const ownerOfStream = (stream: string): string => {
 /** Serializes at once, so that later changes of the caller's object are not stored. */
 const encodeEvent = (event: NewEvent): EncodedEvent => {
   const schema = SCHEMAS.get(event.type);
-  if (!schema) throw new TypeError(`event type ${event.type} is not in contracts/events`);
+  if (!schema)
+    throw new TypeError(`event type ${event.type} is not in contracts/registries/events.ts`);
   const checked = schema.safeParse(event.data);
   if (!checked.success) throw new TypeError(`invalid ${event.type}: ${checked.error.message}`);
   if (!Number.isSafeInteger(event.meta.at)) {
