@@ -227,7 +227,7 @@ export const viewOfHandoff = (record: Handoff, { task_id, context_id }: TaskRef)
   status: 'COMPLETED',
   at: record.created_at,
   version: 0,
-  says: 'The handoff is ready for the buyer. Give review_url only to the buyer.',
+  says: 'The handoff is ready for the buyer. Give review_url to the buyer and to nobody else.',
   artifacts: [{ id: 'handoff', name: 'handoff', content: record }],
   record: record.id,
 });
