@@ -62,7 +62,7 @@ const countedIds = (): Ids => {
     `01900000-0000-7000-${kind}-${n.toString(16).padStart(12, '0')}`;
   return {
     uuid() {
-      if (new Error('who').stack?.includes('/app/pipeline/audit.ts'))
+      if (new Error('who').stack?.includes('/calls/audit.ts'))
         return uuidOf((auditIds += 1), '9000');
       return uuidOf((uuids += 1), '8000');
     },
