@@ -13,7 +13,7 @@ let app: TestApp;
 let key: string;
 let stream: string;
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  app = await testApp();
   ({ key } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
 });
