@@ -9,6 +9,7 @@ import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { personNameIn } from '#src/access/independence.ts';
 import { Replays } from '#src/audits/replays.ts';
 import { auditLog } from '#src/calls/audit.ts';
+import { serviceLog } from '#src/calls/log.ts';
 import { confirmation, type Credentials } from '#src/calls/authenticate.ts';
 import { unresolvedFault } from '#src/delivery/http.ts';
 import { surplusVisits, visitRecorder } from '#src/links/visitors.ts';
@@ -23,7 +24,6 @@ import type { Filling } from '#src/reading/projections.ts';
 import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
-import { observedLog } from '#src/stores/observed.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
 import { eventLoopDelay } from '#src/system/event-loop.ts';
 import { systemIds, systemClock } from '#src/system/ids.ts';
@@ -221,8 +221,9 @@ const open = async (
   const stopping = new AbortController();
   const { signal } = stopping;
   const unwired = { config, ids, logger, metrics, signal, parts };
-  const { secrets, vault, time } = await openLogAndKeys({ ...unwired, clock: system }, options);
-  const { log, clock } = time;
+  const opening = { ...unwired, clock: system };
+  const { log, secrets, vault, time } = await openLogAndKeys(opening, options);
+  const { clock } = time;
   const base = { ...unwired, clock };
   const builds = openCatalogBuilds(base, log.id);
   const { catalog } = builds;
@@ -296,25 +297,26 @@ const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {
 const openLogAndKeys = async (
   { config, clock, logger, metrics, parts }: Base,
   { onFatal, onLog }: CoreOptions,
-): Promise<{ time: Timeline; secrets: SystemSecrets; vault: KeyVault }> => {
+): Promise<{ log: EventLog; time: Timeline; secrets: SystemSecrets; vault: KeyVault }> => {
   // An embedded log needs its root secret first: without it nothing can read the files.
   const localSecrets = isRemoteLog(config) ? undefined : openSecrets(config);
   const opened = await openEventLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
-  const observed = observedLog(opened.log, {
+  const time = timeline(clock);
+  const log = serviceLog(opened.log, {
+    timeline: time,
     metrics,
     monotonic: clock.monotonic,
     report: appendLogger(logger),
   });
-  const last = await readLastEvent(observed);
-  onLog?.(last, observed.id);
-  const time = timeline(observed, clock);
+  const last = await readLastEvent(log);
+  onLog?.(last, log.id);
   time.observe(last);
   const secrets = localSecrets ?? openSecrets(config);
-  const vault = await openVault(config, observed, secrets);
+  const vault = await openVault(config, log, secrets);
   parts.defer(() => vault.close());
   await requireMailboxGeneration(vault, secrets);
-  return { time, secrets, vault };
+  return { log, time, secrets, vault };
 };
 
 const catchUp = async ({ log, following }: AppDeps): Promise<unknown> =>

@@ -1,10 +1,8 @@
 /** Maps failures of the stores to refusals. */
 import {
   AppendTooLarge,
-  type EventLog,
   LogCorrupted,
   LogUnavailable,
-  replaceAppends,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -13,53 +11,15 @@ import { type Outcome, type Refusal, refuse, Refused } from '#src/shared/outcome
 /** Retry interval of failures that a person has to repair. */
 const PARKED_RETRY_S = 60;
 
-/**
- * Wraps a log to record whether an append succeeded or may have. Call `hasWritten` after all appends have settled.
- * Appends of visits and audit records use a recorder with a log of its own and are not counted.
- */
-const recordingWrites = (log: EventLog): { log: EventLog; hasWritten(): boolean } => {
-  let hasWritten = false;
-  return {
-    hasWritten: () => hasWritten,
-    log: replaceAppends(log, async (appends) => {
-      try {
-        const result = await log.appendAll(appends);
-        hasWritten ||= result.outcome === 'appended' || result.isPartial === true;
-        return result;
-      } catch (error) {
-        hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';
-        throw error;
-      }
-    }),
-  };
-};
-
-/** Does work and maps failures of the stores. Work that writes nothing needs no `hasWritten`. */
+/** Does work that writes nothing and maps failures of the stores. */
 export const mappingFailures = async <Value>(
   work: () => Promise<Outcome<Value>>,
-  hasWritten: () => boolean = () => false,
 ): Promise<Outcome<Value>> => {
   try {
     return await work();
   } catch (error) {
-    return storeRefusal(error, hasWritten());
+    return storeRefusal(error);
   }
-};
-
-/**
- * Does the work of one call and maps failures of the stores. Says that nothing was written only when neither the call
- * nor a call inside it may have written.
- */
-export const guarded = <Parts extends { log: EventLog }, Value>(
-  deps: Parts,
-  work: (deps: Parts) => Promise<Outcome<Value>>,
-  hasWrittenInside: () => boolean,
-): Promise<Outcome<Value>> => {
-  const { log, hasWritten } = recordingWrites(deps.log);
-  return mappingFailures(
-    () => work({ ...deps, log }),
-    () => hasWritten() || hasWrittenInside(),
-  );
 };
 
 const HALF_WRITTEN = refuse(

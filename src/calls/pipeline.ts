@@ -20,12 +20,13 @@ import {
   isRecorded,
   isRefusal,
 } from '#src/shared/outcome.ts';
+import { readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
 import type { AuditedCall } from './audit.ts';
-import { whileAllowed } from './authenticate.ts';
-import { guarded, mappingFailures } from './failure.ts';
+import { mappingFailures, storeRefusal } from './failure.ts';
 import type { Deps } from './handlers.ts';
 import { parseFields } from './input.ts';
 import { limitByAddress, type Overload } from './limits.ts';
+import { callLog } from './log.ts';
 import type {
   ActorTypes,
   Incoming,
@@ -118,10 +119,11 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  *  6. Authorize the scopes of now. A call inside another one, and one without a request, begin here.
  *  7. Parse: validate the input by its schema, every fault with its pointer.
  *  8. Make the call: actor, time, idempotency key and fingerprint.
- *  9. Guard the log: each append of a command requires that the credential still allows it (`authenticate.ts`), and an
+ *  9. Guard the log: each append of a command requires that the credential still allows it (`callLog`), and an
  *     unavailable store becomes a refusal that says whether something was written (`failure.ts`).
  * 10. Wait for the consistency token: a read sees at least what its token names.
- * 11. Claim the idempotency key of a call at the desk. Handlers of agents claim it with their first append.
+ * 11. Refuse an idempotency key of another request at the desk. Its log claims the key with the first append, whatever that
+ *     is; handlers of agents claim it together with their record.
  * 12. Handle: the use case reads, decides and appends; see `src/writing/decide-and-append.ts`.
  * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
  * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
@@ -305,32 +307,37 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { input } = parsed;
     // 8. Make the call.
     const call = rules.callFor(incoming, { operation, input, trail });
-    const work = async (guardedDeps: A['deps']): Promise<Outcome<S[Id]['answer']>> => {
+    // 9. Guard the log. A query writes nothing.
+    const log =
+      operation.kind === 'query'
+        ? undefined
+        : callLog(deps, call, {
+            credential: rules.currentCredential?.bind(rules, operation, caller),
+            keyStream: rules.keyStream,
+          });
+    try {
       // 10. Wait for the consistency token.
       const scope = rules.readModelScope(operation, caller);
       const lagging =
         scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
       if (lagging) return lagging;
-      // 11. Claim the key.
-      const claimed = (await rules.withClaimedKey?.(guardedDeps, call)) ?? guardedDeps;
-      if (isRefusal(claimed)) return claimed;
+      // 11. Refuse a key of another request.
+      const reused =
+        rules.keyStream === undefined
+          ? undefined
+          : refuseOtherRequest(await readKeyClaims(deps, call), call);
+      if (reused) return reused;
       // 12. Handle.
-      const handled = await this.#parts.handlers[id](claimed, input, call);
+      const handled = await this.#parts.handlers[id](log ? { ...deps, log } : deps, input, call);
       // 13. Check.
       const outcome = requireContract(operation, handled);
       // 14. Wait for the own write.
       if (outcome.ok) await awaitOwnWrite(deps, outcome.position);
       return outcome;
-    };
-    // 9. Guard the log. A query writes nothing, so it needs no record of its writes.
-    if (operation.kind === 'query') return mappingFailures(() => work(deps));
-    const current = rules.currentCredential?.bind(rules, operation, caller);
-    const command = (guardedDeps: A['deps']) => work(whileAllowed(guardedDeps, current));
-    return guarded(
-      deps,
-      command,
-      () => trail.inner !== undefined && isRecorded(trail.inner.outcome),
-    );
+    } catch (error) {
+      const hasWrittenInside = trail.inner !== undefined && isRecorded(trail.inner.outcome);
+      return storeRefusal(error, log?.hasWritten() || hasWrittenInside);
+    }
   }
 
   #record(caller: A['caller'], call: AuditedCall, outcome: Outcome<unknown>): void {

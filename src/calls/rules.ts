@@ -31,12 +31,7 @@ import {
   streamOfKey,
   streamOfToken,
 } from '#src/writing/streams.ts';
-import {
-  idemOf,
-  keyClaimingLog,
-  readKeyClaims,
-  refuseOtherRequest,
-} from '#src/writing/idempotency.ts';
+import { idemOf } from '#src/writing/idempotency.ts';
 import { type Audit, type AuditedCaller, DESK } from './audit.ts';
 import {
   type Identified,
@@ -99,8 +94,8 @@ export type ActorRules<
   readModelScope(operation: Op, caller: C): string | undefined;
   /** Looks the credential of a caller up again, without its expiry; undefined where an actor has none. */
   currentCredential?(operation: Op, caller: C): CredentialState;
-  /** Claims the key of a call whose handler does not: the dependencies of the handler, or a refusal. */
-  withClaimedKey?(deps: A['deps'], call: A['call']): Promise<A['deps'] | Refusal>;
+  /** The stream that keys are claimed for before the first append; without it, handlers claim them with their records. */
+  keyStream?: string;
   /** Who an audit record is about; undefined for callers that are not audited. */
   auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False if a business event records the call, or if it needs no record. */
@@ -140,7 +135,7 @@ export type HandlersOf<
 };
 
 /** What the pipeline itself uses; handlers and rules may need more. */
-type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
+type PipelineDeps = Pick<Deps, 'log' | 'ids' | 'following' | 'metrics' | 'confirmation'>;
 
 export type PipelineParts<S extends Signatures, A extends ActorTypes> = {
   deps: A['deps'];
@@ -378,11 +373,8 @@ export const deskRules = <D extends Deps>(
       return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
     },
     readModelScope: () => undefined,
-    async withClaimedKey(guardedDeps, call) {
-      const refusal = refuseOtherRequest(await readKeyClaims(deps, call), call);
-      // A key of the desk is claimed for all owners together.
-      return refusal ?? { ...guardedDeps, log: keyClaimingLog(guardedDeps, call, DESK) };
-    },
+    // A key of the desk is claimed for all owners together.
+    keyStream: DESK,
     auditedCallerOf: ({ tokenId }) =>
       tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId },
     isAudited: ({ readsPersonalData = false, auditsInput = false }, { ok }) =>

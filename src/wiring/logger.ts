@@ -2,7 +2,7 @@
 import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import { systemClock } from '#src/system/ids.ts';
-import type { AppendReport } from '#src/stores/observed.ts';
+import type { AppendReport } from '#src/calls/log.ts';
 import { type Append, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');

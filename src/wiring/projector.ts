@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { type Membership, redisMembership } from '#src/stores/redis/request-store.ts';
+import { serviceLog } from '#src/calls/log.ts';
 import { timeline } from '#src/writing/timeline.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
@@ -147,7 +148,8 @@ const open = async (
   const name = ids.base62(NAME_CHARS);
   const opened = await openEventLog(config, { logger, directory: 'ignore' });
   parts.defer(() => opened.close());
-  const { log } = opened;
+  const time = timeline(clock);
+  const log = serviceLog(opened.log, { timeline: time, metrics, monotonic: clock.monotonic });
   const stopping = new AbortController();
   const { signal } = stopping;
   const store = await openRemoteStore(config, { log, logger, signal, parts, metrics });
@@ -174,10 +176,9 @@ const open = async (
   parts.defer(() => engine.done);
   parts.defer(() => stopping.abort());
   const { origin, listen } = createListener(config);
-  const time = timeline(log, clock);
   const server = healthServer(
     {
-      log: time.log,
+      log,
       timeline: time,
       clock,
       metrics,

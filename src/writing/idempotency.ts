@@ -8,7 +8,6 @@ import {
   type EventLog,
   type Position,
   LogUnavailable,
-  replaceAppends,
 } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call, AgentCaller } from '#src/shared/call.ts';
@@ -20,7 +19,6 @@ import {
   type Outcome,
   type Refusal,
   refuse,
-  Refused,
 } from '#src/shared/outcome.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { attribute } from './attribution.ts';
@@ -54,6 +52,11 @@ export const decideClaim = <State, Command, E extends DomainEvent, Reason extend
 /** What a call appends events with. */
 export type EventWriter = { log: EventLog; ids: Ids; streamQueue: StreamQueue };
 
+/** What claiming a key needs of it. */
+export type KeyClaimer = Pick<EventWriter, 'ids'> & {
+  log: Pick<EventLog, 'readStream' | 'appendAll'>;
+};
+
 /**
  * Hash of what an idempotency key identifies. It covers the agent and not its API key, so that a rotation does not
  * execute a request again; and not the surface, because a retry may come through another one.
@@ -79,7 +82,7 @@ const streamOfKey = ({ ownerId, idem }: Call): string => `${ownerId}-request_${i
 
 /** Reads the claims of the call's key, in log order; none for a call without a key. */
 export const readKeyClaims = async (
-  { log }: Pick<EventWriter, 'log'>,
+  { log }: { log: Pick<EventLog, 'readStream'> },
   call: Call,
 ): Promise<readonly StoredEvent[]> =>
   call.idem === undefined ? [] : log.readStream(streamOfKey(call));
@@ -112,7 +115,7 @@ export const decideKeyClaim = (
 
 /** Appends the claim that `decideKeyClaim` decides on; resolves to undefined if there is nothing to append. */
 const appendKeyClaim = async (
-  writer: EventWriter,
+  writer: KeyClaimer,
   call: Call,
   claiming: Parameters<typeof decideKeyClaim>[2],
 ): Promise<AppendResult | Refusal | undefined> => {
@@ -126,7 +129,7 @@ const appendKeyClaim = async (
  * reads the claims only after a conflict.
  */
 export const claimKey = async (
-  writer: EventWriter,
+  writer: KeyClaimer,
   call: Call,
   stream: string,
 ): Promise<Refusal | undefined> => {
@@ -148,20 +151,6 @@ export const claimKeyOrResume = async (
   const [first] = await readKeyClaims(writer, call);
   const isFirst = first === undefined || first.meta.request === call.requestId;
   return isFirst ? { ok: true } : { ok: true, since: first.position };
-};
-
-/**
- * Wraps the log for one call: the first append claims the call's key, so that of two concurrent requests with one
- * key only one writes, and a call that appends nothing uses up no key. The append of the other request throws Refused.
- */
-export const keyClaimingLog = (writer: EventWriter, call: Call, stream: string): EventLog => {
-  let claiming: Promise<Refusal | undefined> | undefined;
-  return replaceAppends(writer.log, async (appends) => {
-    claiming ??= claimKey(writer, call, stream);
-    const refusal = await claiming;
-    if (refusal) throw new Refused(refusal);
-    return writer.log.appendAll(appends);
-  });
 };
 
 const ANSWER_ATTEMPTS_MAX = 8;

@@ -1,10 +1,5 @@
 /** Compares the clock of this process with the newest event of the log, and stops time when they disagree. */
-import {
-  type EventLog,
-  LogUnavailable,
-  type Position,
-  replaceAppends,
-} from '#src/ports/event-log.ts';
+import { type Append, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 /** How far the newest event may be ahead of the clock: processes of one log have clocks of their own. */
@@ -16,8 +11,6 @@ type LastEvent = { position: Position; at: number | null };
 export type ClockConflict = { position: Position; eventAt: number; clockAt: number };
 
 export type Timeline = {
-  /** The log: while the clock is behind it refuses every append except the decision of an operator. */
-  log: EventLog;
   /** The clock: while it is behind it shows the last time at which it agreed with the log, if there was one. */
   clock: Clock;
   /**
@@ -27,14 +20,16 @@ export type Timeline = {
   hasPassed(at: number): boolean | undefined;
   /** The conflict; undefined while clock and log agree. */
   conflict(): ClockConflict | undefined;
-  /** The last event, read at the start. */
+  /** The newest event as far as this process has appended or read it. */
   observe(last: LastEvent): void;
+  /** Throws LogUnavailable in a conflict, except for the decision of an operator about it. */
+  requireAgreement(appends: readonly Append[]): void;
 };
 
 /** The operation whose claim of its idempotency key and whose event are accepted in a conflict. */
 const DECIDES = 'acceptClock';
 
-export const timeline = (log: EventLog, system: Clock): Timeline => {
+export const timeline = (system: Clock): Timeline => {
   let newest: LastEvent = { position: 0, at: null };
   let agreedAt: number | undefined;
 
@@ -52,26 +47,9 @@ export const timeline = (log: EventLog, system: Clock): Timeline => {
     agreedAt = Math.max(clockAt, eventAt ?? clockAt);
     return undefined;
   };
-  const requireAgreement: EventLog['appendAll'] = async (appends) => {
-    const isDecision = () =>
-      appends.every(({ events }) => events.every(({ meta }) => meta.operation === DECIDES));
-    if (conflict() && !isDecision())
-      throw new LogUnavailable('clock', 'no', 'the newest event is ahead of the clock');
-    const result = await log.appendAll(appends);
-    const last = appends.at(-1)?.events.at(-1);
-    if (result.outcome === 'appended' && last)
-      observe({ position: result.position, at: last.meta.at });
-    return result;
-  };
+  const isDecision = (appends: readonly Append[]): boolean =>
+    appends.every(({ events }) => events.every(({ meta }) => meta.operation === DECIDES));
   return {
-    log: {
-      ...replaceAppends(log, requireAgreement),
-      async head() {
-        const head = await log.head();
-        observe(head);
-        return head;
-      },
-    },
     clock: {
       ...system,
       now: () => (conflict() && agreedAt !== undefined ? agreedAt : system.now()),
@@ -85,5 +63,9 @@ export const timeline = (log: EventLog, system: Clock): Timeline => {
     },
     conflict,
     observe,
+    requireAgreement(appends) {
+      if (conflict() && !isDecision(appends))
+        throw new LogUnavailable('clock', 'no', 'the newest event is ahead of the clock');
+    },
   };
 };

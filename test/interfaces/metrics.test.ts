@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { observedLog, observedStore } from '#src/stores/observed.ts';
+import { serviceLog } from '#src/calls/log.ts';
+import { observedStore } from '#src/stores/observed.ts';
+import { timeline } from '#src/writing/timeline.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
 import { measureLags } from '#src/reading/projections.ts';
 import { serverOver } from '../support/world/server-over.ts';
@@ -27,7 +29,11 @@ beforeAll(async () => {
   app = await testApp();
   metrics = prometheusMetrics();
   const { deps } = app.service;
-  const log = observedLog(deps.log, { metrics, monotonic: deps.clock.monotonic });
+  const log = serviceLog(deps.log, {
+    timeline: timeline(deps.clock),
+    metrics,
+    monotonic: deps.clock.monotonic,
+  });
   server = serverOver({ ...deps, log, metrics });
 });
 afterAll(async () => {
@@ -179,7 +185,7 @@ describe('The observed log and store', () => {
     observed.length = 0;
     let now = 0;
     const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
-    const log = observedLog(
+    const log = serviceLog(
       {
         appendAll: async () => {
           now += 20;
@@ -188,9 +194,13 @@ describe('The observed log and store', () => {
           return answer;
         },
       } as unknown as EventLog,
-      { metrics: metricsOf, monotonic: () => now },
+      { timeline: timeline(app.clock), metrics: metricsOf, monotonic: () => now },
     );
-    const events = [{ type: 'OutboundConfirmed' }, { type: 'PushDeferred' }] as never;
+    const meta = { at: 0 };
+    const events = [
+      { type: 'OutboundConfirmed', meta },
+      { type: 'PushDeferred', meta },
+    ] as never;
     await log.append('a-b', -1, events);
     await log.append('a-b', -1, events);
     await expect(log.append('a-b', -1, events)).rejects.toThrow('away');

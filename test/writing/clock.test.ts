@@ -1,7 +1,6 @@
 /** A clock that is behind the newest event, because it stepped back or because an event has a wrong time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { timeline } from '#src/writing/timeline.ts';
-import { memoryEventLog } from '../support/memory-event-log.ts';
 import { freshKey, testApp, testClock, type TestApp } from '../support/world/app.ts';
 
 const MINUTE = 60_000;
@@ -119,7 +118,7 @@ describe('An event that is dated years ahead', () => {
 it('A process that starts with a clock that is behind knows only what clock and log agree on', async () => {
   const clock = testClock();
   const now = clock.now();
-  const time = timeline(memoryEventLog(), clock);
+  const time = timeline(clock);
   time.observe({ position: 1, at: now + HOUR });
   expect(time.hasPassed(now - 1)).toBe(true);
   expect(time.hasPassed(now + MINUTE)).toBeUndefined();
