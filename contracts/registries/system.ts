@@ -37,6 +37,10 @@ export const systemWrites = {
   expireConfirmations: ['RfqConfirmationExpired'],
   /** Ends the public applications that were not confirmed in time. */
   expireApplications: ['SubjectErased'],
+  /** Records the RFQ of a handoff and its outcome on the leads that name it, within the call that changed the RFQ. */
+  observeRfq: ['LeadRfqObserved', 'LeadWon', 'LeadLost', 'LeadOutcomeCorrected'],
+  /** Records the calls that no business event records. */
+  recordActivity: ['ActivityRecorded', 'CallsAudited'],
 } as const satisfies Record<string, readonly EventType[]>;
 
 export type SystemOperationId = keyof typeof systemWrites;

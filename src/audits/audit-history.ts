@@ -87,8 +87,6 @@ const KINDS: readonly string[] = [
   ...Object.keys(EVENTS),
   ...Object.keys(deskOperations),
   ...WRITES.keys(),
-  'observeRfq',
-  'recordActivity',
 ];
 
 const isEventType = (kind: string): boolean => /^[A-Z]/.test(kind);

@@ -267,6 +267,16 @@ describe('An operation of agents', () => {
         else expect(write, `${id} ${type}`).toThrow(/would write/);
       }
   });
+
+  it('cannot write any event as an operation that no registry has', () => {
+    const { ids } = app.service.deps;
+    const call = { ownerId: 'acme', surface: 'mcp' as const, requestId: 'r', at: 0 };
+    for (const actor of ['agt_1', 'buyer', 'visitor', 'system'])
+      for (const type of Object.keys(EVENTS) as EventType[]) {
+        const unknown = { ...call, actor, operation: 'sendQuote' };
+        expect(() => attribute(unknown, [{ type, data: {} }], ids), type).toThrow(/would write/);
+      }
+  });
 });
 
 /** Fields that make an example name existing records. */

@@ -4,6 +4,7 @@ import { changeStream, decideAndAppend, issue } from '#src/writing/decide-and-ap
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { NO_LIST } from '#src/handoffs/review.ts';
 import type { Call } from '#src/shared/call.ts';
+import { outreach } from '#src/sending/settings.decider.ts';
 import { handoff } from '#src/handoffs/handoff.decider.ts';
 import { type Append, type EventLog, replaceAppends } from '#src/ports/event-log.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
@@ -29,7 +30,7 @@ const callOf = (more: Partial<Call> = {}): Call => ({
   ownerId: 'acme',
   actor: 'buyer',
   surface: 'portal',
-  operation: 'test',
+  operation: 'declineHandoff',
   requestId: app.service.deps.ids.uuid(),
   at: app.clock.now(),
   ...more,
@@ -85,17 +86,34 @@ describe('A change of a stream', () => {
 
   it('claims the key of its call once, and a retry finds the effect of both appends', async () => {
     const { writer, appended } = watched();
-    const keyed = { idem: `idem-${stream}`, fingerprint: 'one' };
-    const first = await openAndDecline(writer, callOf(keyed));
-    const claims = appended.flat().filter((append) => append.stream !== stream);
+    const settings = 'acme-outreach';
+    const haltAndResume = (call: Call) =>
+      changeStream(writer, call, {
+        stream: settings,
+        decider: outreach,
+        async work(change) {
+          const halted = await change.execute(issue({ type: 'Halt', reason: 'a test' }));
+          if (halted === 'conflict' || !halted.ok) return halted;
+          return change.execute(issue({ type: 'Resume', reason: 'a test' }));
+        },
+      });
+    const keyed = {
+      actor: 'desk:t1',
+      operation: 'halt',
+      idem: `idem-${stream}`,
+      fingerprint: 'one',
+    };
+    const first = await haltAndResume(callOf(keyed));
+    const claims = appended.flat().filter((append) => append.stream !== settings);
     expect(claims.map((append) => append.stream)).toEqual([`acme-request_${keyed.idem}`]);
-    const retry = await openAndDecline(writer, callOf(keyed));
-    expect(retry).toMatchObject({ ok: true, state: { status: 'declined' } });
+    const retry = await haltAndResume(callOf(keyed));
+    expect(retry).toMatchObject({ ok: true, state: { halted: undefined } });
     expect(retry).toHaveProperty('replayOf');
     expect('position' in retry && retry.position).toBe('position' in first && first.position);
-    const other = await openAndDecline(writer, callOf({ ...keyed, fingerprint: 'two' }));
+    const other = await haltAndResume(callOf({ ...keyed, fingerprint: 'two' }));
     expect(other).toMatchObject({ code: 'idempotency_key_reused' });
-    expect(await types()).toEqual(DECLINED);
+    const stored = await app.service.deps.log.readStream(settings);
+    expect(stored.map(({ type }) => type)).toEqual(['OutreachHalted', 'OutreachResumed']);
   });
 
   it('begins again with what another process appended first', async () => {
