@@ -26,7 +26,7 @@ import {
   agent,
 } from './access.decider.ts';
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
-import { actorOfLast, refuseDependent } from './independence.ts';
+import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
@@ -149,7 +149,9 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
   ({ scopes: given, reason }, { call }, deps) =>
     async (state, stored) => {
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
-      const refusal = await refuseDependent(deps, call.actor, { askers });
+      // The first agents of a new service: the machine asks and approves, and claims no second person.
+      const areMachines = await everyIsMachine(deps, [call.actor, ...askers]);
+      const refusal = areMachines ? undefined : await refuseDependent(deps, call.actor, { askers });
       if (refusal) return refusal;
       const { requested = [] } = state ?? {};
       const scopes = given ?? requested;

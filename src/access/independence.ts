@@ -17,6 +17,8 @@ const ACTOR = 'desk:';
 export const tokenOf = (actor: string): string | undefined =>
   actor.startsWith(ACTOR) ? actor.slice(ACTOR.length) : undefined;
 
+const isAtDesk = (actor: string): boolean => actor.startsWith(ACTOR);
+
 /**
  * Reads the holder of a desk token, the person who issued it, and so on. The root token, which the service issues for
  * the command line, belongs to the machine and to no person: it has no holder and ends the list.
@@ -45,6 +47,22 @@ const NOT_INDEPENDENT = refuse(
   'You asked for this, or the token of one of the people involved was issued by another of them. Another person must approve it.',
 );
 
+export const MACHINE = refuse(
+  'approver_not_independent',
+  "The machine's own token is no person, so it is never the second one. Approve with the token of another person: " +
+    'issue one with tributary token issue, and set it as DESK_TOKEN.',
+);
+
+/** Whether all actors are the machine: the root token, which no person issued. */
+export const everyIsMachine = async (
+  deps: Pick<Deps, 'log'>,
+  actors: readonly string[],
+): Promise<boolean> => {
+  for (const actor of actors)
+    if (!isAtDesk(actor) || (await holdersOf(deps, actor)).length > 0) return false;
+  return true;
+};
+
 /** Whether one issued a token of the other, directly or through other people. Each list begins with the holder. */
 const isIssuedBetween = (
   [person, ...issuers]: readonly Person[],
@@ -53,8 +71,9 @@ const isIssuedBetween = (
 
 /**
  * Refuses an approver who issued their own token, or who is not independent of the people who asked or approved before:
- * one of them issued the token of the other. An asker must also be another person. All are actors: `desk:` and the id of
- * a token. A second approval of one person is not refused here; it does not count.
+ * one of them issued the token of the other. An asker must also be another person. Also refuses the machine, where somebody
+ * at the desk asked or approved before: it is no person. All are actors: `desk:` and the id of a token. A second approval of
+ * one person is not refused here; it does not count.
  */
 export const refuseDependent = async (
   deps: Pick<Deps, 'log'>,
@@ -63,7 +82,8 @@ export const refuseDependent = async (
 ): Promise<Refusal | undefined> => {
   const holders = await holdersOf(deps, approver);
   const [person, ...issuers] = holders;
-  if (!person) return undefined;
+  if (!person)
+    return [...others.askers, ...(others.approvers ?? [])].some(isAtDesk) ? MACHINE : undefined;
   if (includesPerson(issuers, person)) return SELF_ISSUED;
   for (const asker of others.askers) {
     const asking = await holdersOf(deps, asker);

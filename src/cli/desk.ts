@@ -1,4 +1,5 @@
 /** The desk for commands: over HTTP if a server runs on the data directory, otherwise in this process. */
+import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import type { Config } from '#src/config.ts';
@@ -8,7 +9,7 @@ import { systemIds } from '#src/system/ids.ts';
 import { type CommonOptions, configFor } from './options.ts';
 import { problemError, type ProblemReport, repeatHint } from './problem-text.ts';
 import { type RunningServer, findProcess, findServer } from './service.ts';
-import { CommandError, EXIT } from './terminal.ts';
+import { CommandError, EXIT, printNotice } from './terminal.ts';
 import { commandToken, type Transport, type Desk } from './transport.ts';
 
 /** The desk of a running server, over HTTP. */
@@ -120,17 +121,34 @@ const keysFrom = (commandKey: string) => {
   };
 };
 
+/** Whether events or audit records name who performed the operation. A process that reads its own files needs no token. */
+const isRecorded = (id: DeskOperationId, server: RunningServer | undefined): boolean => {
+  const operation: DeskOperation = deskOperations[id];
+  const { kind, readsPersonalData = false, auditsInput = false } = operation;
+  return kind === 'command' || (server !== undefined && (readsPersonalData || auditsInput));
+};
+
+let isMachineNoted = false;
+/** Says once that a command acts with the token of the data directory, which belongs to no person. */
+const noteMachine = (): void => {
+  if (!isMachineNoted) printNotice('Acting as the machine. Set DESK_TOKEN to act as a person.');
+  isMachineNoted = true;
+};
+
 export const withDesk = async <T>(
   options: CommonOptions,
   act: (desk: Desk) => Promise<T>,
 ): Promise<T> => {
-  const { transport, server } = await connect(configFor(options), options.file);
+  const config = configFor(options);
+  const { transport, server } = await connect(config, options.file);
+  const isMachine = config.deskToken === undefined && options.file === undefined;
   const commandKey = options.idempotencyKey ?? systemIds().base62(KEY_CHARS);
   const keyFor = keysFrom(commandKey);
   const desk: Desk = {
     server,
     async call(id, request) {
       const input = present(request);
+      if (isMachine && isRecorded(id, server)) noteMachine();
       const answer =
         deskOperations[id].kind === 'query'
           ? transport.send(id, input)

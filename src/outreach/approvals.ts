@@ -3,7 +3,7 @@ import type { Outbound } from '#contracts/outreach/records.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import type { AgentState } from '#src/access/access.decider.ts';
-import { actorOfLast, refuseDependent } from '#src/access/independence.ts';
+import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
@@ -103,7 +103,8 @@ const keyIssuer = async (
 
 /**
  * Refuses an approver who is not another person. Where staff control what owners ask for, the person who holds the
- * agent's key asked; in `owner_controlled` mode the agent did, and its owner decides.
+ * agent's key asked; in `owner_controlled` mode the agent did, and its owner decides. Where two people must approve, the
+ * machine is neither.
  */
 const refuseApprover = async (
   deps: Deps,
@@ -112,6 +113,7 @@ const refuseApprover = async (
 ): Promise<Refusal | undefined> => {
   const isStaffs = deciderFor(state.approval.mode) === 'staff';
   const approvals = state.decisions.filter(({ decision }) => decision === 'approve');
+  if (state.approval.required > 1 && (await everyIsMachine(deps, [call.actor]))) return MACHINE;
   return refuseDependent(deps, call.actor, {
     askers: isStaffs ? await keyIssuer(deps, stored) : [],
     approvers: approvals.map(({ by }) => by),

@@ -17,6 +17,8 @@ const CALLER: DeskCaller = {
   name: 'first start',
   roles: new Set(['operator'] as const),
 };
+/** How records, audits and pages name what was done with this token. */
+const MACHINE_NAME = 'the machine';
 const SECRET_CHARS = 43;
 const VISIBLE_WAIT_MS = 2_000;
 
@@ -42,7 +44,7 @@ const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<strin
     caller: CALLER,
     surface: 'cli',
     requestId: deps.ids.uuid(),
-    input: { idempotency_key, name: 'root', roles: [...DESK_ROLE_NAMES] },
+    input: { idempotency_key, name: MACHINE_NAME, roles: [...DESK_ROLE_NAMES] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
   return outcome.value.token;

@@ -37,6 +37,14 @@ const approveAccess = (key: string, agentId: string): Promise<Answer> =>
 
 const refused = { status: 403, body: { code: 'approver_not_independent' } };
 
+const machineRefused = {
+  status: 403,
+  body: {
+    code: 'approver_not_independent',
+    detail: expect.stringContaining("The machine's own token is no person"),
+  },
+};
+
 describe('The name of a person', () => {
   it.each([
     ['Ann\u200b', 'invisible_character', 'U+200B'],
@@ -130,6 +138,18 @@ describe('Access', () => {
     expect((await approveAccess(bea, byDora)).status).toBe(200);
   });
 
+  it('that a person requested is not approved with the token of the machine, which is no person', async () => {
+    const agentId = await requestAccess(await token({ name: 'Ann Nine', roles: ['owner'] }));
+    expect(await approveAccess(app.deskToken, agentId)).toMatchObject(machineRefused);
+    expect((await approveAccess(await token({ name: 'Bea Nine' }), agentId)).status).toBe(200);
+  });
+
+  it('that the machine requested is approved with its token, which claims no second person', async () => {
+    expect((await approveAccess(app.deskToken, await requestAccess(app.deskToken))).status).toBe(
+      200,
+    );
+  });
+
   it('is decided by the last request: who widens it cannot approve the wider scopes', async () => {
     const ann = await token({ name: 'Ann Five', roles: ['owner'] });
     const bea = await token({ name: 'Bea Five', roles: ['owner', 'staff'] });
@@ -154,6 +174,7 @@ describe('Outreach', () => {
     const ann = await token({ name: 'Ann Six', roles: ['owner', 'staff'] });
     const request = await proposal('staffs', ann);
     expect(await approve(ann, request)).toMatchObject(refused);
+    expect(await approve(app.deskToken, request)).toMatchObject(machineRefused);
     const bea = await token({ name: 'Bea Six' });
     expect(await approve(bea, request)).toMatchObject({ body: { status: 'approved' } });
   });
@@ -170,7 +191,9 @@ describe('Outreach', () => {
     const request = await proposal('two', await token({ name: 'Own Eight', roles: ['owner'] }));
     const ann = await token({ name: 'Ann Eight', roles: ['operator', 'staff'] });
     const zoe = await token({ name: 'Zoe Eight' }, ann);
+    expect(await approve(app.deskToken, request)).toMatchObject(machineRefused);
     expect(await approve(ann, request)).toMatchObject({ body: { status: 'pending_approval' } });
+    expect(await approve(app.deskToken, request)).toMatchObject(machineRefused);
     expect(await approve(zoe, request)).toMatchObject(refused);
     const again = await token({ name: 'Ann. Eight', person_id: 'ann@eight' });
     const looksAlike = await token({ name: 'ANN E1GHT' });

@@ -155,10 +155,10 @@ describe('An exported file', () => {
   it('names the people at the desk in its head, and beside their acts', async () => {
     const { deps, file } = await openFileForAudits(path);
     const [actor = ''] = Object.keys(file.about.people ?? {});
-    expect(file.about.people).toEqual({ [actor]: 'root' });
+    expect(file.about.people).toEqual({ [actor]: 'the machine' });
     const input = { owner_id: OWNER, actor, limit: 1 };
     expect(await askFile(deps, 'auditHistory', { input, requestId: 'r' })).toMatchObject({
-      value: { data: [{ actor, actor_name: 'root' }] },
+      value: { data: [{ actor, actor_name: 'the machine' }] },
     });
     file.close();
   });

@@ -95,7 +95,7 @@ describe('The history of an owner', () => {
     // The token of the command line belongs to no person.
     expect(data.find(({ type }) => type === 'LeadAccepted')).toMatchObject({
       actor: expect.stringMatching(/^desk:/),
-      actor_name: 'root',
+      actor_name: 'the machine',
     });
     const positions = data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));

@@ -26,6 +26,7 @@ beforeAll(async () => {
     const { body } = await app.desk('POST', '/desk-tokens', { name, roles: ['staff'] });
     people[name] = (body as { token: string }).token;
   }
+  people['machine'] = app.deskToken;
 });
 afterAll(() => app.close());
 
@@ -344,6 +345,10 @@ describe('A move above APPROVAL_ABOVE', () => {
       status: 403,
       body: { code: 'approver_not_independent' },
     });
+    expect(await actAs('machine', id, 'approve', { proposal: 1 })).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining("The machine's own token is no person") },
+    });
     expect(await actAs('Ben', id, 'approve', { proposal: 1 })).toMatchObject({
       status: 200,
       body: { state: 'quoted' },
@@ -355,6 +360,14 @@ describe('A move above APPROVAL_ABOVE', () => {
       body: { state: 'won' },
     });
     expect(await lead(leads[0] ?? '')).toMatchObject({ state: 'won' });
+  });
+
+  it('that the machine proposed waits for a person, and the machine cannot approve it', async () => {
+    const { id } = await rfqWith(0);
+    await actAs('machine', id, 'move', { to: 'quoted', values: GBP(5_000), valid_until: until() });
+    expect(await read(id)).toMatchObject({ proposed: { by_name: 'the machine' } });
+    expect(await actAs('machine', id, 'approve', { proposal: 1 })).toMatchObject({ status: 403 });
+    expect(await actAs('Ann', id, 'approve', { proposal: 1 })).toMatchObject({ status: 200 });
   });
 
   it('is dropped when it is refused', async () => {

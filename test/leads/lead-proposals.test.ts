@@ -18,6 +18,7 @@ beforeAll(async () => {
     const { body } = await app.desk('POST', '/desk-tokens', { name, roles: ['staff'] });
     people[name] = (body as { token: string }).token;
   }
+  people['machine'] = app.deskToken;
 });
 afterAll(() => app.close());
 
@@ -71,6 +72,10 @@ describe('A lead that is won above APPROVAL_ABOVE', () => {
     expect(await actAs('Ann', id, 'approve', { proposal: 1 })).toMatchObject({
       status: 403,
       body: { code: 'approver_not_independent' },
+    });
+    expect(await actAs('machine', id, 'approve', { proposal: 1 })).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining("The machine's own token is no person") },
     });
     expect(await actAs('Ben', id, 'approve', { proposal: 1 })).toMatchObject({
       status: 200,

@@ -128,7 +128,7 @@ describe('Notes', () => {
     });
     const before = await auditedReads();
     expect(await read(lead)).toMatchObject({
-      notes: [{ note: 'Samples sent', by_name: 'root' }, { note: 'Asked for samples' }],
+      notes: [{ note: 'Samples sent', by_name: 'the machine' }, { note: 'Asked for samples' }],
     });
     expect(await auditedReads()).toBe(before + 1);
     expect(JSON.stringify(await listed('/leads'))).not.toContain('amples');

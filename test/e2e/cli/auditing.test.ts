@@ -177,7 +177,10 @@ describe('audit history --follow', () => {
     expect(await until(() => acts()?.length === 2), seen).toBe(true);
     expect(acts()).toEqual(['"type":"LinkCreated"', '"type":"LinkCreated"']);
     following.kill('SIGINT');
-    expect(await end).toMatchObject({ code: 0, stderr: '' });
+    expect(await end).toMatchObject({
+      code: 0,
+      stderr: 'Acting as the machine. Set DESK_TOKEN to act as a person.\n',
+    });
   });
 
   it('is refused for the desk, whose history would have each look', async () => {

@@ -125,7 +125,7 @@ export const act = async (
   const at = deps.clock.now();
   const call = {
     ownerId: owner,
-    actor: 'person',
+    actor: 'desk:1',
     surface: 'desk' as const,
     operation: 'test',
     requestId: deps.ids.uuid(),

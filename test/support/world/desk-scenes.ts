@@ -17,15 +17,29 @@ export type Scene = { first: Asked; other: Asked; later: (id: string) => Asked }
 type Scenes = Partial<Record<DeskOperationId, () => Promise<Scene>>>;
 type Request = { id: string; content_sha256: string };
 
-/** Sends a write to the desk with a token that has every role. */
-export const atDesk = (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
+/** Sends a write to the desk: with the machine's token, which has every role, but the second person's for an approval. */
+export const atDesk = async (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
   app.send({
     method: 'POST',
     url: `/api/desk/v1${path}`,
-    key: app.deskToken,
+    key: NEEDS_A_PERSON.test(path) ? await secondPerson(app) : app.deskToken,
     payload: body,
     headers: { 'idempotency-key': idempotencyKey },
   });
+
+const NEEDS_A_PERSON = /^\/(leads|handoffs)\/.*\/approve$/;
+const secondPeople = new WeakMap<TestApp, Promise<string>>();
+
+/** The desk token of a person of staff, issued once for each app. */
+const secondPerson = (app: TestApp): Promise<string> => {
+  const known =
+    secondPeople.get(app) ??
+    app
+      .desk('POST', '/desk-tokens', { name: 'Second Person', roles: ['staff'] })
+      .then(({ body }) => (body as { token: string }).token);
+  secondPeople.set(app, known);
+  return known;
+};
 
 const reason = 'Said so';
 const to = (path: string, body: object = { reason }): Asked => ({ path, body });
@@ -253,7 +267,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     ),
     approveRfqMove: either(proposedRfq, actOnRfq('approve', { proposal: 1 }), lose),
     refuseRfqMove: either(proposedRfq, actOnRfq('refuse', { proposal: 1, reason }), lose),
-    assignRecord: either(lead, assign('root'), assign()),
+    assignRecord: either(lead, assign('the machine'), assign()),
     addNote: either(
       lead,
       (id) => to(`/plans/${id}/notes`, { note: 'Called' }),
