@@ -15,28 +15,29 @@ import { confirmationTokenOf, requestPath } from '#src/shared/signing.ts';
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff, type HandoffCommand } from './handoff.decider.ts';
-import { contactOf, forgetDropped } from './render-handoff.ts';
+import { contactOf, forgetDropped, listForLetter } from './render-handoff.ts';
 import { conflictOf, findMailedLink, makeReview, type Review } from './review.ts';
 import { isRfqOutcome, isUnconfirmed, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
 
 type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
 
 /**
- * Makes the appends of the messages about an RFQ that is confirmed now: to staff, to the owner, and the buyer's receipt.
- * Without a readable contact there is no receipt.
+ * Makes the appends of the messages about an RFQ that is confirmed now, by the buyer or by staff: to staff, to the owner, and
+ * the buyer's receipt. Without a readable contact there is no receipt.
  */
 export const noticesOfConfirmed = async (
   deps: NoticeDeps,
   call: Call,
-  state: HandoffState,
+  { state, by }: { state: HandoffState; by: 'buyer' | 'staff' },
 ): Promise<Append[]> => {
   const { handoff_id, totals, rfq, rfqs_sent: number = 0 } = state;
   const facts = { handoff_id, lines: state.lines.length, totals };
   const toStaff = await noticeOfRfq(deps, call, facts);
+  const list = listForLetter(call.ownerId, state);
   const toOwner = await mailToOwner(deps, call, {
     kind: 'rfq_confirmed',
     record: handoff_id,
-    facts,
+    facts: { ...facts, list },
   });
   const contact = await contactOf(deps, rfq);
   if (!contact || rfq?.contact_subject === undefined) return [...toStaff, ...toOwner];
@@ -46,7 +47,7 @@ export const noticesOfConfirmed = async (
     sealedFor: rfq.contact_subject,
     record: handoff_id,
     to: contact.email,
-    facts: { ...facts, path: requestPath(token) },
+    facts: { ...facts, path: requestPath(token), ...(by === 'buyer' && { list }) },
   });
   return [...toStaff, ...toOwner, ...toBuyer];
 };
@@ -143,7 +144,7 @@ export const confirmRequest: HolderHandler<'confirmRequest', BuyerRequest> = asy
     const { confirms: number } = row;
     return issue(
       { type: 'ConfirmRfq', at, number, listRevision: input.list_revision },
-      { effects: () => noticesOfConfirmed(deps, call, state) },
+      { effects: () => noticesOfConfirmed(deps, call, { state, by: 'buyer' }) },
     );
   });
   if (!confirmed.ok) return confirmed;

@@ -17,7 +17,7 @@ import { refuseRejected } from '#src/writing/rejections.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { noticesOfConfirmed } from './confirm-rfq.ts';
 import { type HandoffState, handoff, type HandoffCommand, isOpen } from './handoff.decider.ts';
-import { forgetDropped } from './render-handoff.ts';
+import { forgetDropped, listForLetter } from './render-handoff.ts';
 import type { RfqMove, RfqCommand } from './rfq.decider.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
@@ -101,13 +101,18 @@ const noticesOfMove = async (
   call: Call,
   { state, event }: { state: HandoffState; event: Event | undefined },
 ): Promise<Append[]> => {
-  if (event?.type === 'RfqConfirmedByStaff') return noticesOfConfirmed(deps, call, state);
+  if (event?.type === 'RfqConfirmedByStaff')
+    return noticesOfConfirmed(deps, call, { state, by: 'staff' });
   const { handoff_id } = state;
   return event?.type === 'RfqWon'
     ? mailToOwner(deps, call, {
         kind: 'rfq_won',
         record: handoff_id,
-        facts: { handoff_id, values: event.data.values },
+        facts: {
+          handoff_id,
+          values: event.data.values,
+          list: listForLetter(call.ownerId, state),
+        },
       })
     : [];
 };

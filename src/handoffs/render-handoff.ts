@@ -1,6 +1,8 @@
 /** Handoffs as answers show them, and the contact of their RFQ. */
 import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
+import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { BuyerContact } from '#contracts/registries/holders.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import {
@@ -13,6 +15,7 @@ import {
   openOne,
 } from '#src/sealing/sealed-texts.ts';
 import type { SuppressionReader } from '#src/sealing/suppression.ts';
+import type { ListedFacts } from '#src/sending/mail.ts';
 import { present } from '#src/shared/present.ts';
 import { reviewTokenOf } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
@@ -166,3 +169,19 @@ export const forgetDropped = async (
     await vault.destroy(subject);
   });
 };
+
+/** Lines that a letter names; the rest are on the page that it leads to. */
+const LETTER_LINES_MAX = 30;
+
+/** The list as letters show it to a mailbox that has confirmed something. */
+export const listForLetter = (
+  ownerId: string,
+  { title, lines }: Pick<HandoffState, 'title' | 'lines'>,
+): ListedFacts => ({
+  title,
+  ...(ownerId !== DIRECT_OWNER && { promoter: liveOwnerOf(ownerId) }),
+  items: lines
+    .slice(0, LETTER_LINES_MAX)
+    .map((line) => ({ quantity: line.quantity, title: line.title, sku: line.sku })),
+  more: Math.max(0, lines.length - LETTER_LINES_MAX),
+});

@@ -1,12 +1,20 @@
-/** The texts of messages: each as plain text and as small HTML, from the same paragraphs. */
+/** The texts of messages: each as plain text and as small HTML, from the same parts. */
 import { html } from 'hono/html';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { MailTexts } from '#src/sending/dispatch-mail.ts';
-import type { MailFacts, MailKind, Waiting } from '#src/sending/mail.ts';
+import type { ListedFacts, MailFacts, MailKind, Waiting } from '#src/sending/mail.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 type Facts<Kind extends MailKind> = MailFacts[Kind];
-type Letter = { subject: string; paragraphs: readonly string[] };
+/** A paragraph, and the address that it ends in. */
+type Paragraph = string | { text: string; link: string };
+/** `title` and `list` are for mailboxes that have confirmed something; no letter to a stranger has them. */
+type Letter = {
+  subject: string;
+  title?: string;
+  list?: ListedFacts | undefined;
+  paragraphs: readonly Paragraph[];
+};
 /** The sources of a text besides its facts. `origin` is the public origin, without a slash at the end. */
 type Place = { origin: string };
 type Letters = { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Letter };
@@ -24,17 +32,22 @@ const OF_BUYERS: Pick<Letters, 'rfq_confirmation' | 'rfq_receipt'> = {
     subject: 'Confirm your request for a quotation',
     paragraphs: [
       `Somebody entered this address and asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
-      `If that was you, open this page and confirm the request. Staff receive it then: ${origin}${path}`,
+      {
+        text: 'If that was you, open this page and confirm the request. Staff receive it then:',
+        link: `${origin}${path}`,
+      },
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
       'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
     ],
   }),
-  rfq_receipt: ({ path, handoff_id, lines, totals }, { origin }) => ({
+  rfq_receipt: ({ path, handoff_id, lines, totals, list }, { origin }) => ({
     subject: `Your request ${handoff_id}`,
+    title: 'Your request for a quotation',
+    list,
     paragraphs: [
       `Staff have your request for a quotation: ${count(lines)}, indicative total ${money(totals)}. Its reference is ${handoff_id}.`,
       'They answer you at this address, with binding prices. Nothing is ordered, reserved or paid.',
-      `See the request, or withdraw it: ${origin}${path}`,
+      { text: 'See the request, or withdraw it:', link: `${origin}${path}` },
     ],
   }),
 };
@@ -42,15 +55,19 @@ const OF_BUYERS: Pick<Letters, 'rfq_confirmation' | 'rfq_receipt'> = {
 type OfOwner = 'rfq_confirmed' | 'rfq_won' | 'owner_mailbox' | 'application' | 'access_decision';
 
 const OF_OWNERS: Pick<Letters, OfOwner> = {
-  rfq_confirmed: ({ handoff_id, lines, totals }) => ({
+  rfq_confirmed: ({ handoff_id, lines, totals, list }) => ({
     subject: `RFQ confirmed: ${handoff_id}`,
+    title: 'A buyer asked for a quotation',
+    list,
     paragraphs: [
       `The buyer of the list ${handoff_id} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
       'Staff answer the buyer. Your performance counts it in rfqs_submitted and rfq_value.',
     ],
   }),
-  rfq_won: ({ handoff_id, values }) => ({
+  rfq_won: ({ handoff_id, values, list }) => ({
     subject: `RFQ won: ${handoff_id}`,
+    title: 'An RFQ was won',
+    list,
     paragraphs: [
       `Staff recorded that the RFQ of the list ${handoff_id} was won, for ${money(values)}.`,
       'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
@@ -60,8 +77,12 @@ const OF_OWNERS: Pick<Letters, OfOwner> = {
   owner_mailbox: ({ path, until }, { origin }) => ({
     subject: 'Confirm your mailbox',
     paragraphs: [
-      'The staff of this service entered this address as the mailbox for notices to a promoter. If that is you, open this ' +
-        `page and confirm it: ${origin}${path}`,
+      {
+        text:
+          'The staff of this service entered this address as the mailbox for notices to a promoter. If that is you, open ' +
+          'this page and confirm it:',
+        link: `${origin}${path}`,
+      },
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Until you confirm it, no notice is sent here.`,
       'If it is not you, do nothing, or say so on that page: then you get no more such messages.',
     ],
@@ -69,8 +90,12 @@ const OF_OWNERS: Pick<Letters, OfOwner> = {
   application: ({ path, until }, { origin }) => ({
     subject: 'Confirm your application',
     paragraphs: [
-      'Somebody entered this address and applied for access for a software agent. If that was you, open this page and ' +
-        `confirm the application: ${origin}${path}`,
+      {
+        text:
+          'Somebody entered this address and applied for access for a software agent. If that was you, open this page and ' +
+          'confirm the application:',
+        link: `${origin}${path}`,
+      },
       `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Staff see the application once it is confirmed.`,
       'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
     ],
@@ -83,10 +108,16 @@ const OF_OWNERS: Pick<Letters, OfOwner> = {
       `Reason: ${reason}`,
       ...(link
         ? [
-            `Get the key of the agent, once, until ${writerFor(HOUSE_LOCALE).moment(link.until)}: ${origin}${link.path}`,
+            {
+              text: `Get the key of the agent, once, until ${writerFor(HOUSE_LOCALE).moment(link.until)}:`,
+              link: `${origin}${link.path}`,
+            },
           ]
         : []),
-      `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
+      {
+        text: 'The agent sees this with its key: GET',
+        link: `${origin}${AGENT_BASE}/connection`,
+      },
     ],
   }),
 };
@@ -114,7 +145,10 @@ const LETTERS: Letters = {
       `A buyer sent an RFQ and confirmed it: ${count(lines)}, in total ${money(totals)}. ` +
         `The list is ${handoff_id} of the promoter ${owner_id}.`,
       `Staff read it, with the contact of the buyer, by: tributary rfq show ${handoff_id}`,
-      `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
+      {
+        text: 'Over HTTP with a desk token of the role staff: GET',
+        link: `${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
+      },
     ],
   }),
   privacy_link: ({ path, until }, { origin }) => ({
@@ -122,7 +156,10 @@ const LETTERS: Letters = {
     paragraphs: [
       'Somebody asked for a link to see, copy or erase what is stored with this e-mail address. If that was not you, do ' +
         'nothing: only the holder of the link can see or change anything.',
-      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}: ${origin}${path}`,
+      {
+        text: `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}:`,
+        link: `${origin}${path}`,
+      },
     ],
   }),
   approvals_digest: ({ access, ...outreach }) => {
@@ -146,18 +183,48 @@ const LETTERS: Letters = {
   }),
 };
 
+/** What names the list above its lines. */
+const nameOfList = ({ title, promoter }: ListedFacts): string =>
+  promoter === undefined ? title : `${title}, from the promoter ${promoter}`;
+
+const itemTexts = ({ items, more }: ListedFacts): string[] => [
+  ...items.map(
+    ({ quantity, title, sku }) => `${writerFor(HOUSE_LOCALE).count(quantity)} × ${title} (${sku})`,
+  ),
+  ...(more > 0 ? [`and ${count(more)} more`] : []),
+];
+
+const paragraphText = (paragraph: Paragraph): string =>
+  typeof paragraph === 'string' ? paragraph : `${paragraph.text} ${paragraph.link}`;
+
+/** Renders the letter as plain text and as HTML without styles, scripts or pictures. */
 export const renderLetter = async <Kind extends MailKind>(
   kind: Kind,
   facts: Facts<Kind>,
   place: Place,
 ): Promise<MailTexts> => {
-  const { subject, paragraphs } = LETTERS[kind](facts, place);
+  const { subject, title, list, paragraphs } = LETTERS[kind](facts, place);
+  const listText =
+    list && [nameOfList(list), ...itemTexts(list).map((item) => `- ${item}`)].join('\n');
+  const text = [title, ...paragraphs.map(paragraphText), listText].filter(
+    (part) => part !== undefined,
+  );
   const page = await html`<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>${subject}</title></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${subject}</title></head>
 <body>
-${paragraphs.map((paragraph) => html`<p>${paragraph}</p>\n`)}</body>
+${title !== undefined && html`<h1>${title}</h1>\n`}${paragraphs.map((paragraph) =>
+  typeof paragraph === 'string'
+    ? html`<p>${paragraph}</p>\n`
+    : html`<p>${paragraph.text} <a href="${paragraph.link}">${paragraph.link}</a></p>\n`,
+)}${
+  list &&
+  html`<h2>${nameOfList(list)}</h2>
+<ul>
+${itemTexts(list).map((item) => html`<li>${item}</li>\n`)}</ul>
+`
+}</body>
 </html>
 `;
-  return { subject, text: `${paragraphs.join('\n\n')}\n`, html: page.toString() };
+  return { subject, text: `${text.join('\n\n')}\n`, html: page.toString() };
 };

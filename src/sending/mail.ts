@@ -23,6 +23,14 @@ type Totals = EventData<'HandoffCreated'>['totals'];
 /** Requests that wait for a person. `oldest_at` is in epoch milliseconds. */
 export type Waiting = { requests: number; has_more: boolean; owners: number; oldest_at: number };
 
+/** A list as a letter shows it, to a mailbox that has confirmed something. `more`: lines after those in `items`. */
+export type ListedFacts = {
+  title: string;
+  promoter?: string;
+  items: readonly { quantity: number; title: string; sku: string }[];
+  more: number;
+};
+
 /** What the text of a message of each kind is made of. */
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
@@ -34,11 +42,17 @@ export type MailFacts = {
   };
   /** To the mailbox that the sender of an RFQ entered. Contains no text that others wrote. `path` is that of the link. */
   rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };
-  /** To the buyer, once the mailbox is confirmed. */
-  rfq_receipt: { path: string; handoff_id: string; lines: number; totals: Totals };
+  /** To the buyer. `list` only if the holder of the mailbox confirmed the RFQ: staff may have confirmed a stranger's. */
+  rfq_receipt: {
+    path: string;
+    handoff_id: string;
+    lines: number;
+    totals: Totals;
+    list?: ListedFacts;
+  };
   /** To the owner. Has nothing about the buyer. */
-  rfq_confirmed: { handoff_id: string; lines: number; totals: Totals };
-  rfq_won: { handoff_id: string; values: Totals };
+  rfq_confirmed: { handoff_id: string; lines: number; totals: Totals; list: ListedFacts };
+  rfq_won: { handoff_id: string; values: Totals; list: ListedFacts };
   /** To staff: outreach and access that wait for approval. */
   approvals_digest: Waiting & { access: Waiting };
   /** To staff: an agent submitted as many known contacts as it may on one day. */
