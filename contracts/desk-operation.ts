@@ -38,7 +38,10 @@ export const movesText = (moves: Readonly<Record<string, readonly string[]>>): s
     .flatMap(([from, to]) => (to.length > 0 ? [`${from} to ${OR.format(to)}`] : []))
     .join('; ');
 
-type Definition<Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
+type Definition<Fields, Output> = Pick<
+  DeskOperation,
+  'roles' | 'summary' | 'guidance' | 'destructive'
+> & {
   path: string;
   /** The input, without the idempotency key of a command. */
   fields: Fields;
@@ -102,7 +105,7 @@ export const recordCommands =
     input,
     output,
     ...operation
-  }: Pick<DeskOperation, 'summary' | 'guidance'> & {
+  }: Pick<DeskOperation, 'summary' | 'guidance' | 'destructive'> & {
     verb: string;
     roles?: DeskOperation['roles'];
     fields: Fields;

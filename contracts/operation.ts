@@ -72,6 +72,8 @@ type AtDesk = Documented &
     readsPersonalData?: boolean;
     /** Whether each call is audited with its input. */
     auditsInput?: boolean;
+    /** Whether a call ends something that no later call restores as it was, or stops many at once: clients ask first. */
+    destructive?: boolean;
   };
 
 /** An operation of agents over MCP and A2A. */

@@ -8,6 +8,7 @@ import {
   agentId,
   deskCommand,
   deskList,
+  deskQuery,
   EXAMPLE_AT,
   recordCommands,
 } from '#contracts/desk-operation.ts';
@@ -118,6 +119,7 @@ const denyAccess = decide({
 });
 
 const suspendAgent = decide({
+  destructive: true,
   verb: 'suspend',
   summary: 'Suspend an agent: its keys stop working within a second',
   guidance:
@@ -145,10 +147,25 @@ const listAgents = deskList({
   example: undecided,
 });
 
+const readAgent = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/agents/{agent_id}',
+  summary: 'Show an agent and its keys that are not revoked',
+  guidance: 'Keys are shown without their secrets.',
+  fields: { agent_id: agentId },
+  output: agentRecord.extend({ keys: z.array(keyRecord) }),
+  example: {
+    name: 'without keys',
+    input: { agent_id: decided.id },
+    output: { ...undecided, keys: [] },
+  },
+});
+
 export const agentsDeskOperations = {
   approveAccess,
   denyAccess,
   listAgents,
+  readAgent,
   reinstateAgent,
   requestAccess,
   suspendAgent,
@@ -233,6 +250,7 @@ const rotateKey = deskCommand({
 });
 
 const revokeKey = deskCommand({
+  destructive: true,
   roles: ['owner', 'staff'],
   path: '/keys/{key_id}/revoke',
   summary: 'Revoke a key permanently, within a second',
@@ -254,6 +272,17 @@ const listKeys = deskList({
   owner: ownerId,
   row: keyRecord,
   example: exampleKey,
+});
+
+const readKey = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/keys/{key_id}',
+  summary: 'Show a key, without its secret',
+  guidance:
+    'The status suspended is that of the agent: the key works again once the agent is reinstated.',
+  fields: { key_id: credentialId },
+  output: keyRecord,
+  example: { name: 'a live key', input: { key_id: exampleKey.id }, output: exampleKey },
 });
 
 const issueDeskToken = deskCommand({
@@ -295,6 +324,7 @@ const issueDeskToken = deskCommand({
 });
 
 const revokeDeskToken = deskCommand({
+  destructive: true,
   roles: ['operator'],
   path: '/desk-tokens/{token_id}/revoke',
   summary: 'Revoke a desk token',
@@ -312,6 +342,7 @@ export const keysDeskOperations = {
   issueDeskToken,
   issueKey,
   listKeys,
+  readKey,
   revokeDeskToken,
   revokeKey,
   rotateKey,

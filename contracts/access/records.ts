@@ -35,7 +35,9 @@ export const keyRecord = z
     environment: z.enum(['live', 'test']),
     prefix: z.string(),
     last4: z.string(),
-    status: z.enum(['active', 'rotating', 'revoked', 'expired']),
+    status: z
+      .enum(['active', 'rotating', 'revoked', 'expired', 'suspended'])
+      .describe('suspended: the agent is, and its keys with it'),
     created_at: time,
     expires_at: time,
   })

@@ -494,6 +494,7 @@ const handoffCommand = recordCommands({
 });
 
 const withdrawHandoff = handoffCommand({
+  destructive: true,
   verb: 'withdraw',
   summary: 'Withdraw a handoff that the buyer has not answered',
   guidance: FINAL,
@@ -502,6 +503,7 @@ const withdrawHandoff = handoffCommand({
 });
 
 const invalidateHandoff = handoffCommand({
+  destructive: true,
   verb: 'invalidate',
   roles: ['staff'],
   summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
@@ -511,6 +513,7 @@ const invalidateHandoff = handoffCommand({
 });
 
 const disableLink = deskCommand({
+  destructive: true,
   roles: ['owner', 'staff'],
   path: '/links/{link_id}/disable',
   summary: 'Disable a link: requests for it are no longer redirected',
@@ -530,6 +533,7 @@ const disableLink = deskCommand({
 });
 
 const eraseSubject = deskCommand({
+  destructive: true,
   roles: ['operator'],
   path: '/subjects/{subject}/erase',
   summary: 'Destroy the encryption key of the personal data of a lead or a handoff',

@@ -207,6 +207,7 @@ const importProducts = deskCommand({
 });
 
 const withdrawProduct = deskCommand({
+  destructive: true,
   roles: ['staff'],
   path: '/products/withdraw',
   summary: 'Withdraw a product from the catalog',

@@ -362,7 +362,7 @@ const getOutreach = deskQuery({
 const control = ({
   halted,
   ...operation
-}: Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
+}: Pick<DeskOperation, 'roles' | 'summary' | 'guidance' | 'destructive'> & {
   path: string;
   /** The reason that is in force afterwards. */
   halted: string | null;
@@ -384,6 +384,7 @@ const control = ({
   });
 
 const haltOutreach = control({
+  destructive: true,
   roles: ['owner', 'staff', 'operator'],
   path: '/outreach-halt',
   summary: 'Halt all outreach immediately',
@@ -522,6 +523,7 @@ const approveOutbound = decide({
 });
 
 const refuseOutbound = decide({
+  destructive: true,
   verb: 'refuse',
   summary: 'Refuse an outreach request; this is final',
   guidance: 'The agent can read the reason.',
@@ -540,6 +542,7 @@ const requestOutboundChanges = decide({
 });
 
 const cancelOutbound = decide({
+  destructive: true,
   verb: 'cancel',
   summary: 'Cancel an outreach request that has not been sent',
   guidance: 'Possible until the request is dispatched.',

@@ -103,6 +103,7 @@ const confirmOwnerMailbox = ownerCommand({
 });
 
 const removeOwnerProfile = ownerCommand({
+  destructive: true,
   verb: 'profile/remove',
   summary: "Remove an owner's profile and destroy the key of its texts",
   guidance: 'No notice is sent to the owner any more, and none that is queued.',

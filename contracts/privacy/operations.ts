@@ -49,6 +49,7 @@ const personCommand = <Fields extends z.ZodRawShape, Output extends z.ZodType>({
   name: string;
   summary: string;
   guidance: string;
+  destructive?: boolean;
   fields: Fields;
   output: Output;
   answer: object;
@@ -155,6 +156,7 @@ const allowContact = personCommand({
 });
 
 const erasePersonalData = personCommand({
+  destructive: true,
   name: 'erase',
   summary: 'Destroy the encryption keys of the records of a person',
   guidance:

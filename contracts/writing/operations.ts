@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { accessReason, deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 
 const acceptClock = deskCommand({
+  destructive: true,
   roles: ['operator'],
   path: '/clock/accept',
   summary: 'Decide that the clock is right although the newest event is ahead of it',

@@ -1,14 +1,15 @@
 /** Agents at the desk: requested, approved, denied, suspended, reinstated and listed. */
-import type { AgentRecord } from '#contracts/access/records.ts';
+import type { AgentRecord, KeyRecord } from '#contracts/access/records.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { mailToOwner } from '#src/owners/profile.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { accessScope, type AgentRow } from '#src/ports/rows.ts';
+import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
+import { listing } from '#src/reading/lists.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import {
@@ -27,6 +28,7 @@ import {
 } from './access.decider.ts';
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
 import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
+import { renderKey } from './keys.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
@@ -191,3 +193,18 @@ export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
     query,
     render: (row: AgentRow) => renderAgent(query.owner_id, row),
   });
+
+const PAGE_KEYS = 1_000;
+
+/** The agent, with its keys that are not revoked, newest first. */
+export const readAgent: DeskHandler<'readAgent'> = async (deps, { agent_id }, call) => {
+  const agent = deps.credentials.agent(agent_id);
+  if (!agent || !mayActFor(call, agent.owner)) return NO_AGENT;
+  const keys: KeyRecord[] = [];
+  const query = { scope: accessScope(agent.owner, 'key'), limit: PAGE_KEYS };
+  for await (const page of listing<KeyRow>(deps.readModels, 'access', query))
+    for (const { row } of page)
+      if (row.agent_id === agent_id && row.status !== 'revoked')
+        keys.push(renderKey(agent.owner, row, { at: call.at, agent }));
+  return done({ ...renderAgent(agent.owner, agent), keys });
+};

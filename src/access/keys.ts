@@ -4,7 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
-import { accessScope, type KeyRow } from '#src/ports/rows.ts';
+import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import { type Call, type DeskCall, unkeyed } from '#src/shared/call.ts';
@@ -30,17 +30,31 @@ const SECRET_CHARS = 43;
 const PAGE_KEYS = 1_000;
 const NO_KEY = refuse('resource_not_found', 'There is no such key.');
 
-export const renderKey = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecord => ({
+/** `agent`: that of the key now, whose suspension suspends the key. */
+export const renderKey = (
+  ownerId: string,
+  state: KeyState | KeyRow,
+  { at, agent }: { at: number; agent?: Pick<AgentRow, 'status'> | undefined },
+): KeyRecord => ({
   id: state.key_id,
   owner_id: ownerId,
   agent_id: state.agent_id,
   environment: state.environment,
   prefix: `trb_${state.environment}_${state.key_id}`,
   last4: state.last4,
-  status: state.status !== 'revoked' && state.expires_at <= at ? 'expired' : state.status,
+  status: statusOf(state, { at, agent }),
   created_at: iso(state.created_at),
   expires_at: iso(state.expires_at),
 });
+
+const statusOf = (
+  { status, expires_at }: KeyState | KeyRow,
+  { at, agent }: { at: number; agent?: Pick<AgentRow, 'status'> | undefined },
+): KeyRecord['status'] => {
+  if (status === 'revoked') return status;
+  if (expires_at <= at) return 'expired';
+  return agent?.status === 'suspended' ? 'suspended' : status;
+};
 
 type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };
 type IssuingDeps = EventWriter & Pick<Deps, 'secrets' | 'readModels'>;
@@ -74,7 +88,7 @@ export const issueOnce = async (
   if (written.replayOf !== undefined)
     return refuse('state_conflict', 'This key was issued before and is shown once. Rotate it.');
   return done(
-    { ...renderKey(owner, written.state, call.at), api_key: credential },
+    { ...renderKey(owner, written.state, { at: call.at }), api_key: credential },
     traceOf(written),
   );
 };
@@ -132,7 +146,8 @@ const changeKey = (
     decider: apiKey,
     command: () => issue(command),
     refusal: (rejection) => refuseRejected(rejection, NO_KEY),
-    render: (state) => renderKey(owner, state, call.at),
+    render: (state) =>
+      renderKey(owner, state, { at: call.at, agent: deps.credentials.agent(state.agent_id) }),
   });
 
 export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => {
@@ -183,5 +198,14 @@ export const listKeys: DeskHandler<'listKeys'> = (deps, query, call) =>
     name: 'access',
     scope: accessScope(query.owner_id, 'key'),
     query,
-    render: (row: KeyRow) => renderKey(query.owner_id, row, call.at),
+    render: (row: KeyRow) =>
+      renderKey(query.owner_id, row, { at: call.at, agent: deps.credentials.agent(row.agent_id) }),
   });
+
+export const readKey: DeskHandler<'readKey'> = async (deps, { key_id }, call) => {
+  const key = deps.credentials.key(key_id);
+  if (!key || !mayActFor(call, key.owner)) return NO_KEY;
+  return done(
+    renderKey(key.owner, key, { at: call.at, agent: deps.credentials.agent(key.agent_id) }),
+  );
+};

@@ -116,7 +116,7 @@ export const AUDITED: Readonly<Record<AuditedKind, Kind<object>>> = {
     status: (row) => row.status,
     hasEnded: (row) => row.status === 'revoked',
     agentId: agentOf,
-    render: (row, { ownerId, at }) => renderKey(ownerId, row, at),
+    render: (row, { ownerId, at }) => renderKey(ownerId, row, { at }),
   }),
 };
 

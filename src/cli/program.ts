@@ -8,6 +8,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { PROCESS_ROLES } from '#src/config.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import { withDesk } from './desk.ts';
+import { confirmEffect, mayAsk } from './effects.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber, parseList } from './options.ts';
 import {
   wrap,
@@ -296,6 +297,7 @@ const defineDeskCommand = (
   );
   for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
   if (kind === 'command') command.addOption(keyOption());
+  if (mayAsk(id)) command.option('--yes', 'Do it without asking');
   addCommonOptions(command)
     .description(localize(summary))
     .addHelpText(
@@ -308,6 +310,7 @@ const defineDeskCommand = (
       const input = Object.fromEntries(readers.map(([name, read]) => [name, read()]));
       await withDesk(options, async (desk) => {
         const request = (await complete?.(desk, input, options)) ?? input;
+        await confirmEffect(desk, id as DeskOperationId, { request, options });
         const asked = callDesk(desk, operation, request);
         const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);
         if (notice && !options.json) printNotice(notice(answer));

@@ -103,14 +103,27 @@ export const planText = ({
     `notes: ${notes}.`,
   ].join('; ');
 
+type Contact = DeskAnswer<'findPersonalData'>['contact'];
+
+const refusedLines = ({ refused }: Contact): string[] =>
+  refused.map(
+    ({ owner_id, since }) => `Contact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
+  );
+
 export const foundText = ({ contact, ...page }: DeskAnswer<'findPersonalData'>): string =>
-  formatPage(page) +
-  contact.refused
-    .map(
-      ({ owner_id, since }) =>
-        `\nContact by ${owner_id ?? 'all promoters'} is refused since ${since}.`,
-    )
-    .join('');
+  [formatPage(page), ...refusedLines(contact)].join('\n');
+
+/** What was recorded about contact with a person, and the records that it binds. */
+export const contactText = ({ contact, ...page }: DeskAnswer<'refuseContact'>): string =>
+  [
+    page.data.length === 0
+      ? 'Recorded. No record has this mailbox now.'
+      : `Recorded. It binds these records:\n${formatPage(page)}`,
+    ...refusedLines(contact),
+  ].join('\n');
+
+export const refusalsText = ({ contact }: DeskAnswer<'allowContact'>): string =>
+  ['Recorded.', ...refusedLines(contact)].join(contact.refused.length === 0 ? '' : '\n');
 
 export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
   visible(JSON.stringify(answer, null, 2)).shown;

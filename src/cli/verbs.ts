@@ -23,6 +23,8 @@ import {
 } from './terminal.ts';
 import {
   actCells,
+  contactText,
+  refusalsText,
   exportText,
   foundText,
   approvalText,
@@ -93,8 +95,8 @@ export const followActs = async (
 const PRIVACY_VERBS: Verbs = {
   findPersonalData: { words: 'privacy find', args: ['mailbox'], text: foundText },
   exportPersonalData: { words: 'privacy export', args: ['mailbox'], text: exportText },
-  refuseContact: { words: 'privacy withdraw', args: ['mailbox'] },
-  allowContact: { words: 'privacy lift', args: ['mailbox'] },
+  refuseContact: { words: 'privacy withdraw', args: ['mailbox'], text: contactText },
+  allowContact: { words: 'privacy lift', args: ['mailbox'], text: refusalsText },
   erasePersonalData: { words: 'privacy erase', args: ['mailbox'] },
 };
 
@@ -280,6 +282,8 @@ const VERBS: Verbs = {
     },
   },
   rotateKey: KEY,
+  readAgent: { words: 'access show' },
+  readKey: { words: 'key show' },
   listKeys: { readsAllPages: true, columns: 'id status agent_id prefix last4 expires_at' },
   issueDeskToken: {
     words: 'token issue',
@@ -334,7 +338,6 @@ const VERBS: Verbs = {
   listLinks: { columns: 'id status agent_id campaign target short_url' },
   eraseSubject: {
     words: 'erase',
-    fields: { reason: { fallback: 'Erasure was asked for.' } },
     text: erasedText,
   },
   ...PRIVACY_VERBS,
@@ -549,7 +552,12 @@ type FieldForm = {
 };
 
 /** Options of a command, with the flags that only `complete` and `follow` read. */
-export type VerbOptions = CommonOptions & { rotateSecret?: boolean; follow?: boolean };
+export type VerbOptions = CommonOptions & {
+  rotateSecret?: boolean;
+  follow?: boolean;
+  /** Answers the question of a command that ends something for good. */
+  yes?: boolean;
+};
 
 /** A row of the table of verbs; every member is optional, because all of it can be derived. */
 type Verb<Request = object, Answer = object> = {

@@ -138,6 +138,41 @@ ${tick({ id: 'allow', name: 'allow_contact', value: 'yes', label: 'I may be cont
   };
 };
 
+/** What the second page of an erasure repeats of the first. */
+type Choice = { folded: readonly string[]; allow_contact: boolean };
+
+const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
+
+/** Asks before the erasure, and names what it takes. */
+const confirmErasurePage = (
+  token: string,
+  data: OwnData,
+  { folded, allow_contact }: Choice,
+): Page => {
+  const taken = data.records.filter(
+    ({ id, match, isErased }) => !isErased && (match === 'exact' || folded.includes(id)),
+  );
+  return {
+    title: 'Erase your data?',
+    main: html`<article class="review"><header class="head"><h1>Erase your data?</h1></header>
+<p class="lede">For ${data.email}. This cannot be undone, by you or by us.</p>
+<section aria-labelledby="taken"><h2 id="taken">What is erased</h2>
+${
+  taken.length === 0
+    ? html`<p>No record has this address now. The link ends.</p>`
+    : html`<ul>${taken.map((record) => html`<li>${recordText(record)}</li>`)}</ul>`
+}
+<p>Open requests for a quotation end. ${
+      allow_contact ? 'You may be contacted again later.' : 'Contact stays refused.'
+    }</p></section>
+<form method="post" action="${privacyPath(token)}/erase" class="card">
+${folded.map((id) => hidden('folded', id))}${allow_contact ? hidden('allow_contact', 'yes') : ''}
+<button type="submit" name="confirmed" value="yes">Erase for good</button></form>
+<p><a href="${privacyPath(token)}">Back, without erasing anything</a></p></article>`,
+  };
+};
+
 /** The link has ended with the erasure. */
 const erasedPage = ({ records, requests }: Erasure): Page => ({
   title: 'Your data is erased',
@@ -215,6 +250,12 @@ const erase = async (
     folded: valuesOf(fields, 'folded'),
     allow_contact: fields['allow_contact'] !== undefined,
   };
+  if (fields['confirmed'] === undefined) {
+    const shown = await holders.perform(admission, 'readOwnData', { input: {} });
+    return shown.ok
+      ? sendPage(reply, 200, confirmErasurePage(admission.caller.token, shown.value, input))
+      : sendRefusal(reply, shown);
+  }
   const outcome = await holders.perform(admission, 'eraseOwnData', { input });
   return outcome.ok ? sendPage(reply, 200, erasedPage(outcome.value)) : sendRefusal(reply, outcome);
 };

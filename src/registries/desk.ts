@@ -6,6 +6,7 @@ import {
   suspendAgent,
   reinstateAgent,
   listAgents,
+  readAgent,
 } from '#src/access/agents.ts';
 import {
   showApproval,
@@ -36,7 +37,7 @@ import { readEvents } from '#src/audits/read-events.ts';
 import { listHistory } from '#src/audits/list-history.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
-import { issueKey, rotateKey, revokeKey, listKeys } from '#src/access/keys.ts';
+import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
 import {
   setOwnerProfile,
   readOwnerProfile,
@@ -88,6 +89,8 @@ export const deskHandlers: DeskHandlers = {
   suspendAgent,
   reinstateAgent,
   listAgents,
+  readAgent,
+  readKey,
   issueKey,
   rotateKey,
   revokeKey,

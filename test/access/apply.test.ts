@@ -243,7 +243,7 @@ describe('An application', () => {
     expect(JSON.parse(copy.text)).toMatchObject({
       data: [{ application: { purpose: 'Our monthly letter' } }],
     });
-    expect((await post(`${own}/erase`)).text).toContain('Records erased: 1');
+    expect((await post(`${own}/erase`, { confirmed: 'yes' })).text).toContain('Records erased: 1');
     expect(await app.service.deps.vault.knows(idIn(link))).toBe('destroyed');
     expect((await get(link)).status).toBe(404);
   });

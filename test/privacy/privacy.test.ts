@@ -152,7 +152,7 @@ describe('The link in the message', () => {
     await world.caughtUp();
     // The mailbox gets the confirmation before the time that `linkFor` waits.
     await app.service.dispatcher.idle();
-    const { status, text } = await post(`${await linkFor(email)}/erase`, '');
+    const { status, text } = await post(`${await linkFor(email)}/erase`, 'confirmed=yes');
     expect(status).toBe(200);
     expect(text).toContain('Records erased: 0. Unconfirmed requests erased: 1; their lists stay.');
     expect(await deps.vault.knows(id)).toBe('key');
@@ -165,9 +165,16 @@ describe('The link in the message', () => {
     const stranger = await world.lead(acme, 'stranger@shop.example');
     await world.caughtUp();
     const path = await linkFor('me.too@gmail.com');
-    const erased = await post(`${path}/erase`, `folded=${ticked}&folded=${stranger}`);
-    expect([erased.status, erased.text.includes('Records erased: 2')]).toEqual([200, true]);
     const { vault } = app.service.deps;
+    const asked = await post(`${path}/erase`, `folded=${ticked}&folded=${stranger}`);
+    expect(asked.status).toBe(200);
+    for (const shown of ['Erase your data?', mine, ticked, 'cannot be undone'])
+      expect(asked.text).toContain(shown);
+    for (const not of [other, stranger])
+      expect(asked.text.split('What is erased')[1]).not.toContain(`${not}</li>`);
+    expect(await vault.knows(mine)).toBe('key');
+    const erased = await post(`${path}/erase`, `folded=${ticked}&folded=${stranger}&confirmed=yes`);
+    expect([erased.status, erased.text.includes('Records erased: 2')]).toEqual([200, true]);
     const states = await Promise.all([mine, ticked, other, stranger].map((id) => vault.knows(id)));
     expect(states.map((state) => state === 'destroyed')).toEqual([true, true, false, false]);
     expect((await get(path)).status).toBe(404);

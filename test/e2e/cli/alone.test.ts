@@ -176,7 +176,7 @@ describe('The command line', () => {
     writeServerFile(folder, { url, pid: process.pid, instance: 'fake' });
     writeFileSync(join(folder, 'desk.token'), 'trbd_none');
     const asked = ['catalog', 'withdraw', 'T-1', '--reason', 'x', '--data', folder];
-    const { code, stderr } = await run(...asked, '--idempotency-key', 'again-1');
+    const { code, stderr } = await run(...asked, '--yes', '--idempotency-key', 'again-1');
     fake.close();
     expect(code).toBe(5);
     expect(stderr).toContain('repeat it with --idempotency-key again-1');

@@ -126,7 +126,7 @@ describe("An auditor's own token", () => {
       ended(start([...words, '--data', data], [`DESK_TOKEN=${issued.token}`]));
     const state = ['audit', 'state', '--owner', 'northwind', '--limit', '1'];
     expect(await asAda(...state)).toMatchObject({ code: 0 });
-    expect(await asAda('outreach', 'halt', '--reason', 'No')).toMatchObject({ code: 1 });
+    expect(await asAda('outreach', 'halt', '--yes', '--reason', 'No')).toMatchObject({ code: 1 });
     const history = ['audit', 'history', '--owner', 'desk', '--kind', 'auditState', '--json'];
     const seen = async () => (await run(...history, '--data', data)).stdout;
     expect(await until(async () => (await seen()).includes('"actor_name":"Ada Audit"'))).toBe(true);

@@ -118,10 +118,12 @@ describe('Commands beside a running server', () => {
     const rotated = await json<{ id: string; api_key: string }>('key', 'rotate', keyId, ...at());
     expect(await connection(url, rotated.api_key)).toBe(200);
     expect(await connection(url, key)).toBe(200);
-    expect(await json('key', 'revoke', keyId, ...why)).toMatchObject({ status: 'revoked' });
+    expect(await json('key', 'revoke', keyId, '--yes', ...why)).toMatchObject({
+      status: 'revoked',
+    });
     expect(await until(async () => (await connection(url, key)) === 401)).toBe(true);
 
-    await json('access', 'suspend', agent, ...why);
+    await json('access', 'suspend', agent, '--yes', ...why);
     expect(await connection(url, rotated.api_key)).toBe(403);
     await json('access', 'reinstate', agent, ...why);
     expect(await connection(url, rotated.api_key)).toBe(200);
@@ -186,7 +188,7 @@ describe('Commands beside a running server', () => {
     const asked = ['--name', 'Ada', '--roles', 'auditor', ...at()];
     const { id, token } = await json<{ id: string; token: string }>('token', 'issue', ...asked);
     expect(await list(token)).toBe(200);
-    await json('token', 'revoke', id, '--reason', 'Left', ...at());
+    await json('token', 'revoke', id, '--yes', '--reason', 'Left', ...at());
     expect(await until(async () => (await list(token)) === 401)).toBe(true);
   });
 
@@ -206,12 +208,14 @@ describe('Commands beside a running server', () => {
     expect(again.code).toBe(1);
     expect(again.stderr).toContain('cannot become won');
     const link = last('LinkCreated', 'link_id');
-    expect(await json('link', 'disable', link, ...why)).toMatchObject({ state: 'disabled' });
+    expect(await json('link', 'disable', link, '--yes', ...why)).toMatchObject({
+      state: 'disabled',
+    });
     const handoff = last('HandoffCreated', 'handoff_id');
-    const closed = await json('handoff', 'withdraw', handoff, ...why);
+    const closed = await json('handoff', 'withdraw', handoff, '--yes', ...why);
     expect(closed).toMatchObject({ state: 'withdrawn' });
 
-    const erased = await json('erase', handoff, ...at());
+    const erased = await json('erase', handoff, '--yes', '--reason', 'A test', ...at());
     expect(erased).toMatchObject({ subject: handoff, key: 'destroyed' });
   });
 });
@@ -232,7 +236,7 @@ describe('catalog import', () => {
     expect(strict.code).toBe(1);
     expect(strict.stderr).toContain('1 bad line in');
     expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 3 });
-    const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
+    const gone = await json('catalog', 'withdraw', 'T-1', '--yes', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
     const again = await run('catalog', 'import', file, ...at());
     const text =
@@ -269,7 +273,7 @@ describe('catalog import', () => {
     const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
     const first = await json(...keyed);
     expect(first).toEqual({ read: 300, appended: 300, unchanged: 0, rejected: 0 });
-    await json('catalog', 'withdraw', 'K-299', '--reason', 'Gone', ...at());
+    await json('catalog', 'withdraw', 'K-299', '--yes', '--reason', 'Gone', ...at());
     expect(await json(...keyed)).toEqual(first);
     const withdrawn = await json('catalog', 'import', file, ...at());
     expect(withdrawn).toMatchObject({ appended: 1, unchanged: 299 });
@@ -345,7 +349,7 @@ describe('Reading commands', () => {
     let seen = '';
     following.stdout?.on('data', (chunk) => (seen += String(chunk)));
     expect(await until(() => seen.includes('\n'))).toBe(true);
-    await json('catalog', 'withdraw', 'T-3', '--reason', 'Gone', ...at());
+    await json('catalog', 'withdraw', 'T-3', '--yes', '--reason', 'Gone', ...at());
     expect(await until(() => seen.includes('ProductWithdrawn'))).toBe(true);
     following.kill('SIGINT');
     expect((await end).code).toBe(0);

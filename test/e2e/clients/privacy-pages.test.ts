@@ -60,6 +60,9 @@ describe.skipIf(!hasChromium)(`The pages of /privacy, ${IN_CHROMIUM}`, () => {
       await isFine();
       await page.getByLabel(folded).last().check();
       await page.getByRole('button', { name: 'Erase my data' }).click();
+      await page.getByRole('heading', { name: 'Erase your data?' }).waitFor();
+      await isFine();
+      await page.getByRole('button', { name: 'Erase for good' }).click();
       await page.getByText('Records erased: 2').waitFor();
       await isFine();
       expect(faults).toEqual([]);

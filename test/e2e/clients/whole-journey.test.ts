@@ -187,6 +187,7 @@ describe.skipIf(!hasChromium)(`A buyer with nothing but a phone, ${IN_CHROMIUM}`
       await press('Mail me a link');
       await open(linkIn(await mailTo(email, /^Your data/), 'privacy'));
       await press('Erase my data');
+      await press('Erase for good');
       await page.getByText('Records erased: 1').waitFor();
       await open(review);
       expect(await page.content()).not.toContain('Bea');

@@ -1,0 +1,184 @@
+/** What a command ends for good, shown before it runs, and the yes that it needs. */
+import { createInterface } from 'node:readline/promises';
+import type { DeskOperationId } from '#contracts/registries/desk.ts';
+import type { VerbOptions } from './verbs.ts';
+import { CommandError, EXIT, formatPlural, printNotice } from './terminal.ts';
+import type { Desk, DeskAnswer, DeskRequest } from './transport.ts';
+
+/** The lines that say what happens, and the text to type in place of a yes. */
+type Effect = { lines: readonly string[]; typed?: string };
+
+type EffectOf<Id extends DeskOperationId> = (
+  desk: Desk,
+  request: Partial<DeskRequest<Id>>,
+) => Effect | undefined | Promise<Effect | undefined>;
+
+/** Reads what an effect names; undefined where the caller may not read it, or there is none: the operation itself says so. */
+const lookUp = async <Id extends DeskOperationId>(
+  desk: Desk,
+  id: Id,
+  request: DeskRequest<Id>,
+): Promise<DeskAnswer<Id> | undefined> => {
+  try {
+    return await desk.call(id, request);
+  } catch (error) {
+    if (error instanceof CommandError && error.exit === EXIT.refused) return undefined;
+    throw error;
+  }
+};
+
+const requestEffect =
+  (ending: string): EffectOf<'cancelOutbound'> =>
+  async (desk, { outbound_id = '', owner_id }) => {
+    const shown = await lookUp(desk, 'showApproval', { outbound_id, owner_id });
+    const about = shown ? ` (${shown.request.kind}, ${shown.request.status})` : '';
+    return { lines: [`Request ${outbound_id}${about} ${ending}. No later decision changes that.`] };
+  };
+
+const listEffect =
+  (ending: string): EffectOf<'withdrawHandoff'> =>
+  (_desk, { handoff_id, owner_id }) => ({
+    lines: [
+      `List ${handoff_id} of ${owner_id} ${ending}: its buyer can no longer send it, and an open RFQ ends. A new list is ` +
+        'needed to go on.',
+    ],
+  });
+
+const keyText = ({ id, last4, environment, status }: DeskAnswer<'readKey'>): string =>
+  `${id} (…${last4}, ${environment}, ${status})`;
+
+const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
+  async suspendAgent(desk, { agent_id = '' }) {
+    const agent = await lookUp(desk, 'readAgent', { agent_id });
+    if (!agent) return { lines: [`Agent ${agent_id} and all of its keys stop working.`] };
+    const { name, owner_id, status, keys } = agent;
+    return {
+      lines: [
+        `Agent ${name} (${agent_id}, ${status}) of ${owner_id} stops working within a second, with ${formatPlural(keys.length, 'key')}:`,
+        ...keys.map((key) => `  ${keyText(key)}`),
+        'tributary access reinstate lifts the suspension.',
+      ],
+    };
+  },
+  async revokeKey(desk, { key_id = '' }) {
+    const key = await lookUp(desk, 'readKey', { key_id });
+    const about = key ? `${keyText(key)} of ${key.agent_id}, promoter ${key.owner_id},` : key_id;
+    return { lines: [`Key ${about} stops working within a second, for good.`] };
+  },
+  async rotateKey(desk, { key_id = '', overlap_hours }) {
+    if (overlap_hours !== 0) return undefined;
+    const key = await lookUp(desk, 'readKey', { key_id });
+    return {
+      lines: [`Key ${key ? keyText(key) : key_id} stops working at once, without an overlap.`],
+    };
+  },
+  revokeDeskToken: (_desk, { token_id }) => ({
+    lines: [`Desk token ${token_id} stops working within a second, for good.`],
+  }),
+  withdrawProduct: (_desk, { sku }) => ({
+    lines: [
+      `Product ${sku} leaves search, pages and landing pages. Buyers who have it on a list see the reason, and cannot ask for ` +
+        'more of it. An import of the sku offers it again.',
+    ],
+  }),
+  async removeOwnerProfile(desk, { owner_id = '' }) {
+    const profile = await lookUp(desk, 'readOwnerProfile', { owner_id });
+    const about = profile ? `: ${profile.name}, ${profile.mailbox}` : '';
+    return {
+      lines: [
+        `The profile of ${owner_id}${about} cannot be read any more, and its queued notices are not sent.`,
+      ],
+    };
+  },
+  haltOutreach: (_desk, { owner_id }) =>
+    owner_id === undefined
+      ? {
+          lines: [
+            'All outreach and all mail of every promoter stop until tributary outreach resume. Confirmation links and notices ' +
+              'of buyers wait, too.',
+          ],
+        }
+      : undefined,
+  refuseOutbound: requestEffect('is refused'),
+  cancelOutbound: requestEffect('is canceled'),
+  withdrawHandoff: listEffect('is withdrawn'),
+  invalidateHandoff: listEffect('becomes invalid'),
+  disableLink: (_desk, { link_id, owner_id }) => ({
+    lines: [
+      `Link ${link_id} of ${owner_id} redirects nobody any more, and counts no visit. It cannot be enabled again.`,
+    ],
+  }),
+  async eraseSubject(desk, { subject = '', owner_id }) {
+    const record = await lookUp(desk, 'auditTrace', { id: subject, owner_id });
+    const last = record?.events.at(-1);
+    return {
+      lines: [
+        ...(record && last
+          ? [`${subject} of ${record.owner_id}: last change ${last.type} at ${last.at}.`]
+          : []),
+        `The key of ${subject} is destroyed: its contact, notes and reasons cannot be read any more, here or in any copy of ` +
+          'the log. An open RFQ ends. Numbers and types of events stay.',
+      ],
+      typed: subject,
+    };
+  },
+  async erasePersonalData(desk, { mailbox = '', proof = '', folded = [] }) {
+    const found = await lookUp(desk, 'findPersonalData', { mailbox, proof });
+    const records =
+      found?.data.filter(
+        ({ id, match, erased }) => !erased && (match === 'exact' || folded.includes(id)),
+      ) ?? [];
+    return {
+      lines: [
+        found
+          ? `${formatPlural(records.length, 'record')} of ${mailbox}:`
+          : `All records of ${mailbox}:`,
+        ...records.map(({ id, owner_id }) => `  ${id} of ${owner_id}`),
+        'Their keys are destroyed: the personal data cannot be read any more, here or in any copy of the log. Open RFQs end.',
+      ],
+      typed: mailbox,
+    };
+  },
+  acceptClock: () => ({
+    lines: [
+      'The clock of the server becomes the time of the log for good, although an event is ahead of it: credentials expire by ' +
+        'the clock again. If the clock is wrong, set it instead.',
+    ],
+  }),
+};
+
+/** Whether a command of this operation may ask, so that it has `--yes`. */
+export const mayAsk = (id: string): boolean => id in EFFECTS;
+
+/**
+ * Shows what a command ends for good, and asks for a yes on a terminal, or for the id where one must be typed. `--yes` answers
+ * in a script. Throws CommandError, with nothing done, after another answer, and where nobody can be asked.
+ */
+export const confirmEffect = async (
+  desk: Desk,
+  id: DeskOperationId,
+  { request, options }: { request: object; options: VerbOptions },
+): Promise<void> => {
+  if (options.yes) return;
+  const effect = await EFFECTS[id]?.(desk, request);
+  if (!effect) return;
+  const { lines, typed } = effect;
+  const text = lines.join('\n');
+  if (!process.stdin.isTTY || options.json)
+    throw new CommandError(
+      EXIT.usage,
+      `${text}\nNothing was done. Repeat the command with --yes to do it.`,
+      {
+        code: 'confirmation_needed',
+        detail: text,
+      },
+    );
+  printNotice(text);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const reply = await terminal.question(
+    typed === undefined ? 'Do it? [y/N] ' : `Type ${typed} to do it: `,
+  );
+  terminal.close();
+  const isYes = typed === undefined ? /^y(es)?$/i.test(reply.trim()) : reply.trim() === typed;
+  if (!isYes) throw new CommandError(EXIT.refused, 'Nothing was done.');
+};

@@ -1,0 +1,160 @@
+/** Commands that end something for good: what they show, and the yes that they need, on a terminal and without one. */
+import { spawn } from 'node:child_process';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { deskOperations } from '#contracts/registries/desk.ts';
+import type { DeskOperation } from '#contracts/operation.ts';
+import { mayAsk } from '#src/cli/effects.ts';
+import { commandFieldsOf, commandWordsOf } from '#src/cli/verbs.ts';
+import {
+  COMMAND,
+  type Ended,
+  ended,
+  json,
+  killAll,
+  run,
+  serve,
+  type Server,
+} from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const directory = directories('tributary-cli-effects-');
+let data: string;
+let server: Server;
+let agent: string;
+let keyId: string;
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+  const about = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test'];
+  ({ id: agent } = await json<{ id: string }>(
+    ...'access request'.split(' '),
+    ...about,
+    '--scopes',
+    'links:write',
+    ...at(),
+  ));
+  await json('access', 'approve', agent, '--reason', 'A test', ...at());
+  ({ id: keyId } = await json<{ id: string }>('key', 'issue', agent, ...at()));
+});
+afterAll(() => {
+  killAll([server]);
+  directory.removeAll();
+});
+
+const at = (): string[] => ['--data', data];
+const operations = Object.values(deskOperations) as DeskOperation[];
+const destructive = operations.filter((one) => one.destructive === true);
+
+/** The command line of an operation's first example. */
+const lineOf = (operation: DeskOperation): string[] => {
+  const input = operation.examples[0]?.input as Record<string, unknown>;
+  const words = commandFieldsOf(operation).flatMap(({ name, word, isArgument }) => {
+    // Without an owner it would be for all of them, which is what asks.
+    if (input[name] === undefined || (operation.id === 'haltOutreach' && name === 'owner_id'))
+      return [];
+    const text = [input[name]].flat().map(String).join(',');
+    return isArgument ? [text] : [word, text];
+  });
+  return [...commandWordsOf(operation).split(' '), ...words];
+};
+
+/** Runs a command on a terminal, and types a line. */
+const onTerminal = (typed: string, ...args: string[]): Promise<Ended> => {
+  const quoted = [COMMAND, ...args].map((one) => `'${one}'`).join(' ');
+  const child = spawn('script', ['--quiet', '--return', '--command', quoted, '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdin.end(`${typed}\n`);
+  return ended(child);
+};
+
+const revoke = (...more: string[]): string[] => [
+  'key',
+  'revoke',
+  keyId,
+  '--reason',
+  'A test',
+  ...more,
+  ...at(),
+];
+const statusOfKey = async (): Promise<unknown> =>
+  (await json('key', 'show', keyId, ...at()))['status'];
+
+/** The calls of an operation of the desk that the log has, one JSON text each. */
+const actsOf = async (id: string): Promise<string[]> => {
+  const history = ['audit', 'history', '--owner', 'desk', '--kind', id, '--json', ...at()];
+  return (await run(...history)).stdout.trimEnd().split('\n').slice(0, -1);
+};
+
+it('Every desk operation that is destructive has a command that says what it ends', () => {
+  expect(destructive.length).toBeGreaterThan(12);
+  for (const { id } of destructive) expect(mayAsk(id), id).toBe(true);
+});
+
+it.each(destructive.map((one) => [commandWordsOf(one), one] as const))(
+  'The command %s without a terminal and without --yes does nothing and says what it would end',
+  async (words, operation) => {
+    const before = await actsOf(operation.id);
+    const { code, stdout, stderr } = await run(...lineOf(operation), ...at());
+    expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('Nothing was done. Repeat the command with --yes to do it.');
+    expect(await actsOf(operation.id), words).toEqual(before);
+  },
+);
+
+it('The suspension of an agent names the agent and its keys', async () => {
+  const { code, stderr } = await run('access', 'suspend', agent, '--reason', 'A test', ...at());
+  expect(code).toBe(2);
+  expect(stderr).toContain(
+    `Agent Tester (${agent}, approved) of acme stops working within a second, with 1 key:`,
+  );
+  expect(stderr).toContain(`${keyId} (…`);
+});
+
+it('A command that asks does nothing after a no on a terminal, and does it after a yes', async () => {
+  expect(await onTerminal('no', ...revoke())).toMatchObject({ code: 1 });
+  expect(await statusOfKey()).toBe('active');
+  const asked = await onTerminal('y', ...revoke());
+  expect(asked.stdout).toContain(`Key ${keyId} (…`);
+  expect(asked.code, asked.stdout).toBe(0);
+  expect(await statusOfKey()).toBe('revoked');
+});
+
+it('An erasure on a terminal wants the id of the record', async () => {
+  const { data: lists } = await json<{ data: { id: string }[] }>(
+    'handoff',
+    'list',
+    '--owner',
+    'northwind',
+    ...at(),
+  );
+  const { id = '' } = lists[0] ?? {};
+  const erase = ['erase', id, '--reason', 'A test', ...at()];
+  const refused = await onTerminal('y', ...erase);
+  expect(refused.code, refused.stdout).toBe(1);
+  const erased = await onTerminal(id, ...erase);
+  expect(erased.code, erased.stdout).toBe(0);
+  expect(erased.stdout).toContain('the key is destroyed');
+});
+
+it('The key of a suspended agent is suspended, and works again with its agent', async () => {
+  const { id } = await json<{ id: string }>('key', 'issue', agent, ...at());
+  const status = async (): Promise<unknown> => (await json('key', 'show', id, ...at()))['status'];
+  await json('access', 'suspend', agent, '--reason', 'A test', '--yes', ...at());
+  expect(await status()).toBe('suspended');
+  await json('access', 'reinstate', agent, '--reason', 'A test', ...at());
+  expect(await status()).toBe('active');
+});
+
+it('A withdrawn consent of a mailbox without records is recorded, and the command says so', async () => {
+  const { code, stdout } = await run(
+    'privacy',
+    'withdraw',
+    'nobody@shop.example',
+    '--proof',
+    'Ticket 1',
+    ...at(),
+  );
+  expect(code).toBe(0);
+  expect(stdout).toContain('Recorded. No record has this mailbox now.');
+});
