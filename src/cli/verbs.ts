@@ -333,7 +333,7 @@ const VERBS: Verbs = {
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'rfq show' },
-  listHandoffs: { columns: 'id status agent_id lines expires_at title' },
+  listHandoffs: { columns: 'id status rfq.state agent_id lines expires_at title' },
   disableLink: { text: stateText },
   listLinks: { columns: 'id status agent_id campaign target short_url' },
   eraseSubject: {

@@ -600,7 +600,7 @@ const openPage = (view: ReviewView): Page => {
     locale: state.locale,
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
-${view.notice && noticeBox(view.notice)}
+${view.notice && view.notice !== 'saved' && noticeBox(view.notice)}
 ${review.awaitedUntil !== undefined && awaited(review.awaitedUntil, writer)}
 ${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
@@ -619,6 +619,7 @@ ${
 changes made here.`
 }</p>
 ${lineFields(view, writer)}
+${view.notice === 'saved' && noticeBox(view.notice)}
 ${removedLines(view, writer)}</section>
 <section aria-labelledby="more"><h2 id="more">Add a product</h2>
 ${searchFields(view, writer)}</section>
@@ -734,7 +735,7 @@ const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: strin
   saved: {
     tone: 'good',
     heading: 'Your quantities are saved',
-    body: 'Nothing was sent yet. Below is the list as it is now, and what you typed beside it.',
+    body: 'Nothing was sent yet. Above is the list as it is now, with its total; what else you typed is below.',
   },
   added: {
     tone: 'good',
@@ -790,11 +791,13 @@ export const reviewRoutes = async (
       input: { quantities },
     });
     if (!shown.ok) return sendRefusal(reply, shown);
-    const page = pageIn((request.query as { page?: unknown }).page);
+    const query = request.query as { page?: unknown; saved?: unknown };
+    const view = viewOf(request.params.token, shown.value, { pictures });
+    const notice = query.saved === undefined ? undefined : ('saved' as const);
     return sendPage(
       reply,
       200,
-      reviewPage({ ...viewOf(request.params.token, shown.value, { pictures }), page }),
+      reviewPage({ ...view, page: pageIn(query.page), ...present({ notice }) }),
     );
   });
 
@@ -840,14 +843,15 @@ const perform = async (
   const { admission, fields, pictures } = pressed;
   if (act === 'search')
     return showAgain(app, reply, { ...pressed, fields: searchedFields(fields) });
-  const outcome = isRefusal(act) ? act : await actsOf(app)[act](admission, fields);
+  if (isRefusal(act)) return showAgain(app, reply, { ...pressed, refusal: act });
+  const outcome = await actsOf(app)[act](admission, fields);
   if (!outcome.ok) return showAgain(app, reply, { ...pressed, refusal: outcome });
   const { token } = admission.caller;
   const kept = besideQuantities(fields);
   const added = addedLine(fields, outcome.value);
   // A redirect would lose the other fields of saved quantities, and the focus of an added line.
   if (act !== 'quantities' || (!added && !isWorthKeeping(kept, outcome.value)))
-    return reply.redirect(addressOf(token, pageAskedFor(fields)), 303);
+    return reply.redirect(addressAfter(act, token, fields), 303);
   const shown = await lookAt(app.holders, admission, kept);
   if (!shown.ok) return sendRefusal(reply, shown);
   const view = viewOf(token, shown.value, { pictures, typed: kept });
@@ -856,6 +860,13 @@ const perform = async (
     ? ({ page: pageWith(lines, added), notice: 'added', added } as const)
     : ({ page: pageAskedFor(fields), notice: 'saved' } as const);
   return sendPage(reply, 200, reviewPage({ ...view, ...answer }));
+};
+
+/** Where an act leads: back to the saved quantities, where the buyer was, or to the page that was asked for. */
+const addressAfter = (act: ActName, token: string, fields: EnteredFields): string => {
+  const address = addressOf(token, pageAskedFor(fields));
+  if (act !== 'quantities' || fields.get('go') !== undefined) return address;
+  return `${address}${address.includes('?') ? '&' : '?'}saved=1#notice`;
 };
 
 const actsOf = ({ holders }: App): Record<ActName, Act> => ({

@@ -27,8 +27,12 @@ describe('The forms of the review page', () => {
       'quantity.1': ' 48 ',
       'quantity.2': '0',
     });
-    expect(answer).toMatchObject({ status: 303, headers: { location: path } });
+    expect(answer).toMatchObject({ status: 303, headers: { location: `${path}?saved=1#notice` } });
+    const saved = (await get(`${path}?saved=1`)).text;
+    expect(saved).toMatch(/id="notice"[^>]*autofocus><h2>Your quantities are saved/);
+    expect(saved.indexOf('id="notice"')).toBeGreaterThan(saved.indexOf('Update quantities'));
     const { text } = await get(path);
+    expect(text).not.toContain('id="notice"');
     expect(text).toContain('This is version 2 of the list');
     expect(text).toContain('£95.52');
     expect(text).not.toContain('id="quantity.2"');

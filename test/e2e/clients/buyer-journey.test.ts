@@ -204,8 +204,8 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       }
       expect(stops.filter(({ isShown }) => !isShown)).toEqual([]);
       const fields = ['q', 'name', 'email', 'company', 'phone', 'country', 'message', 'consent'];
-      const quantities = ['quantity.1', 'quantity.2', 'quantity.3'];
-      expect(stops.map(({ id }) => id).filter(Boolean)).toEqual([...quantities, ...fields]);
+      // The notice that the quantity was saved has the focus, below the list.
+      expect(stops.map(({ id }) => id).filter(Boolean)).toEqual(fields);
       expect(await answered(page, () => page.keyboard.press('Space'))).toBe(200);
       await page.getByText('Look into your mailbox').waitFor();
     });
