@@ -8,7 +8,13 @@ import { exportedNames, functionsOf } from './support/source/shapes.ts';
 import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';
 import { papers } from './support/source/papers.ts';
-import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tree.ts';
+import {
+  bannedWords,
+  layerFaults,
+  ROOT,
+  type SourceFile,
+  sourceFiles,
+} from './support/source/tree.ts';
 
 const product = sourceFiles('contracts', 'src', 'projections');
 const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
@@ -226,6 +232,25 @@ describe('the registries', () => {
       expect(exporting('contracts/', id), id).toHaveLength(1);
       expect(exporting('src/', id), id).toHaveLength(1);
     }
+  });
+
+  it('collect operations whose contract and handler are in folders of the same name', async () => {
+    const folderOf = ({ path }: SourceFile): string => path.split('/')[1] ?? '';
+    const homes = new Map<string, string>();
+    for (const file of product.filter(({ path }) => path.endsWith('/operations.ts'))) {
+      const exported: Record<string, object> = await import(join(ROOT, file.path));
+      const groups: [string, { actors?: object } | null][] = Object.values(exported).flatMap(
+        Object.entries,
+      );
+      for (const [id, value] of [...Object.entries(exported), ...groups])
+        if (value !== null && Object.hasOwn(value, 'actors')) homes.set(id, folderOf(file));
+    }
+    const handlers = product
+      .filter(({ path }) => path.startsWith('src/'))
+      .flatMap((file) => exportedNames(file).map((id) => ({ id, folder: folderOf(file) })))
+      .filter(({ id }) => homes.has(id));
+    expect(handlers.length).toBeGreaterThan(100);
+    expect(handlers.filter(({ id, folder }) => homes.get(id) !== folder)).toEqual([]);
   });
 
   it('name each operation by its key', () => {

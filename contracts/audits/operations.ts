@@ -1,14 +1,6 @@
 /** Operations of auditors on owners' histories. */
 import { z } from 'zod';
-import {
-  EXAMPLE_AS_OF,
-  EXAMPLE_AT,
-  deskQuery,
-  deskCommand,
-  recordCommands,
-  recordState,
-} from '#contracts/desk-operation.ts';
-import { handoffExample, leadExample, linkExample } from '#contracts/examples/records.ts';
+import { EXAMPLE_AS_OF, EXAMPLE_AT, deskQuery } from '#contracts/desk-operation.ts';
 import {
   asOf,
   hasYear,
@@ -22,6 +14,7 @@ import {
 } from '#contracts/fields.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import type { DeskRole } from '#contracts/scopes.ts';
+import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 
 /* Fields that the operations of auditors share. */
 
@@ -472,105 +465,100 @@ const auditTrace = deskQuery({
 
 export const auditHistoryDeskOperations = { auditHistory, auditTrace };
 
-/* What people do with single handoffs and links, and the erasure of a person. */
+/* The events behind the history. */
 
-const FINAL =
-  'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
-  'and encrypted with its personal data.';
-const ended = {
-  owner_id: ownerSpace,
-  reason: line(500).describe('Stored in the history of the record'),
-};
-
-const handoffCommand = recordCommands({
-  path: '/handoffs/{handoff_id}',
-  roles: ['owner', 'staff'],
-  fields: { handoff_id: id('hnd'), ...ended },
-  output: recordState,
-  example: {
-    input: { handoff_id: handoffExample.id, owner_id: 'acme', reason: 'Recalled' },
-    output: { id: handoffExample.id, owner_id: 'acme' },
-  },
-});
-
-const withdrawHandoff = handoffCommand({
-  destructive: true,
-  verb: 'withdraw',
-  summary: 'Withdraw a handoff that the buyer has not answered',
-  guidance: FINAL,
-  fields: {},
-  output: { state: 'withdrawn' },
-});
-
-const invalidateHandoff = handoffCommand({
-  destructive: true,
-  verb: 'invalidate',
-  roles: ['staff'],
-  summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
-  guidance: FINAL,
-  fields: {},
-  output: { state: 'invalidated' },
-});
-
-const disableLink = deskCommand({
-  destructive: true,
-  roles: ['owner', 'staff'],
-  path: '/links/{link_id}/disable',
-  summary: 'Disable a link: requests for it are no longer redirected',
-  guidance: FINAL,
-  fields: { link_id: id('lnk'), ...ended },
-  output: recordState,
-  example: {
-    name: 'disabled',
-    input: {
-      idempotency_key: 'case-4711',
-      link_id: linkExample.id,
-      owner_id: 'acme',
-      reason: 'Recalled',
-    },
-    output: { id: linkExample.id, owner_id: 'acme', state: 'disabled' },
-  },
-});
-
-const eraseSubject = deskCommand({
-  destructive: true,
-  roles: ['operator'],
-  path: '/subjects/{subject}/erase',
-  summary: 'Destroy the encryption key of the personal data of a lead or a handoff',
+const listHistory = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/history',
+  summary:
+    "List an owner's events, newest first: type, time and stream; readEvents shows their data",
   guidance:
-    'Cannot be undone. The events stay and can still be verified, but the personal data in them (contacts, notes, ' +
-    'reasons) can no longer be read. The reason of the erasure is stored unencrypted: do not name a person in it.',
+    'as_of=<position> answers with the log as it was at that position. Read the next page with next_before until ' +
+    'it is null.',
   fields: {
-    subject: z
-      .string()
-      .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
-    owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
-    reason: line(500).describe('Stored unencrypted and never erased: do not name a person in it'),
+    owner_id: ownerSpace,
+    as_of: z.int().min(0).optional().describe('A log position'),
+    before,
+    limit,
   },
   output: z.object({
-    subject: z.string(),
-    key: z.enum(['destroyed', 'never']),
-    erased_from: z.array(z.string()),
+    data: z.array(
+      z.object({
+        position: z.int(),
+        at: z.string(),
+        type: z.string(),
+        stream: z.string(),
+        revision: z.int(),
+      }),
+    ),
+    next_before: nextBefore,
+    as_of: asOf,
   }),
   example: {
-    name: 'on request',
-    input: {
-      idempotency_key: 'erase-1',
-      subject: leadExample.id,
-      owner_id: 'acme',
-      reason: 'Art. 17 request',
-    },
+    name: 'of acme',
+    input: { owner_id: 'acme', limit: 1 },
     output: {
-      subject: leadExample.id,
-      key: 'destroyed',
-      erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+      data: [
+        {
+          position: 3120,
+          at: EXAMPLE_AT,
+          type: 'LinkCreated',
+          stream: 'acme-link_1a2b3c4d5e6f7g8h9j0k1m2n',
+          revision: 0,
+        },
+      ],
+      next_before: 3120,
+      as_of: EXAMPLE_AS_OF,
     },
   },
 });
 
-export const historyDeskOperations = {
-  disableLink,
-  eraseSubject,
-  invalidateHandoff,
-  withdrawHandoff,
-};
+const event = z
+  .object({
+    position: z.int(),
+    stream: z.string(),
+    revision: z.int(),
+    id: z.string(),
+    type: z.string(),
+    at: z.string(),
+    data: z.record(z.string(), z.unknown()),
+    meta: z.record(z.string(), z.unknown()),
+    after_revocation: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The event was written with an API key or a desk token after its revocation: a log on a server accepts such a ' +
+          'write for up to a second',
+      ),
+  })
+  .meta({ id: 'Event' });
+
+const readEvents = deskQuery({
+  roles: ['owner', 'staff', 'auditor', 'operator'],
+  path: '/events',
+  summary: "Read the events of a stream, of an owner's history, or of the whole log",
+  guidance:
+    'Name stream or owner_id, or neither. An owner can read only its own events. Events are in order of position; ' +
+    'after is exclusive, up_to is inclusive.',
+  fields: {
+    stream: line(300).optional(),
+    owner_id: ownerSpace.optional(),
+    after: z.int().min(0).default(0),
+    up_to: z.int().min(0).optional(),
+    limit: z.int().min(1).max(EVENTS_PAGE_MAX).default(100),
+    last: z
+      .int()
+      .min(1)
+      .max(EVENTS_PAGE_MAX)
+      .optional()
+      .describe('Answer only this number of the newest matching events'),
+  },
+  output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
+  example: {
+    name: 'an owner',
+    input: { owner_id: 'acme' },
+    output: { data: [], head: 0, more: false },
+  },
+});
+
+export const historyDeskOperations = { listHistory, readEvents };

@@ -1,7 +1,4 @@
-/**
- * Operations on handoffs and RFQs: of agents, and of staff at the desk. Those of buyers are in the registry of
- * holders.
- */
+/** Operations on handoffs and RFQs: of agents, of staff at the desk, and of buyers. */
 import { z } from 'zod';
 import {
   deskQuery,
@@ -10,9 +7,8 @@ import {
   recordCommands,
   recordState,
   deskList,
-  EXAMPLE_AS_OF,
 } from '#contracts/desk-operation.ts';
-import { handoffExample, linkExample } from '#contracts/examples/records.ts';
+import { handoffExample } from '#contracts/examples/records.ts';
 import {
   externalId,
   homeCountry,
@@ -27,19 +23,23 @@ import {
   time,
   money,
   ownerSpace,
-  asOf,
-  before,
-  limit,
-  nextBefore,
 } from '#contracts/fields.ts';
 import { closedContact } from '#contracts/leads/records.ts';
+import { holderActs, holderView } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { linkRecord } from '#contracts/links/records.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
-import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+import {
+  APPROVER_RULE,
+  proposal,
+  proposalNumber,
+  proposedBy,
+  needsApproval,
+  needsApprovalOnly,
+} from '#contracts/proposals.ts';
 import { handoffRecord, lineItem, moneyList, rfqContact } from './records.ts';
+import { planned, inboxList } from '#contracts/plans/operations.ts';
 
 export const createHandoff = defineOperation({
   kind: 'command',
@@ -298,14 +298,7 @@ const readRfq = deskQuery({
   },
 });
 
-export const rfqsDeskOperations = { approveRfqMove, correctRfq, moveRfq, readRfq, refuseRfqMove };
-
-const listLinks = deskList({
-  path: '/links',
-  summary: "List an owner's links, newest first",
-  row: linkRecord,
-  example: linkExample,
-});
+/* What people at the desk do with handoffs, and the lists of handoffs and RFQs. */
 
 /** A handoff as the desk sees it: the review link belongs to the buyer alone. */
 const deskHandoff = handoffRecord.omit({ review_url: true, line_items: true }).extend({
@@ -322,50 +315,231 @@ const listHandoffs = deskList({
   example: { ...shown, lines: lines.length },
 });
 
-const listHistory = deskQuery({
-  roles: ['owner', 'staff', 'auditor'],
-  path: '/history',
-  summary:
-    "List an owner's events, newest first: type, time and stream; readEvents shows their data",
-  guidance:
-    'as_of=<position> answers with the log as it was at that position. Read the next page with next_before until ' +
-    'it is null.',
+const FINAL =
+  'Final. The handoff stays in the history with its reason, which is shown to its buyer and encrypted with the ' +
+  'personal data.';
+
+const handoffCommand = recordCommands({
+  path: '/handoffs/{handoff_id}',
+  roles: ['owner', 'staff'],
   fields: {
+    handoff_id: id('hnd'),
     owner_id: ownerSpace,
-    as_of: z.int().min(0).optional().describe('A log position'),
-    before,
-    limit,
+    reason: line(500).describe('Stored in the history of the record'),
   },
-  output: z.object({
-    data: z.array(
-      z.object({
-        position: z.int(),
-        at: z.string(),
-        type: z.string(),
-        stream: z.string(),
-        revision: z.int(),
-      }),
-    ),
-    next_before: nextBefore,
-    as_of: asOf,
-  }),
+  output: recordState,
   example: {
-    name: 'of acme',
-    input: { owner_id: 'acme', limit: 1 },
-    output: {
-      data: [
-        {
-          position: 3120,
-          at: EXAMPLE_AT,
-          type: 'LinkCreated',
-          stream: 'acme-link_1a2b3c4d5e6f7g8h9j0k1m2n',
-          revision: 0,
-        },
-      ],
-      next_before: 3120,
-      as_of: EXAMPLE_AS_OF,
-    },
+    input: { handoff_id: handoffExample.id, owner_id: 'acme', reason: 'Recalled' },
+    output: { id: handoffExample.id, owner_id: 'acme' },
   },
 });
 
-export const listsDeskOperations = { listHandoffs, listHistory, listLinks };
+const withdrawHandoff = handoffCommand({
+  destructive: true,
+  verb: 'withdraw',
+  summary: 'Withdraw a handoff that the buyer has not answered',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'withdrawn' },
+});
+
+const invalidateHandoff = handoffCommand({
+  destructive: true,
+  verb: 'invalidate',
+  roles: ['staff'],
+  summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
+  guidance: FINAL,
+  fields: {},
+  output: { state: 'invalidated' },
+});
+
+const rfq = z.object({
+  handoff_id: id('hnd'),
+  owner_id: z.string(),
+  agent_id: z.string(),
+  submitted_at: time,
+  indicative_totals: z.array(money),
+  state: z.enum(RFQ_STATES),
+  quote: z.object({ values: z.array(money), valid_until: time }).optional(),
+  won_value: z.array(money).optional(),
+  needs_approval: needsApproval,
+  ...planned,
+});
+
+const listRfqs = inboxList({
+  path: '/rfqs',
+  summary: 'List the RFQs that buyers sent, of all owners',
+  guidance: 'readRfq shows the list and the contact of one.',
+  what: 'RFQs',
+  began: 'sent',
+  row: rfq,
+  fields: {
+    state: z
+      .enum(['open', ...RFQ_STATES])
+      .optional()
+      .describe('RFQs in this state only; open: all without an outcome'),
+    needs_approval: needsApprovalOnly,
+    currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
+    min_amount: money.shape.amount
+      .optional()
+      .describe('RFQs whose total in that currency is at least this, in minor units'),
+  },
+  example: {
+    handoff_id: handoffExample.id,
+    owner_id: 'acme',
+    agent_id: handoffExample.agent_id,
+    submitted_at: EXAMPLE_AT,
+    indicative_totals: handoffExample.indicative_totals,
+    state: 'confirmed',
+  },
+});
+
+export const handoffsDeskOperations = {
+  approveRfqMove,
+  correctRfq,
+  invalidateHandoff,
+  listHandoffs,
+  listRfqs,
+  moveRfq,
+  readRfq,
+  refuseRfqMove,
+  withdrawHandoff,
+};
+
+/*
+ * The operations of buyers, the holders of a review link or of the link of a request. The link is the credential. No interface
+ * of agents or of the desk offers them.
+ */
+
+/** Texts by line id, as the buyer entered them; the operation refuses those that are not quantities. */
+const quantities = z.map(z.string(), z.string()).default(new Map());
+/** More would not fit into an address. */
+const LIST_TOKENS_MAX = 4;
+const listRevision = z.int().min(0);
+const enteredText = z.string();
+
+/** The buyer's contact, checked only if the list can still be sent. */
+export const buyerContact = z.strictObject({
+  name: line(200),
+  email: z.email().max(254),
+  company: line(200).optional(),
+  phone: line(40).optional(),
+  /** Where the goods are to go. */
+  country: homeCountry.optional(),
+  message: text(2_000).optional(),
+});
+
+export type BuyerContact = z.output<typeof buyerContact>;
+
+export const declineReason = line(500);
+
+/** The list as its buyer sees it. What else the page shows is not part of the contract. */
+const review = z.looseObject({
+  handoffId: z.string(),
+  ownerId: z.string(),
+  open: z.boolean(),
+  expired: z.boolean(),
+});
+
+/** A sent RFQ as the holder of its mailbox sees it, behind the link in the mail. */
+const request = z.looseObject({ phase: z.string() });
+
+const ACT_PROBLEMS = [
+  'resource_not_found',
+  'state_conflict',
+  'validation_failed',
+  'payload_too_large',
+  'storage_unavailable',
+  'storage_full',
+  'log_replaced',
+] as const;
+
+const act = holderActs(ACT_PROBLEMS);
+
+export const buyerOperations = {
+  /** Makes a list of the products that a visitor has put together in the address of landing pages. */
+  createList: holderActs([...ACT_PROBLEMS, 'product_unavailable'])(
+    {
+      lines: z
+        .array(z.strictObject({ product_id: productId, quantity }))
+        .min(1)
+        .max(LIMITS.LIST_LINES_MAX),
+      /** Attribution tokens: the first is the source if it is valid, others of its owner are alternatives. */
+      attribution: z.array(z.string()).max(LIST_TOKENS_MAX),
+      /** Chosen by the page with the form, so that a repeated form makes one list. */
+      once: z.string().regex(/^[0-9A-Za-z]{22}$/),
+      /** The client's address; counted, and not stored. */
+      address: z.string(),
+    },
+    z.object({ token: z.string() }),
+    ['BuyerListCreated'],
+  ),
+  /** Shows the list, priced with the quantities that the buyer entered, and products that match words. Changes nothing. */
+  reviewHandoff: holderView({ quantities, words: enteredText.default('') }, review),
+  openHandoff: act({}, review, ['HandoffOpenedByBuyer']),
+  /**
+   * Saves new quantities, and puts a line on the list; 0 removes a line. Changed and added lines get their current prices.
+   */
+  reviseList: act(
+    {
+      list_revision: listRevision,
+      quantities,
+      /** The id of a line that the buyer removed. */
+      restore: enteredText.optional(),
+      /** The id of a product. */
+      add: enteredText.optional(),
+    },
+    review,
+    ['HandoffOpenedByBuyer', 'HandoffListRevisedByBuyer'],
+  ),
+  declineHandoff: act({ reason: enteredText }, review, [
+    'HandoffOpenedByBuyer',
+    'HandoffDeclinedByBuyer',
+    'RfqDropped',
+  ]),
+  /** Sends the list as a request for quotation. No other operation of any registry can. */
+  submitRfq: act(
+    {
+      list_revision: listRevision,
+      quantities,
+      /** The totals that the buyer saw; default: those of the list. */
+      shown: z.array(z.strictObject({ amount: z.int(), currency: z.string() })).optional(),
+      consent: z.boolean(),
+      contact: z.strictObject({
+        name: enteredText,
+        email: enteredText,
+        company: enteredText.optional(),
+        phone: enteredText.optional(),
+        country: enteredText.optional(),
+        message: enteredText.optional(),
+      }),
+      /** The client's address; counted, and not stored. */
+      address: z.string(),
+    },
+    review,
+    [
+      'HandoffOpenedByBuyer',
+      'HandoffListRevisedByBuyer',
+      'RfqDropped',
+      'RfqSubmittedByBuyer',
+      'MailQueued',
+    ],
+  ),
+  /** Shows a sent RFQ to the holder of its mailbox. Changes nothing. */
+  readRequest: holderView({}, request),
+  /** Confirms the RFQ. No other operation but a move by staff can; the review link cannot. */
+  confirmRequest: act({ list_revision: listRevision }, request, [
+    'RfqConfirmedByBuyer',
+    'LeadRfqObserved',
+    'MailQueued',
+    'PrivacyRequestRecorded',
+  ]),
+  withdrawRequest: act({}, request, [
+    'RfqWithdrawn',
+    'LeadRfqObserved',
+    'LeadLost',
+    'LeadClaimReleased',
+  ]),
+  /** Ends an RFQ that was sent with the mailbox of another person. */
+  disownRequest: act({}, request, ['RfqDropped', 'MailboxBlocked']),
+};

@@ -17,11 +17,19 @@ import {
   money,
   ownerSpace,
 } from '#contracts/fields.ts';
-import { LEAD_STATES, LEAD_MOVES } from '#contracts/moves.ts';
+import { LEAD_STATES, LEAD_MOVES, OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS, PAGE_PROBLEMS } from '#contracts/problems.ts';
-import { APPROVER_RULE, proposal, proposalNumber, proposedBy } from '#contracts/proposals.ts';
+import {
+  APPROVER_RULE,
+  proposal,
+  proposalNumber,
+  proposedBy,
+  needsApproval,
+  needsApprovalOnly,
+} from '#contracts/proposals.ts';
 import { company, consent, contact, interest, leadRecord, leadSource } from './records.ts';
+import { planned, inboxList } from '#contracts/plans/operations.ts';
 
 export const submitLead = defineOperation({
   kind: 'command',
@@ -264,9 +272,41 @@ const readLead = deskQuery({
   },
 });
 
+const openLead = leadRecord
+  .omit({
+    contact: true,
+    consent: true,
+    interest: true,
+    state_reason: true,
+    outcome_value: true,
+    metadata: true,
+  })
+  .extend({ needs_approval: needsApproval, ...planned });
+
+const listOpenLeads = inboxList({
+  path: '/leads',
+  summary: 'List the leads of all owners that wait for staff',
+  guidance:
+    'Without state: all leads that staff can move, and those whose correction waits for approval. readLead shows the ' +
+    'contact of one. A lead without contact with its company by claim_expires_at has lapsed, and is listed with ' +
+    'state=lapsed only.',
+  what: 'Leads',
+  began: 'submitted',
+  row: openLead,
+  fields: {
+    state: z
+      .enum([...OPEN_LEAD_STATES, 'lapsed'])
+      .optional()
+      .describe('Leads in this state only'),
+    needs_approval: needsApprovalOnly,
+  },
+  example: openLead.parse(leadExample),
+});
+
 export const leadsDeskOperations = {
   approveLeadMove,
   correctLead,
+  listOpenLeads,
   moveLead,
   readLead,
   refuseLeadMove,

@@ -1,4 +1,4 @@
-/** The operation that creates an attributed link. */
+/** Operations on links: of agents, of people at the desk, and of visitors, who have no credential. */
 import { z } from 'zod';
 import { linkExample } from '#contracts/examples/records.ts';
 import {
@@ -9,10 +9,13 @@ import {
   line,
   metadata,
   time,
+  id,
+  ownerSpace,
 } from '#contracts/fields.ts';
-import { defineOperation } from '#contracts/operation.ts';
+import { defineOperation, defineVisitorOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
 import { channel, linkRecord, target, utm } from './records.ts';
+import { deskCommand, recordState, deskList } from '#contracts/desk-operation.ts';
 
 const RESERVED_SLUGS = ['admin', 'api', 'desk', 'docs', 'health', 'help', 'login', 'signin', 'www'];
 
@@ -75,3 +78,100 @@ export const createLink = defineOperation({
     },
   ],
 });
+
+const disableLink = deskCommand({
+  destructive: true,
+  roles: ['owner', 'staff'],
+  path: '/links/{link_id}/disable',
+  summary: 'Disable a link: requests for it are no longer redirected',
+  guidance: 'Final. The link stays in the history with its reason.',
+  fields: {
+    link_id: id('lnk'),
+    owner_id: ownerSpace,
+    reason: line(500).describe('Stored in the history of the record'),
+  },
+  output: recordState,
+  example: {
+    name: 'disabled',
+    input: {
+      idempotency_key: 'case-4711',
+      link_id: linkExample.id,
+      owner_id: 'acme',
+      reason: 'Recalled',
+    },
+    output: { id: linkExample.id, owner_id: 'acme', state: 'disabled' },
+  },
+});
+
+const listLinks = deskList({
+  path: '/links',
+  summary: "List an owner's links, newest first",
+  row: linkRecord,
+  example: linkExample,
+});
+
+export const linksDeskOperations = { disableLink, listLinks };
+
+/* The operations without a credential: following a short link, and reading the pages that links lead to. */
+
+const code = z.string();
+const page = z.int().min(1);
+/** The token or the code of the link that led to the page; others are ignored. */
+const source = { attribution: z.string().optional(), via: z.string().optional() };
+
+/** One page of products. What else the page shows is not part of the contract. */
+const listing = z.looseObject({ pages: z.int(), page: z.int() });
+
+const view = <Fields extends z.ZodRawShape, Output extends z.ZodType>(
+  fields: Fields,
+  output: Output,
+) =>
+  defineVisitorOperation({
+    kind: 'query',
+    input: z.strictObject(fields),
+    output,
+    problems: ['resource_not_found'],
+  });
+
+/** Follows a short link: records the visit, then answers its target. */
+const visitLink = defineVisitorOperation({
+  kind: 'query',
+  input: z.strictObject({
+    code,
+    method: z.string(),
+    address: z.string(),
+    user_agent: z.string().optional(),
+    purpose: z.string().optional(),
+    /** Sec-Fetch-Dest; absent if the client does not send it. */
+    dest: z.string().optional(),
+    referrer: z.string().optional(),
+    country: z.string().optional(),
+    via_qr: z.boolean(),
+  }),
+  output: z.object({
+    /** Absent if the link has expired or is disabled, and its owner has no fallback. */
+    target: z.string().optional(),
+  }),
+  problems: ['resource_not_found', 'storage_unavailable', 'storage_full', 'log_replaced'],
+  writes: ['VisitRecorded', 'VisitsSummed'],
+});
+
+export const visitOperations = {
+  visitLink,
+  /** Answers the URL of an existing short link, for its QR code. Records no visit. */
+  locateLink: view({ code }, z.object({ code, url: z.string() })),
+  viewProduct: view(
+    { product_id: z.string(), ...source },
+    z.looseObject({ withdrawn: z.boolean() }),
+  ),
+  viewCategory: view({ category: z.string(), page, ...source }, listing),
+  viewSearch: view({ words: z.string(), page, ...source }, listing),
+  /** Shows a list that the address has, priced. Changes nothing. */
+  viewList: view(
+    {
+      lines: z.array(z.strictObject({ product_id: z.string(), quantity: z.int() })),
+      ...source,
+    },
+    z.looseObject({ once: z.string() }),
+  ),
+};

@@ -12,12 +12,8 @@ import {
   before,
   id,
   limit,
-  money,
   nextBefore,
 } from '#contracts/fields.ts';
-import { leadRecord } from '#contracts/leads/records.ts';
-import { OPEN_LEAD_STATES, RFQ_STATES } from '#contracts/moves.ts';
-import { needsApproval, needsApprovalOnly } from '#contracts/proposals.ts';
 
 /* What staff plan for a lead, an RFQ or a request for access. */
 
@@ -116,18 +112,16 @@ const readPlan = deskQuery({
   },
 });
 
-export const plansDeskOperations = { addNote, assignRecord, endNextStep, planNextStep, readPlan };
-
 /* What waits for staff, over all owners. */
 
 /** What staff plan for a record, as readPlan shows it; only staff and auditors see it. */
-const planned = {
+export const planned = {
   assigned_to: z.string().optional(),
   due_at: time.optional().describe('When the next step is due'),
 };
 
 /** Defines a list over all owners. `what`: the records, for descriptions; `began`: when each began. */
-const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
+export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
   what,
   began,
   row,
@@ -178,78 +172,6 @@ const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
     },
   });
 
-const openLead = leadRecord
-  .omit({
-    contact: true,
-    consent: true,
-    interest: true,
-    state_reason: true,
-    outcome_value: true,
-    metadata: true,
-  })
-  .extend({ needs_approval: needsApproval, ...planned });
-
-const listOpenLeads = inboxList({
-  path: '/leads',
-  summary: 'List the leads of all owners that wait for staff',
-  guidance:
-    'Without state: all leads that staff can move, and those whose correction waits for approval. readLead shows the ' +
-    'contact of one. A lead without contact with its company by claim_expires_at has lapsed, and is listed with ' +
-    'state=lapsed only.',
-  what: 'Leads',
-  began: 'submitted',
-  row: openLead,
-  fields: {
-    state: z
-      .enum([...OPEN_LEAD_STATES, 'lapsed'])
-      .optional()
-      .describe('Leads in this state only'),
-    needs_approval: needsApprovalOnly,
-  },
-  example: openLead.parse(leadExample),
-});
-
-const rfq = z.object({
-  handoff_id: id('hnd'),
-  owner_id: z.string(),
-  agent_id: z.string(),
-  submitted_at: time,
-  indicative_totals: z.array(money),
-  state: z.enum(RFQ_STATES),
-  quote: z.object({ values: z.array(money), valid_until: time }).optional(),
-  won_value: z.array(money).optional(),
-  needs_approval: needsApproval,
-  ...planned,
-});
-
-const listRfqs = inboxList({
-  path: '/rfqs',
-  summary: 'List the RFQs that buyers sent, of all owners',
-  guidance: 'readRfq shows the list and the contact of one.',
-  what: 'RFQs',
-  began: 'sent',
-  row: rfq,
-  fields: {
-    state: z
-      .enum(['open', ...RFQ_STATES])
-      .optional()
-      .describe('RFQs in this state only; open: all without an outcome'),
-    needs_approval: needsApprovalOnly,
-    currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
-    min_amount: money.shape.amount
-      .optional()
-      .describe('RFQs whose total in that currency is at least this, in minor units'),
-  },
-  example: {
-    handoff_id: handoffExample.id,
-    owner_id: 'acme',
-    agent_id: handoffExample.agent_id,
-    submitted_at: EXAMPLE_AT,
-    indicative_totals: handoffExample.indicative_totals,
-    state: 'confirmed',
-  },
-});
-
 const accessRequest = z.object({
   agent_id: id('agt'),
   owner_id: z.string(),
@@ -291,4 +213,11 @@ const listAccessRequests = inboxList({
   },
 });
 
-export const inboxDeskOperations = { listAccessRequests, listOpenLeads, listRfqs };
+export const plansDeskOperations = {
+  addNote,
+  assignRecord,
+  endNextStep,
+  listAccessRequests,
+  planNextStep,
+  readPlan,
+};

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { applicationForm } from '#contracts/access/operations.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
-import { impersonal, line, mailbox, ownerId, time } from '#contracts/fields.ts';
+import { impersonal, line, mailbox, ownerId, time, ownerSpace } from '#contracts/fields.ts';
 import { handoffRecord, rfqContact } from '#contracts/handoffs/records.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { leadRecord } from '#contracts/leads/records.ts';
@@ -188,9 +188,46 @@ const erasePersonalData = personCommand({
   },
 });
 
+const eraseSubject = deskCommand({
+  destructive: true,
+  roles: ['operator'],
+  path: '/subjects/{subject}/erase',
+  summary: 'Destroy the encryption key of the personal data of a lead or a handoff',
+  guidance:
+    'Cannot be undone. The events stay and can still be verified, but the personal data in them (contacts, notes, ' +
+    'reasons) can no longer be read. The reason of the erasure is stored unencrypted: do not name a person in it.',
+  fields: {
+    subject: z
+      .string()
+      .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
+    owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
+    reason: line(500).describe('Stored unencrypted and never erased: do not name a person in it'),
+  },
+  output: z.object({
+    subject: z.string(),
+    key: z.enum(['destroyed', 'never']),
+    erased_from: z.array(z.string()),
+  }),
+  example: {
+    name: 'on request',
+    input: {
+      idempotency_key: 'erase-1',
+      subject: leadExample.id,
+      owner_id: 'acme',
+      reason: 'Art. 17 request',
+    },
+    output: {
+      subject: leadExample.id,
+      key: 'destroyed',
+      erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+    },
+  },
+});
+
 export const privacyDeskOperations = {
   allowContact,
   erasePersonalData,
+  eraseSubject,
   exportPersonalData,
   findPersonalData,
   refuseContact,

@@ -1,57 +1,8 @@
 /** Operations of operators on read models, and of agents that read a record as a resource. */
 import { z } from 'zod';
 import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
-import { line, ownerSpace } from '#contracts/fields.ts';
-import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
+import { line } from '#contracts/fields.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
-
-const event = z
-  .object({
-    position: z.int(),
-    stream: z.string(),
-    revision: z.int(),
-    id: z.string(),
-    type: z.string(),
-    at: z.string(),
-    data: z.record(z.string(), z.unknown()),
-    meta: z.record(z.string(), z.unknown()),
-    after_revocation: z
-      .literal(true)
-      .optional()
-      .describe(
-        'The event was written with an API key or a desk token after its revocation: a log on a server accepts such a ' +
-          'write for up to a second',
-      ),
-  })
-  .meta({ id: 'Event' });
-
-const readEvents = deskQuery({
-  roles: ['owner', 'staff', 'auditor', 'operator'],
-  path: '/events',
-  summary: "Read the events of a stream, of an owner's history, or of the whole log",
-  guidance:
-    'Name stream or owner_id, or neither. An owner can read only its own events. Events are in order of position; ' +
-    'after is exclusive, up_to is inclusive.',
-  fields: {
-    stream: line(300).optional(),
-    owner_id: ownerSpace.optional(),
-    after: z.int().min(0).default(0),
-    up_to: z.int().min(0).optional(),
-    limit: z.int().min(1).max(EVENTS_PAGE_MAX).default(100),
-    last: z
-      .int()
-      .min(1)
-      .max(EVENTS_PAGE_MAX)
-      .optional()
-      .describe('Answer only this number of the newest matching events'),
-  },
-  output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
-  example: {
-    name: 'an owner',
-    input: { owner_id: 'acme' },
-    output: { data: [], head: 0, more: false },
-  },
-});
 
 const status = z
   .object({
@@ -149,7 +100,6 @@ const verifyProjection = deskQuery({
 
 export const projectionDeskOperations = {
   listProjections,
-  readEvents,
   rebuildProjection,
   verifyProjection,
 };

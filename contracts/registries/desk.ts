@@ -1,19 +1,23 @@
 /** The operations of the desk. */
-import { registryOf } from '#contracts/operation.ts';
-import { agentsDeskOperations, keysDeskOperations } from '#contracts/access/operations.ts';
+import {
+  agentsDeskOperations,
+  clockDeskOperations,
+  keysDeskOperations,
+} from '#contracts/access/operations.ts';
 import {
   auditDeskOperations,
   auditFilesDeskOperations,
   auditHistoryDeskOperations,
   historyDeskOperations,
 } from '#contracts/audits/operations.ts';
-import { approvalsDeskOperations, outreachDeskOperations } from '#contracts/outreach/operations.ts';
 import { catalogDeskOperations } from '#contracts/catalog/operations.ts';
-import { clockDeskOperations } from '#contracts/writing/operations.ts';
-import { inboxDeskOperations, plansDeskOperations } from '#contracts/plans/operations.ts';
+import { handoffsDeskOperations } from '#contracts/handoffs/operations.ts';
 import { leadsDeskOperations } from '#contracts/leads/operations.ts';
-import { listsDeskOperations, rfqsDeskOperations } from '#contracts/handoffs/operations.ts';
+import { linksDeskOperations } from '#contracts/links/operations.ts';
+import { registryOf } from '#contracts/operation.ts';
+import { approvalsDeskOperations, outreachDeskOperations } from '#contracts/outreach/operations.ts';
 import { ownersDeskOperations } from '#contracts/owners/operations.ts';
+import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
 import { projectionDeskOperations } from '#contracts/reading/operations.ts';
 
@@ -26,17 +30,16 @@ export const deskOperations = registryOf({
   ...keysDeskOperations,
   ...catalogDeskOperations,
   ...leadsDeskOperations,
-  ...historyDeskOperations,
-  ...rfqsDeskOperations,
+  ...linksDeskOperations,
+  ...handoffsDeskOperations,
   ...privacyDeskOperations,
   ...outreachDeskOperations,
   ...ownersDeskOperations,
   ...approvalsDeskOperations,
-  ...inboxDeskOperations,
   ...plansDeskOperations,
-  ...listsDeskOperations,
   ...projectionDeskOperations,
   ...clockDeskOperations,
+  ...historyDeskOperations,
   ...auditDeskOperations,
   ...auditFilesDeskOperations,
   ...auditHistoryDeskOperations,

@@ -1,5 +1,5 @@
 /** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
-import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { informLeads } from '#src/leads/observe-rfq.ts';

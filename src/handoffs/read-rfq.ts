@@ -1,5 +1,5 @@
 /** RFQs and handoffs as staff read and list them. */
-import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import { type PeopleDeps, proposerOf } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';

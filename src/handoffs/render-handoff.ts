@@ -3,7 +3,7 @@ import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import {
   ERASED,

@@ -1,5 +1,6 @@
 /** The list behind a review link: how its holder reads, opens and changes it. */
 import { DIRECT_OWNER } from '#contracts/fields.ts';
+import { declineReason } from '#contracts/handoffs/operations.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Deps } from '#src/calls/handlers.ts';
@@ -399,3 +400,45 @@ export const lineToAdd = (
   };
   return { lines: [priceLine(product, { line_id, quantity }, new Map())] };
 };
+
+const REVISION_LIMITS = {
+  revisions: LIMITS.HANDOFF_REVISIONS_MAX,
+  lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
+};
+
+export const openHandoff: HolderHandler<'openHandoff', Review> = (deps, _input, call) =>
+  openList(deps, call);
+
+export const reviseList: HolderHandler<'reviseList', Review> = (deps, input, call) =>
+  actOnList(deps, call, (state, { at }) => {
+    const { list_revision: listRevision, quantities: entered, ...addition } = input;
+    const addable = lineToAdd(deps.catalog, state, addition);
+    const list =
+      'faults' in addable
+        ? addable
+        : withQuantities(deps.catalog, state, { entered, added: addable.lines });
+    return 'faults' in list
+      ? refuse('validation_failed', 'The list cannot be changed like this.', {
+          errors: list.faults,
+        })
+      : issue({ type: 'ReviseList', at, listRevision, limits: REVISION_LIMITS, ...list });
+  });
+
+const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
+  errors: [{ pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' }],
+});
+
+export const declineHandoff: HolderHandler<'declineHandoff', Review> = (
+  deps,
+  { reason: entered },
+  call,
+) =>
+  actOnList(deps, call, async (state, { at }) => {
+    const reason = entered.trim();
+    if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
+    if (reason === '' || !isOpen(state, at)) return issue({ type: 'DeclineHandoff', at });
+    const sealedReason = await deps.vault.seal(state.handoff_id, reason);
+    return sealedReason === null
+      ? ERASED_LIST
+      : issue({ type: 'DeclineHandoff', at, sealedReason });
+  });

@@ -1,5 +1,5 @@
 /** The buyer sends an RFQ; a link by mail asks to confirm it. */
-import { type BuyerContact, buyerContact } from '#contracts/registries/holders.ts';
+import { type BuyerContact, buyerContact } from '#contracts/handoffs/operations.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import {

@@ -1,7 +1,6 @@
 /** The table of handlers of the holders of links, and the rules of their calls. */
-import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
-import { declineReason, type HolderOperationId } from '#contracts/registries/holders.ts';
+import type { HolderOperationId } from '#contracts/registries/holders.ts';
 import {
   applicationReceiver,
   readApplication,
@@ -22,16 +21,7 @@ import {
   withdrawRequest,
 } from '#src/handoffs/confirm-rfq.ts';
 import { listCreator } from '#src/handoffs/create-list.ts';
-import { isOpen } from '#src/handoffs/handoff.decider.ts';
-import {
-  actOnList,
-  ERASED_LIST,
-  openList,
-  lineToAdd,
-  withQuantities,
-  type Review,
-  reviewHandoff,
-} from '#src/handoffs/review.ts';
+import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import {
@@ -43,47 +33,8 @@ import {
   eraseOwnData,
 } from '#src/privacy/own-data.ts';
 import type { HolderCall, HolderCaller } from '#src/shared/call.ts';
-import { refuse, done } from '#src/shared/outcome.ts';
+import { done } from '#src/shared/outcome.ts';
 import { reviewTokenHash } from '#src/shared/signing.ts';
-import { issue } from '#src/writing/decide-and-append.ts';
-
-const REVISION_LIMITS = {
-  revisions: LIMITS.HANDOFF_REVISIONS_MAX,
-  lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
-};
-
-const openHandoff: HolderHandler<'openHandoff', Review> = (deps, _input, call) =>
-  openList(deps, call);
-
-const reviseList: HolderHandler<'reviseList', Review> = (deps, input, call) =>
-  actOnList(deps, call, (state, { at }) => {
-    const { list_revision: listRevision, quantities: entered, ...addition } = input;
-    const addable = lineToAdd(deps.catalog, state, addition);
-    const list =
-      'faults' in addable
-        ? addable
-        : withQuantities(deps.catalog, state, { entered, added: addable.lines });
-    return 'faults' in list
-      ? refuse('validation_failed', 'The list cannot be changed like this.', {
-          errors: list.faults,
-        })
-      : issue({ type: 'ReviseList', at, listRevision, limits: REVISION_LIMITS, ...list });
-  });
-
-const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
-  errors: [{ pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' }],
-});
-
-const declineHandoff: HolderHandler<'declineHandoff', Review> = (deps, { reason: entered }, call) =>
-  actOnList(deps, call, async (state, { at }) => {
-    const reason = entered.trim();
-    if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
-    if (reason === '' || !isOpen(state, at)) return issue({ type: 'DeclineHandoff', at });
-    const sealedReason = await deps.vault.seal(state.handoff_id, reason);
-    return sealedReason === null
-      ? ERASED_LIST
-      : issue({ type: 'DeclineHandoff', at, sealedReason });
-  });
 
 type HolderLimits = {
   /** Lists and RFQs of one network. */

@@ -1,7 +1,7 @@
 /** Staff find, export and erase what is stored of a person, in all owners and kinds of records. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import type { BuyerContact } from '#contracts/registries/holders.ts';
+import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import { expireConfirmations } from '#src/handoffs/confirm-rfq.ts';
 import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
 import { systemCall } from '#src/calls/handlers.ts';
