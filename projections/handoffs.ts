@@ -1,5 +1,11 @@
-/** Read models of handoffs: their leads, their review tokens, and the RFQs that staff work on. */
-import { type Happened, RFQ_EVENTS, type RfqEventType } from '#contracts/registries/events.ts';
+/** Read models of handoffs: those of each owner, their leads, their review tokens, and the RFQs that staff work on. */
+import {
+  type Happened,
+  RFQ_EVENTS,
+  type RfqEventType,
+  HANDOFF_EVENTS,
+  type HandoffEventType,
+} from '#contracts/registries/events.ts';
 import {
   eraseRfq,
   foldRfq,
@@ -20,6 +26,8 @@ import {
 } from '#src/ports/rows.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent, recordIdOf } from './projection.ts';
+import { handoff } from '#src/handoffs/handoff.decider.ts';
+import { ownerRecords } from './owner-records.ts';
 
 /** Bounds the size of a row; a handoff has few leads in practice. */
 const LEADS_MAX = 100;
@@ -135,3 +143,15 @@ const sentRfqs: Projection<Row> = {
 
 /** The RFQs that buyers sent, of all owners, newest first. */
 export const rfqs = withPlan(sentRfqs, { scope: ALL_RFQS, prefix: 'hnd_' });
+
+/** The handoffs of each owner, newest first. */
+export const handoffs = ownerRecords({
+  name: 'handoffs',
+  version: 4,
+  handles: HANDOFF_EVENTS,
+  begins: ['HandoffCreated', 'BuyerListCreated'],
+  // An erasure contains only its subject, so its stream tells the kind of the record.
+  keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
+    event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
+  fold: handoff.evolve,
+});

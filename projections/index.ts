@@ -1,11 +1,11 @@
 /** All read models, in the order in which they are listed. */
 import { accessRequests, access, credentials, openApplications } from './access.ts';
-import { codes } from './links.ts';
+import { codes, links } from './links.ts';
 import { erasures, mailboxes } from './privacy.ts';
-import { handoffLeads, reviewTokens, rfqs } from './handoffs.ts';
-import { history, handoffs, links, outboundRequests } from './records.ts';
+import { handoffLeads, reviewTokens, rfqs, handoffs } from './handoffs.ts';
+import { history } from './audits.ts';
 import { openMail } from './sending.ts';
-import { openOutbound } from './outreach.ts';
+import { openOutbound, outboundRequests } from './outreach.ts';
 import { leads, openLeads, leadHints } from './leads.ts';
 import { owners } from './owners.ts';
 import { performance } from './performance.ts';

@@ -19,7 +19,7 @@ import {
 import { openRecords } from './open-records.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, recordIdOf, typedEvent } from './projection.ts';
-import { ownerRecords, type RecordRow } from './records.ts';
+import { ownerRecords, type RecordRow } from './owner-records.ts';
 
 /** `is_late`: it was submitted, or its claim ends, more than LEAD_SKEW_MS before that of an earlier lead in the log. */
 type LeadRow = RecordRow<LeadState> & { is_late?: true };

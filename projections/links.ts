@@ -1,8 +1,10 @@
-/** The codes of links and owners by which visitors find them. */
-import { LINK_EVENTS, type LinkEventType } from '#contracts/registries/events.ts';
+/** Read models of links: each owner's links, and the codes by which visitors find them. */
+import { LINK_EVENTS, type LinkEventType, type Happened } from '#contracts/registries/events.ts';
 import type { LinkSettings } from '#src/owners/profile.decider.ts';
 import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
+import { link } from '#src/links/link.decider.ts';
+import { ownerRecords } from './owner-records.ts';
 
 type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
 
@@ -48,3 +50,13 @@ export const codes: Projection<CodeRow | LinkSettings> = {
     return created;
   },
 };
+
+/** The links of each owner, newest first. */
+export const links = ownerRecords({
+  name: 'links',
+  version: 1,
+  handles: LINK_EVENTS,
+  begins: ['LinkCreated'],
+  keyOf: ({ data }: Happened<LinkEventType>) => data.link_id,
+  fold: link.evolve,
+});

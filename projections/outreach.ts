@@ -1,8 +1,19 @@
-/** The requests for outreach that are open; approvals and the dispatcher read them. */
-import { OUTBOUND_EVENTS } from '#contracts/registries/events.ts';
-import { foldOutbound, isSettled } from '#src/outreach/outbound.decider.ts';
-import { listBy } from '#src/ports/rows.ts';
+/** Read models of outreach requests: those of each owner, and the open ones, which approvals and the dispatcher read. */
+import {
+  OUTBOUND_EVENTS,
+  type Happened,
+  type OutboundEventType,
+} from '#contracts/registries/events.ts';
+import {
+  foldOutbound,
+  isSettled,
+  isUndispatched,
+  type OutboundState,
+} from '#src/outreach/outbound.decider.ts';
+import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';
+import type { Projection } from './projection.ts';
+import { type RecordRow, ownerRecords } from './owner-records.ts';
 
 /** The outreach requests of all owners that wait for a person or for the dispatcher. */
 export const openOutbound = openRecords({
@@ -15,3 +26,19 @@ export const openOutbound = openRecords({
   isSettled,
   lists: ({ owner, state: { status } }) => [listBy({ owner }), listBy({ status })],
 });
+
+/** The requests of each owner, newest first, by status and by their end. */
+export const outboundRequests: Projection<RecordRow<OutboundState>> = {
+  ...ownerRecords({
+    name: 'outbound',
+    version: 2,
+    handles: OUTBOUND_EVENTS,
+    begins: ['OutboundProposed'],
+    keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
+    fold: foldOutbound,
+  }),
+  lists: ({ status, schedule, sort }) => [
+    [listBy({ status }), sort],
+    ...(isUndispatched(status) ? [[OUTBOUND_BY_EXPIRY, schedule.not_after] as const] : []),
+  ],
+};

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EVENTS } from '#contracts/registries/events.ts';
-import { history } from '#projections/records.ts';
+import { history } from '#projections/audits.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { EVENTS_PER_HISTORY_ROW, historyEntries } from '#src/ports/rows.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../support/world/fold.ts';

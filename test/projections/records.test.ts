@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { codes } from '#projections/links.ts';
-import { handoffLeads, reviewTokens } from '#projections/handoffs.ts';
+import { codes, links } from '#projections/links.ts';
+import { handoffLeads, reviewTokens, handoffs } from '#projections/handoffs.ts';
 import { leads } from '#projections/leads.ts';
-import { handoffs, links } from '#projections/records.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../support/world/fold.ts';
 import {
   DIMS,

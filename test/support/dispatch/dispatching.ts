@@ -1,6 +1,5 @@
 /** A dispatcher over a log in memory, with a clock and channels that tests control. */
-import { openOutbound } from '#projections/outreach.ts';
-import { outboundRequests } from '#projections/records.ts';
+import { openOutbound, outboundRequests } from '#projections/outreach.ts';
 import { localReadModels } from '#projections/engine/readers.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';

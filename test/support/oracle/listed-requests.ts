@@ -1,7 +1,6 @@
 /** Random histories of outreach requests, and their lists as a scan without lists gives them. */
 import fc from 'fast-check';
-import { openOutbound } from '#projections/outreach.ts';
-import { outboundRequests } from '#projections/records.ts';
+import { openOutbound, outboundRequests } from '#projections/outreach.ts';
 import { listApprovals } from '#src/outreach/approvals.ts';
 import { type OutboundState, statusAt } from '#src/outreach/outbound.decider.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
