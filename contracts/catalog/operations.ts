@@ -191,10 +191,7 @@ const importProducts = deskCommand({
     read: z.int(),
     appended: z.int(),
     unchanged: z.int(),
-    republished: z
-      .int()
-      .optional()
-      .describe('How many of those appended had been withdrawn; absent from older answers'),
+    republished: z.int().describe('How many of those appended had been withdrawn'),
   }),
   example: {
     name: 'one product',

@@ -26,8 +26,8 @@ type AuditFileHead = {
   classifier_version: number;
   events: number;
   format: 'tributary-audit';
-  /** Of the head, with an empty text in its place. Files of version 1 have none. */
-  head_sha256?: string;
+  /** Of the head, with an empty text in its place. */
+  head_sha256: string;
   log: string;
   owner: string;
   /** Names that desk tokens were issued for, by the actor of their events, in order of the actor. */
@@ -37,7 +37,7 @@ type AuditFileHead = {
   /** Of the body: every line after the head, with its line break. */
   sha256: string;
   up_to: Position;
-  version: 1 | 2;
+  version: 2;
 };
 
 /** Of a hash: 132 bits. */
@@ -180,9 +180,12 @@ const parseHead = (line: string): AuditFileHead => {
   if (head?.format !== 'tributary-audit' || typeof head.owner !== 'string')
     throw new AuditFileDamaged(1, 'this is not an audit file: its first line is not a head');
   const { version, head_sha256: own } = head;
-  if (version !== 1 && version !== 2)
-    throw new AuditFileDamaged(1, `its version is ${String(version)}; this program reads 1 and 2`);
-  if (version === 1 ? own !== undefined : own !== headHash(line, String(own)))
+  if (version !== 2)
+    throw new AuditFileDamaged(
+      1,
+      `its version is ${String(version)}; this program reads version 2`,
+    );
+  if (own !== headHash(line, String(own)))
     throw new AuditFileDamaged(1, 'it was changed: its SHA-256 of itself is not right');
   return head as AuditFileHead;
 };

@@ -118,7 +118,7 @@ const importFeed = async (
     const answer = await desk.call('importProducts', { products });
     sums.appended += answer.appended;
     sums.unchanged += answer.unchanged;
-    sums.republished += answer.republished ?? 0;
+    sums.republished += answer.republished;
   };
   const bar = startProgress({ label: feed.file, total: feed.size, unit: 'bytes', describeDone });
   try {
