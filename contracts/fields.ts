@@ -1,5 +1,6 @@
 /** Schemas of single fields that operations share, and their errors. */
 import { z } from 'zod';
+import { CURRENCIES_DATE, DECIMALS } from './currencies.ts';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';
 
@@ -76,6 +77,10 @@ export const currency = z
   .string()
   .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
   .describe('ISO 4217 code');
+/** The currency of an amount that is entered. Records can have one that a later list lacks. */
+export const listedCurrency = currency.refine((code) => DECIMALS.has(code), {
+  error: `is not a currency of ISO 4217 (list of ${CURRENCIES_DATE})`,
+});
 export const country = z
   .string()
   .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
@@ -107,6 +112,9 @@ export const money = z.object({
   amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),
   currency,
 });
+
+/** An amount that is entered. */
+export const enteredMoney = z.strictObject({ ...money.shape, currency: listedCurrency });
 
 const OWNER = '[a-z][a-z0-9]{2,31}';
 

@@ -1,13 +1,13 @@
 /** A handoff as operations answer it. */
 import { z } from 'zod';
-import { id, money, time, shownMetadata, versioned } from '#contracts/fields.ts';
+import { enteredMoney, id, money, time, shownMetadata, versioned } from '#contracts/fields.ts';
 import { RFQ_OUTCOMES } from '#contracts/moves.ts';
 
 const CURRENCIES_MAX = 10;
 
 /** Amounts, one per currency. */
 export const moneyList = z
-  .array(z.strictObject(money.shape))
+  .array(enteredMoney)
   .min(1)
   .max(CURRENCIES_MAX)
   .refine((values) => new Set(values.map(({ currency }) => currency)).size === values.length, {

@@ -14,6 +14,7 @@ import {
   page,
   time,
   id,
+  enteredMoney,
   money,
   ownerSpace,
 } from '#contracts/fields.ts';
@@ -196,7 +197,7 @@ const moveLead = leadCommand({
       .exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed'])
       .describe('The next state'),
     reason: line(500).optional().describe('Stored in the history of the lead'),
-    value: z.strictObject(money.shape).optional().describe('Value of a won lead'),
+    value: enteredMoney.optional().describe('Value of a won lead'),
   },
   name: 'accepted',
   input: { to: 'accepted' },
@@ -212,7 +213,7 @@ const correctLead = leadCommand({
   fields: {
     to: z.enum(CORRECTIONS).describe('The right state'),
     reason: line(500).describe('Stored in the history of the lead'),
-    value: z.strictObject(money.shape).optional().describe('The right value of a won lead'),
+    value: enteredMoney.optional().describe('The right value of a won lead'),
   },
   name: 'reversed',
   input: { to: 'qualified', reason: 'The order was for another shop' },

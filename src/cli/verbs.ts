@@ -187,7 +187,7 @@ const confirmContent = async (
 
 /** Rows for the operations of the desk whose command needs more than their definition says. */
 
-const parseMoney = (text: string): { amount: number; currency: string } => {
+export const parseMoney = (text: string): { amount: number; currency: string } => {
   const money = moneyIn(text);
   if (money) return money;
   throw new InvalidArgumentError('It must be like "129.50 GBP".');

@@ -1,5 +1,6 @@
 /** The lines of a list as the pages show them. */
 import { html } from 'hono/html';
+import { decimalsOf } from '#contracts/currencies.ts';
 import { type Warning, WARNINGS } from '#contracts/handoffs/records.ts';
 import { pictureOf } from '#src/links/product.pages.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
@@ -92,6 +93,12 @@ export const totalsIn = (totals: Totals, writer: Writer): Html =>
 /** The totals as a form field, as `GBP:9552 EUR:500`. */
 export const totalsField = (totals: Totals): string =>
   totals.map(({ amount, currency }) => `${currency}:${amount}`).join(' ');
+
+/** The decimals of the currencies for the script, as `GBP:2 JPY:0`. */
+export const decimalsField = (priced: readonly { currency: string }[]): string =>
+  [...new Set(priced.map(({ currency }) => currency))]
+    .map((currency) => `${currency}:${decimalsOf(currency)}`)
+    .join(' ');
 
 const TOTAL = /^([A-Z]{3}):(\d{1,16})$/;
 

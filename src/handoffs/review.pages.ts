@@ -52,6 +52,7 @@ import {
   type ReviewView,
   type Line,
   linesShown,
+  decimalsField,
   totalsField,
   totalsIn,
   lineTable,
@@ -255,7 +256,8 @@ const reviewForm = (view: ReviewView, fields: Html): Html => {
   const shown = new Set(lines.map(({ line_id }) => line_id));
   const elsewhere = [...priced.lines.values()].filter(({ line_id }) => !shown.has(line_id));
   return html`<form method="post" action="/h/${token}/enter" id="review" novalidate
- data-other-lines="${elsewhere.length}" data-other-totals="${totalsField(totalsOf(elsewhere))}">
+ data-other-lines="${elsewhere.length}" data-other-totals="${totalsField(totalsOf(elsewhere))}"
+ data-decimals="${decimalsField([...lines, ...review.products.values()])}">
 <button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
 ${count > 1 && html`<input type="hidden" name="page" value="${number}">`}
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">

@@ -1,6 +1,6 @@
 /** Values of cells in tables, from feeds and for files: amounts, numbers, texts. */
 import type { z } from 'zod';
-import { cached } from './cached.ts';
+import { DECIMALS, decimalsOf } from '#contracts/currencies.ts';
 import { country, date, line, text, time, url } from '#contracts/fields.ts';
 
 /** A fault of one value, for which its row is rejected. */
@@ -22,25 +22,19 @@ const LINE = line(TEXT_CHARS_MAX);
 const TEXT = text(TEXT_CHARS_MAX);
 const DATE_OR_TIME = date.or(time);
 
-const CURRENCIES = new Set(Intl.supportedValuesOf('currency'));
-
-const decimalsOf = cached(CURRENCIES.size, (currency: string): number => {
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  return format.resolvedOptions().maximumFractionDigits ?? 0;
-});
-
 const shown = (value: string): string => JSON.stringify(value.slice(0, SHOWN_CHARS));
 
 /** The replacement character, which a decoder writes for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
 
-/** Converts a decimal to minor units exactly, by moving digits instead of multiplying. */
+/** Converts a decimal to minor units exactly, by moving digits instead of multiplying. Zeros at its end are no decimals. */
 export const minorUnits = (amount: string, currency: string): number | { reason: string } => {
   const decimals = decimalsOf(currency);
   if (amount.startsWith('-')) return { reason: `must not be negative, and is ${shown(amount)}` };
   const parts = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (!parts) return { reason: `must be an amount like 0.85, and is ${shown(amount)}` };
-  const [, major = '', fraction = ''] = parts;
+  const [, major = '', written = ''] = parts;
+  const fraction = written.replace(/0+$/, '');
   if (fraction.length > decimals) {
     return { reason: `has more decimals than the ${decimals} of ${currency}: ${shown(amount)}` };
   }
@@ -51,7 +45,7 @@ export const minorUnits = (amount: string, currency: string): number | { reason:
 /** Parses `129.50 GBP`; undefined for any other text. */
 export const moneyIn = (text: string): { amount: number; currency: string } | undefined => {
   const [, digits = '', currency = ''] = /^(\S+) ([A-Z]{3})$/.exec(text.trim()) ?? [];
-  const amount = CURRENCIES.has(currency) ? minorUnits(digits, currency) : undefined;
+  const amount = DECIMALS.has(currency) ? minorUnits(digits, currency) : undefined;
   return typeof amount === 'number' ? { amount, currency } : undefined;
 };
 
@@ -135,7 +129,8 @@ export const priceIn = (
   const parts = /^(\S+) ([A-Z]{3})$/.exec(value);
   const [, amount = '', currency = ''] = parts ?? [];
   if (!parts) return cells.refuse(column, `must be like 0.85 GBP, and is ${shown(value)}`);
-  if (!CURRENCIES.has(currency)) return cells.refuse(column, `${currency} is not a currency`);
+  if (!DECIMALS.has(currency))
+    return cells.refuse(column, `${currency} is not a currency of ISO 4217`);
   const minor = minorUnits(amount, currency);
   if (typeof minor !== 'number') return cells.refuse(column, minor.reason);
   return { amount: minor, currency };

@@ -1,4 +1,5 @@
 /** Formats amounts, counts and times for a locale. */
+import { decimalsOf } from '#contracts/currencies.ts';
 import { cached } from './cached.ts';
 
 export type Writer = {
@@ -27,14 +28,17 @@ const makeWriter = (locale: string): Writer => {
     timeZone: 'UTC',
   });
   const of = cached(CURRENCIES_MAX, (currency: string) => {
-    const format = new Intl.NumberFormat(locale, { style: 'currency', currency });
-    return { format, digits: format.resolvedOptions().maximumFractionDigits ?? 2 };
+    const digits = decimalsOf(currency);
+    return new Intl.NumberFormat(locale, {
+      style: 'currency',
+      currency,
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
   });
   return {
-    money(amount, currency) {
-      const { format, digits } = of(currency);
-      return format.format(`${amount}E-${digits}` as `${number}`);
-    },
+    money: (amount, currency) =>
+      of(currency).format(`${amount}E-${decimalsOf(currency)}` as `${number}`),
     count: (value) => counts.format(value),
     day: (at) => days.format(at),
     moment: (at) => `${moments.format(at)} UTC`,

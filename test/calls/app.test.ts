@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DECIMALS } from '#contracts/currencies.ts';
 import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
@@ -176,7 +177,7 @@ describe('An amount of money in a file', () => {
   });
 
   it('is read back as the same amount', () => {
-    const currencies = fc.constantFrom(...Intl.supportedValuesOf('currency'));
+    const currencies = fc.constantFrom(...DECIMALS.keys());
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), currencies, (amount, currency) => {
         expect(minorUnits(decimalOf(amount, currency), currency)).toBe(amount);

@@ -28,17 +28,31 @@ if (article) {
   document.addEventListener('pointerdown', tell, { once: true });
 }
 
+/** The decimals of each currency, which the data of a browser does not always have right: `GBP:2 HUF:2`. */
+const decimals = new Map(
+  (form?.dataset['decimals'] ?? '').split(' ').map((one) => {
+    const [currency = '', digits] = one.split(':');
+    return [currency, Number(digits)];
+  }),
+);
+
 /** @type {Map<string, Intl.NumberFormat>} */
 const formats = new Map();
 
 /** @param {number} amount @param {string} currency */
 const money = (amount, currency) => {
+  const digits = decimals.get(currency) ?? 2;
   let format = formats.get(currency);
   if (!format) {
-    format = new Intl.NumberFormat(document.documentElement.lang, { style: 'currency', currency });
+    format = new Intl.NumberFormat(document.documentElement.lang, {
+      style: 'currency',
+      currency,
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
     formats.set(currency, format);
   }
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+  return format.format(amount / 10 ** digits);
 };
 
 /**
