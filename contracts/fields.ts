@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { CURRENCIES_DATE, DECIMALS } from './currencies.ts';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';
+import { HIDDEN, withoutLooseJoiners } from './texts.ts';
+import { trimmedText, visibleText } from './visible-text.ts';
 
 /** ISO 3166-1 alpha-2, and XK, which is in common use for Kosovo but not in the standard. */
 const CODES =
@@ -17,15 +19,15 @@ const CODES =
 
 export const COUNTRIES: ReadonlySet<string> = new Set(CODES.split(' '));
 
-// Control, bidirectional and invisible characters, which are refused in texts: what a person approves must be what
-// a machine sends.
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]/u;
-
-/** Text of 1 to `max` characters. Line breaks and tabs are allowed; hidden characters and lone surrogates are not. */
+/**
+ * Text of 1 to `max` characters, without what cannot be seen around it. Line breaks and tabs are allowed; hidden
+ * characters and lone surrogates are not.
+ */
 export const text = (max: number) =>
   z
     .string()
+    .overwrite(withoutLooseJoiners)
+    .overwrite(trimmedText)
     .min(1)
     .max(max)
     .refine((value) => value.isWellFormed() && !HIDDEN.test(value), {
@@ -34,6 +36,17 @@ export const text = (max: number) =>
 
 export const line = (max: number) =>
   text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
+
+/** A name by which records are found and grouped, of 1 to `max` characters, without what cannot be seen. */
+export const identifier = (max: number) =>
+  z
+    .string()
+    .overwrite(visibleText)
+    // What was between a letter and its accent is gone now.
+    .normalize('NFC')
+    .min(1)
+    .max(max)
+    .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' });
 
 /** An e-mail address, or a telephone number in international form. Does not match order numbers. */
 const ADDRESS = /[^\s@]@[^\s@]+\.\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
@@ -184,10 +197,11 @@ export const nextBefore = z.int().nullable().describe('null on the last page');
 export const cursor = z.string().min(1).max(500).describe('next_cursor of the previous page');
 
 /** Fields by which records are filtered and grouped. */
-export const campaign = line(64).describe(
+export const sku = identifier(64);
+export const campaign = identifier(64).describe(
   'Your name for the campaign; reports can be grouped by it',
 );
-export const externalId = impersonal(line(128)).describe(
+export const externalId = impersonal(identifier(128)).describe(
   'Your own reference; several records may have the same one. No personal data: e-mail addresses and telephone ' +
     'numbers are refused',
 );

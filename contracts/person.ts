@@ -1,14 +1,6 @@
-/** Characters that can mislead people who read a text, and how they are shown. */
+/** Names and identities of people: nothing in them can mislead a reader. */
 import { z } from 'zod';
-
-// Characters that a reader cannot see or cannot distinguish from a space: controls, format characters, tags, private
-// use, separators other than the space, and everything that Unicode draws as nothing (fillers, variation selectors).
-export const INVISIBLE =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
-
-/** Names a code point as Unicode does: `U+200D`. */
-export const codePointOf = (character: string): string =>
-  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+import { codePointOf, INVISIBLE } from './texts.ts';
 
 /** Groups of scripts that one name may mix, separated by commas: their letters do not look alike. */
 const SCRIPT_GROUPS = (
@@ -64,6 +56,8 @@ const nameFault = (name: string): { code: string; message: string } | undefined 
 /** The name of a person on one line: no invisible characters, and letters of one script. */
 export const personName = z
   .string()
+  .normalize('NFC')
+  .trim()
   .min(1)
   .max(100)
   .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' })
@@ -76,6 +70,7 @@ export const personName = z
 /** The identity of a person, chosen by an operator: an address, a number of the directory, an account name. */
 export const personId = z
   .string()
+  .trim()
   .toLowerCase()
   .max(100)
   .regex(/^[a-z0-9](?:[a-z0-9._+@-]*[a-z0-9])?$/, {

@@ -14,6 +14,7 @@ import {
   list,
   page,
   quantity,
+  sku,
   time,
   text,
   url,
@@ -48,9 +49,7 @@ export const searchProducts = defineOperation({
         .optional()
         .describe('Words, each matched by prefix'),
       ids: list(id('prd'), LIMITS.SEARCH_IDS_MAX).optional().describe('Only these ids'),
-      skus: list(line(64), LIMITS.SEARCH_IDS_MAX)
-        .optional()
-        .describe('Only these stock-keeping units'),
+      skus: list(sku, LIMITS.SEARCH_IDS_MAX).optional().describe('Only these stock-keeping units'),
       category: category
         .optional()
         .describe(`Exact name; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`),
@@ -139,7 +138,7 @@ const priceTiers = z
 
 /** A product of a feed. Strict, because every agent reads what is published. */
 const feedProduct = z.strictObject({
-  sku: line(64),
+  sku,
   title: line(200),
   description: text(5_000).or(z.literal('')),
   brand: line(100).optional(),
@@ -212,7 +211,7 @@ const withdrawProduct = deskCommand({
     'Links and handoffs that name the product stay. A buyer whose list has the product sees that it was withdrawn, ' +
     'and the reason; the buyer can send the list with the same quantity or less, but not more. An import with the ' +
     'sku publishes the product again.',
-  fields: { sku: line(64), reason: line(500).describe('Shown to buyers who have it in a handoff') },
+  fields: { sku, reason: line(500).describe('Shown to buyers who have it in a handoff') },
   output: z.object({ sku: z.string(), status: z.literal('withdrawn') }),
   example: {
     name: 'discontinued',

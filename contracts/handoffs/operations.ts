@@ -19,6 +19,7 @@ import {
   metadata,
   productId,
   quantity,
+  sku,
   text,
   time,
   money,
@@ -80,7 +81,7 @@ export const createHandoff = defineOperation({
         z
           .strictObject({
             product_id: productId.optional(),
-            sku: line(64).optional().describe('Stock-keeping unit; instead of product_id'),
+            sku: sku.optional().describe('Stock-keeping unit; instead of product_id'),
             quantity,
             note: line(500).optional().describe('Shown to the buyer beside the line; encrypted'),
           })

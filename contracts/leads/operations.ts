@@ -4,6 +4,7 @@ import { deskQuery, movesText, recordCommands, recordState } from '#contracts/de
 import { leadExample } from '#contracts/examples/records.ts';
 import {
   idempotencyKey,
+  identifier,
   line,
   metadata,
   asOf,
@@ -67,7 +68,7 @@ export const submitLead = defineOperation({
   input: z
     .strictObject({
       idempotency_key: idempotencyKey,
-      external_id: line(128).describe(
+      external_id: identifier(128).describe(
         'Your unique name for the lead; no name or address of a person',
       ),
       source: leadSource.default({ kind: 'agent' }).describe('Fixed once it is not the agent'),
@@ -128,7 +129,7 @@ export const listLeads = defineOperation({
     source: leadSource.shape.kind.optional(),
     link_id: linkId.optional(),
     handoff_id: handoffId.optional(),
-    external_id: line(128)
+    external_id: identifier(128)
       .optional()
       .describe('Your own reference: answers the one lead that has it, or none'),
     created_from: time.optional().describe('Only leads submitted at this time or later'),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   homeCountry,
   id,
+  identifier,
   line,
   money,
   quantity,
@@ -16,7 +17,7 @@ import { LEAD_STATES } from '#contracts/moves.ts';
 
 export const leadSource = z.strictObject({
   kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('Where the lead came from'),
-  ref: line(128).optional().describe('Id of the link or handoff, if kind is one of these'),
+  ref: identifier(128).optional().describe('Id of the link or handoff, if kind is one of these'),
 });
 
 export const company = z.strictObject({

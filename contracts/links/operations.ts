@@ -5,6 +5,7 @@ import {
   campaign,
   externalId,
   idempotencyKey,
+  identifier,
   impersonal,
   line,
   metadata,
@@ -50,7 +51,7 @@ export const createLink = defineOperation({
     campaign: impersonal(campaign).optional(),
     channel: channel.optional(),
     sub_ids: z
-      .array(impersonal(line(64)))
+      .array(impersonal(identifier(64)))
       .max(3)
       .optional()
       .describe('Up to three tags of your own; reports can be grouped by each'),

@@ -12,6 +12,7 @@ import {
   externalId,
   id,
   idempotencyKey,
+  identifier,
   impersonal,
   line,
   text,
@@ -43,7 +44,7 @@ import {
 
 /** A name of an account or a recipient; an address would be personal data in the log. */
 const reference = (what: string) =>
-  impersonal(line(128), /@|\+?\d[\d ()-]{6,}/).describe(`${what}, never an address`);
+  impersonal(identifier(128), /@|\+?\d[\d ()-]{6,}/).describe(`${what}, never an address`);
 
 const exactText = (max: number) =>
   text(max).describe('The exact text that people approve and that is sent');

@@ -1,6 +1,6 @@
 /** The skills of the A2A card, and the operations behind them. */
 import { z } from 'zod';
-import { asOf, id, line, time } from '#contracts/fields.ts';
+import { asOf, id, identifier, time } from '#contracts/fields.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { OutboundKind } from '#contracts/outreach/records.ts';
 import { type NeededScope, OUTBOUND_SCOPES, type Scope } from '#contracts/scopes.ts';
@@ -40,7 +40,7 @@ export const attributionQuestion = z
     link_id: id('lnk').optional(),
     handoff_id: id('hnd').optional(),
     lead_id: id('led').optional(),
-    external_id: line(128).optional().describe('external_id of one of your leads'),
+    external_id: identifier(128).optional().describe('external_id of one of your leads'),
     position: z
       .int()
       .min(1)

@@ -1,4 +1,4 @@
-import { codePointOf, INVISIBLE } from '#contracts/person.ts';
+import { codePointOf, INVISIBLE } from '#contracts/texts.ts';
 
 type Hidden = { offset: number; code_point: string };
 

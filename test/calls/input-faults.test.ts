@@ -53,7 +53,8 @@ describe('A fault', () => {
     const raw = { idempotency_key: 'a', target: { kind: 'product', ref: 'A' }, campaign: [] };
     const words = 'must be text of 1 to 64 characters, not a list';
     expect(faultsOf(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
-    const twice = parseInput(createLink, { ...raw, campaign: 'a\n\u0000', slug: '-' });
+    const target = { kind: 'search', ref: 'a\n\u0000b' };
+    const twice = parseInput(createLink, { idempotency_key: 'a', target, slug: '-' });
     expect(twice).toMatchObject({ refusal: { detail: '2 fields are not valid.' } });
   });
 

@@ -1,0 +1,45 @@
+/** Characters in texts that a reader cannot see: which there are, which are refused, and which a script needs. */
+
+// Characters that a reader cannot see or cannot distinguish from a space: controls, format characters, tags, private
+// use, separators other than the space, and everything that Unicode draws as nothing (fillers, variation selectors).
+export const INVISIBLE =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+
+/** Names a code point as Unicode does: `U+200D`. */
+export const codePointOf = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+// Control, bidirectional and invisible characters, which are refused in texts: what a person approves must be what
+// a machine sends.
+export const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]/u;
+
+/** A character of a script whose letters change their shape beside a joiner. */
+const SHAPED = `[${(
+  'Arabic Bengali Devanagari Gujarati Gurmukhi Kannada Khmer Malayalam Mongolian Myanmar Nko Oriya Phags_Pa Sinhala ' +
+  'Syriac Tamil Telugu Tibetan'
+)
+  .split(' ')
+  .map((script) => `\\p{Script_Extensions=${script}}`)
+  .join('')}]`;
+const PICTURE = '\\p{Extended_Pictographic}';
+
+/** Joiners and selectors where a script or an emoji needs them. */
+const NEEDED = [
+  `(?<=${SHAPED})\\u200d|\\u200d(?=${SHAPED})`,
+  `(?<=[\\p{L}\\p{M}\\p{N}])\\u200c(?=${SHAPED})`,
+  `(?<=[${PICTURE}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=${PICTURE})`,
+  `(?<=[${PICTURE}\\p{S}])[\\ufe00-\\ufe0f]|(?<=[0-9#*])\\ufe0f(?=\\u20e3)`,
+  '(?<=[\\p{Script=Han}\\p{Script=Myanmar}\\p{Script=Phags_Pa}])[\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]',
+  '(?<=\\p{Script=Mongolian})[\\u180b-\\u180f]',
+].join('|');
+const IGNORABLE = new RegExp(`(${NEEDED})|\\p{Default_Ignorable_Code_Point}`, 'gu');
+
+/**
+ * Returns a text without the joiners, selectors and soft hyphens that neither its script nor an emoji needs. Characters of
+ * HIDDEN are left, to be refused.
+ */
+export const withoutLooseJoiners = (value: string): string =>
+  value.replaceAll(IGNORABLE, (character, needed?: string) =>
+    needed !== undefined || HIDDEN.test(character) ? character : '',
+  );
