@@ -5,7 +5,6 @@ import { type Warning, WARNINGS } from '#contracts/handoffs/records.ts';
 import { pictureOf } from '#src/links/product.pages.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Writer } from '#src/shared/money.ts';
-import { visibleTitle } from '#src/shared/visible.ts';
 import { type Faults, type Html, describedBy, invalid } from '#src/web/layout.ts';
 import type { Review } from './review.ts';
 
@@ -188,7 +187,7 @@ Indicative total</th>
 <td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
 
 export const nameCell = (line: Line, remarks: Html | '' = '', name: Html | string = ''): Html =>
-  html`<th role="rowheader" scope="row"><span class="name">${name || visibleTitle(line.title)}</span>
+  html`<th role="rowheader" scope="row"><span class="name">${name || line.title}</span>
 <span class="sku">${line.sku}</span>
 ${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 
@@ -220,7 +219,7 @@ const linkedName = (line: Line, { review: { products }, imageOrigins }: ReviewVi
   if (!product) return '';
   const image = pictureOf(product.image_url, { imageOrigins });
   return html`${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
-<a href="/p/${line.product_id}" target="_blank" rel="noopener">${visibleTitle(line.title)}</a>`;
+<a href="/p/${line.product_id}" target="_blank" rel="noopener">${line.title}</a>`;
 };
 
 const nameOf = (line: Line): string => `quantity.${line.line_id}`;

@@ -22,7 +22,6 @@ import type { App } from '#src/registries/app.ts';
 import { type Writer, writerFor } from '#src/shared/money.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { visibleTitle } from '#src/shared/visible.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import {
   type Admissions,
@@ -406,7 +405,7 @@ const closedPage = (view: ReviewView): Page => {
     locale: state.locale,
     main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
 <article class="review">
-<header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</p>
+<header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
 <h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
 <p class="quiet">${
       state.made_by_buyer
@@ -527,13 +526,7 @@ const removedLines = ({ review, token }: ReviewView, writer: Writer): Html | '' 
   const more = removed.length - shown.length;
   return html`<h3>Taken off the list</h3>
 <ul class="results">${shown.map(
-    ({
-      line_id,
-      product_id,
-      title,
-      sku,
-      quantity,
-    }) => html`<li><strong>${visibleTitle(title)}</strong>
+    ({ line_id, product_id, title, sku, quantity }) => html`<li><strong>${title}</strong>
 <span class="quiet"><span class="sku">${sku}</span> · quantity ${writer.count(quantity)}</span>
 ${
   review.products.has(product_id)
@@ -648,7 +641,7 @@ const heading = (view: ReviewView, writer: Writer): Html => {
 what comes of it`
         }.</p>`
       : html`<p class="eyebrow">A list for ${company ?? 'you'} to review</p>
-<h1 lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</h1>
+<h1 lang="${state.locale}" dir="auto">${state.title}</h1>
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
 promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>`
   }

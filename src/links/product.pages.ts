@@ -11,7 +11,6 @@ import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 import { Refused } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
-import { visibleTitle } from '#src/shared/visible.ts';
 import {
   type Html,
   notice,
@@ -184,7 +183,7 @@ export const productPage = (
       image,
     },
     main: html`<article class="product">${trail(crumbs, source)}
-<header class="head"><h1>${visibleTitle(product.title)}</h1>
+<header class="head"><h1>${product.title}</h1>
 <p class="quiet">SKU <span class="sku">${product.sku}</span>
 ${brand && html`· ${brand}`}</p>${promotionNotice(source)}${listLink(source)}</header>
 ${faultSummary('Please check the quantity; the list is as it was', faults)}
@@ -329,7 +328,7 @@ export const productResult = (product: CatalogProduct, { writer, source, act }: 
   );
   return html`<li${image && html` class="pictured"`}>
 ${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
-<a href="${keeping(`/p/${product_id}`, source)}"${act && html` target="_blank" rel="noopener"`}>${visibleTitle(title)}</a>
+<a href="${keeping(`/p/${product_id}`, source)}"${act && html` target="_blank" rel="noopener"`}>${title}</a>
 <span class="price">${priceOf(product, writer)}</span>
 <span class="quiet"><span class="sku">${sku}</span> · ${category}</span>
 <span class="quiet stock">${STOCK[product.stock.level]}</span>

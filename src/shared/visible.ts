@@ -16,10 +16,3 @@ export const visible = (text: string): { shown: string; hidden: Hidden[] } => {
   }
   return { shown, hidden };
 };
-
-/**
- * Writes out the variation selectors of a title, U+180B included. Joiners are kept, because Persian and the scripts
- * of India are misspelled without them.
- */
-export const visibleTitle = (title: string): string =>
-  title.replaceAll(/\p{Variation_Selector}/gu, (character) => `⟨${codePointOf(character)}⟩`);

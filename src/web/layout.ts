@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { present } from '#src/shared/present.ts';
-import { visibleTitle } from '#src/shared/visible.ts';
 import { sendPublic } from './documents.ts';
 
 type Asset = { type: string; body: Buffer; digest: string };
@@ -77,8 +76,8 @@ const layout = ({ title, main, locale = 'en', script, card }: Page): Html => htm
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${visibleTitle(title)} · Tributary</title>
-${card && cardTags(visibleTitle(title), card)}
+<title>${title} · Tributary</title>
+${card && cardTags(title, card)}
 <link rel="icon" type="image/svg+xml" href="${assetHref('mark.svg')}">
 <link rel="stylesheet" href="${assetHref('tributary.css')}">
 ${script && html`<script src="${assetHref(script)}" defer></script>`}
