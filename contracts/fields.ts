@@ -210,11 +210,6 @@ export const handoffId = id('hnd').describe('Id of one of your handoffs');
 export const productId = id('prd').describe('Id of a product, from an answer of searchProducts');
 export const category = line(100).describe('Exact name of a category');
 
-/** A mail address. The part before the @ and the domain can have letters beyond ASCII. */
-export const mailbox = z
-  .email({ pattern: z.regexes.unicodeEmail, error: 'must be a mail address' })
-  .max(254);
-
 /** A list; in a query, one comma-separated value. */
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
   z.array(item).min(1).max(max);

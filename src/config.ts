@@ -1,6 +1,6 @@
 /** The settings, from environment variables, and the roles of a process. */
 import { z } from 'zod';
-import { mailbox } from '#contracts/fields.ts';
+import { deliveryAddress, mailbox } from '#contracts/mailbox.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -232,7 +232,7 @@ const settings = complete.transform((env) => ({
   outreachPrivateHosts: env.OUTREACH_PRIVATE_HOSTS,
   /** The SMTP server; mail is stored in a directory if not set. May contain a password. */
   mailUrl: env.MAIL_URL,
-  mailFrom: env.MAIL_FROM ?? 'tributary@localhost',
+  mailFrom: deliveryAddress(env.MAIL_FROM ?? 'tributary@localhost'),
   /** The mailbox that gets the notices for staff. */
   staffMail: env.STAFF_MAIL,
   /** Messages of this process to mailboxes that have confirmed nothing. */

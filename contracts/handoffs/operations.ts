@@ -28,6 +28,7 @@ import {
 import { closedContact } from '#contracts/leads/records.ts';
 import { holderActs, holderView } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { mailbox } from '#contracts/mailbox.ts';
 import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
@@ -72,7 +73,7 @@ export const createHandoff = defineOperation({
       .strictObject({
         company: line(200).optional().describe('Name of the company'),
         country: homeCountry.optional(),
-        email: z.email().max(254).optional().describe('E-mail address; personal data, encrypted'),
+        email: mailbox.optional().describe('E-mail address; personal data, encrypted'),
       })
       .default({})
       .describe('The buyer, as far as known'),
@@ -422,7 +423,7 @@ const enteredText = z.string();
 /** The buyer's contact, checked only if the list can still be sent. */
 export const buyerContact = z.strictObject({
   name: line(200),
-  email: z.email().max(254),
+  email: mailbox,
   company: line(200).optional(),
   phone: line(40).optional(),
   /** Where the goods are to go. */

@@ -13,6 +13,7 @@ import {
   shownMetadata,
   versioned,
 } from '#contracts/fields.ts';
+import { mailbox } from '#contracts/mailbox.ts';
 import { LEAD_STATES } from '#contracts/moves.ts';
 
 export const leadSource = z.strictObject({
@@ -29,7 +30,7 @@ export const company = z.strictObject({
 export const contact = z
   .strictObject({
     name: line(200).describe('Full name'),
-    email: z.email().max(254).describe('E-mail address'),
+    email: mailbox.describe('E-mail address'),
     phone: z.e164().optional().describe('Number in E.164 form'),
     role: line(100).optional().describe('Position in the company'),
   })

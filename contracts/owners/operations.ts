@@ -1,10 +1,11 @@
 /** Operations on the profiles of owners, at the desk and for the holder of a link to a mailbox. */
 import { z } from 'zod';
 import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
-import { line, mailbox, ownerId, text, time } from '#contracts/fields.ts';
+import { line, ownerId, text, time } from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkRecord, target } from '#contracts/links/records.ts';
+import { mailbox } from '#contracts/mailbox.ts';
 
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { applicationForm } from '#contracts/access/operations.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
-import { impersonal, line, mailbox, ownerId, time, ownerSpace } from '#contracts/fields.ts';
+import { impersonal, line, ownerId, time, ownerSpace } from '#contracts/fields.ts';
 import { handoffRecord, rfqContact } from '#contracts/handoffs/records.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { leadRecord } from '#contracts/leads/records.ts';
+import { mailbox } from '#contracts/mailbox.ts';
 
 /* What is done with all records of a person. */
 

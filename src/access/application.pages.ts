@@ -31,7 +31,7 @@ type EnteredApplication = Readonly<Record<string, string | string[] | undefined>
 const MESSAGES: Record<string, string> = {
   name: 'Enter the name of the person or company, on one line of at most 200 characters.',
   postal_address: 'Enter the postal address, in at most 500 characters.',
-  mailbox: 'Enter a mail address, like ada@example.com.',
+  mailbox: 'Enter an e-mail address, like ada@example.com.',
   owner_id:
     'Choose another short name that is not taken: 3 to 32 characters of a-z and 0-9, starting with a letter and not with test.',
   agent_name: 'Enter the name of the agent, on one line of at most 100 characters.',

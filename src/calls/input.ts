@@ -33,7 +33,7 @@ const FORMATS: Record<string, string> = {
   date: 'a day like 2026-11-21',
   datetime: 'a time like 2026-11-21T09:30:00Z',
   'date-time': 'a time like 2026-11-21T09:30:00Z',
-  email: 'an e-mail address',
+  'idn-email': 'an e-mail address',
   e164: 'a number like +442071838750',
   url: 'a web address',
   uri: 'a web address',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { unescape } from 'node:querystring';
 import type { Readable } from 'node:stream';
 import { type SendMailOptions, createTransport } from 'nodemailer';
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import PostalMime from 'postal-mime';
 import type { MailDelivery, Mailer, DeliveryResult } from '#src/ports/delivery.ts';
 import { FILE_LIMIT_MS, type Outbox, storeFile } from './stored-file.ts';
@@ -149,20 +150,23 @@ type Failure = { code?: string; command?: string; responseCode?: number };
 export const smtpMailer = ({ url, ca, isLocal, from }: SmtpOptions): Mailer & { close(): void } => {
   const { hostname, port, username, password, protocol } = url;
   const secure = protocol === 'smtps:';
-  const transport = createTransport({
-    pool: true,
+  const server = {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     ...(port !== '' && { port: Number(port) }),
     secure,
     ...(isLocal ? { ignoreTLS: true } : { requireTLS: true }),
-    ...(username !== '' && {
-      auth: { user: unescape(username), pass: unescape(password) },
-    }),
     tls: { ...(ca !== undefined && { ca }) },
-    maxConnections: CONNECTIONS_MAX,
     connectionTimeout: CONNECT_MS,
     greetingTimeout: CONNECT_MS,
     socketTimeout: ANSWER_MS,
+  };
+  const transport = createTransport({
+    ...server,
+    pool: true,
+    ...(username !== '' && {
+      auth: { user: unescape(username), pass: unescape(password) },
+    }),
+    maxConnections: CONNECTIONS_MAX,
   });
   /** The bytes of each message that is being sent; the transport reads them only after the server's answer to DATA. */
   const bodies = new Map<string, Readable>();
@@ -181,6 +185,7 @@ export const smtpMailer = ({ url, ca, isLocal, from }: SmtpOptions): Mailer & { 
       const options = mailOptions(from, delivery);
       const { messageId = '' } = options;
       try {
+        if (needsUtf8(delivery.to) && !(await offersUtf8(server))) return UTF8_REFUSED;
         const { responseCode } = responseOf(await transport.sendMail({ ...options, signal }));
         return { outcome: 'delivered', evidence: `smtp_${responseCode}` };
       } catch (error) {
@@ -193,6 +198,27 @@ export const smtpMailer = ({ url, ca, isLocal, from }: SmtpOptions): Mailer & { 
     close: () => transport.close(),
   };
 };
+
+/** Whether an address has letters beyond ASCII before its @, which only a server with SMTPUTF8 (RFC 6531) can be given. */
+const needsUtf8 = (address: string): boolean =>
+  /[^\p{ASCII}]/u.test(address.slice(0, address.lastIndexOf('@')));
+
+const UTF8_REFUSED: DeliveryResult = { outcome: 'refused', reason: 'smtputf8_missing' };
+
+/**
+ * Asks the server on a connection of its own: the transport would send such an address without the extension. Rejects with
+ * what the connection throws.
+ */
+const offersUtf8 = (server: SMTPConnection.Options): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const connection = new SMTPConnection(server);
+    connection.on('error', reject);
+    connection.connect((error) => {
+      if (error) return reject(error);
+      resolve(/^250[ -]SMTPUTF8\b/im.test(connection.lastServerResponse || ''));
+      connection.quit();
+    });
+  });
 
 const responseOf = ({ response }: { response: string }) => ({
   responseCode: /^\d{3}/.exec(response)?.[0] ?? 250,

@@ -8,6 +8,7 @@ import { openOne } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
 import type { Call } from '#src/shared/call.ts';
+import { isSameAddress } from '#src/shared/mailbox.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
@@ -137,7 +138,8 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
         JSON.stringify({ name, postal_address, mailbox } satisfies Profile),
       );
       if (sealed === null) throw new Error(`${subject} is new and was erased`);
-      const isKept = (await openProfile(deps, state))?.mailbox === mailbox;
+      const earlier = await openProfile(deps, state);
+      const isKept = earlier !== undefined && isSameAddress(earlier.mailbox, mailbox);
       const isConfirmed = isKept && state?.confirmed_at !== undefined;
       const letter = { sealedFor: subject, to: mailbox };
       const profile = {
@@ -188,7 +190,7 @@ export const confirmOwnerMailbox: DeskHandler<'confirmOwnerMailbox'> = async (
     async command(state) {
       const profile = await openProfile(deps, state);
       if (!state || !profile) return NO_PROFILE;
-      if (profile.mailbox !== mailbox) return OTHER_MAILBOX;
+      if (!isSameAddress(profile.mailbox, mailbox)) return OTHER_MAILBOX;
       const sealedReason = await deps.vault.seal(state.sealed_for, reason);
       return sealedReason === null
         ? NO_PROFILE

@@ -12,7 +12,7 @@ import { addressIn } from '#src/sealing/mailbox.decider.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
-import { addressKey, isSameMailbox } from '#src/shared/mailbox.ts';
+import { isSameAddress, isSameMailbox } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { handoffOf, leadOf } from '#src/writing/streams.ts';
@@ -73,7 +73,7 @@ const matchOf = async (
   const present = [entered, contact && addressIn('RfqSubmittedByBuyer', contact)].flatMap(
     (one) => one ?? [],
   );
-  if (present.some((one) => addressKey(one) === addressKey(email))) return 'exact';
+  if (present.some((one) => isSameAddress(one, email))) return 'exact';
   return present.some((one) => isSameMailbox(one, email)) ? 'folded' : undefined;
 };
 

@@ -1,5 +1,5 @@
 /** What a person does with all records of their address, with the link of a message to it. */
-import { mailbox } from '#contracts/fields.ts';
+import { mailbox } from '#contracts/mailbox.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/handlers.ts';
@@ -67,10 +67,16 @@ const linkStream = (token: string): string => `${DESK}-privacy_${nameOf('privacy
 export const linkRequester =
   (limit: Pick<Limiter, 'take'>): HolderHandler<'requestPrivacyLink', { sent: true }> =>
   async (deps, input, call) => {
-    const entered = mailbox.safeParse(input.mailbox.trim());
+    const entered = mailbox.safeParse(input.mailbox);
     if (!entered.success)
       return refuse('validation_failed', 'The address is not valid.', {
-        errors: [{ pointer: '/mailbox', code: 'invalid', detail: 'must be a mail address' }],
+        errors: [
+          {
+            pointer: '/mailbox',
+            code: 'invalid',
+            detail: 'must be an e-mail address, like ada@example.com',
+          },
+        ],
       });
     const refusal = refuseLink(limit, input.address);
     if (refusal) return refusal;

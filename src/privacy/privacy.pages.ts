@@ -29,7 +29,7 @@ const askPage = (entered = '', faults: Faults = NO_FAULTS): Page => ({
   main: html`<article class="review"><header class="head"><h1>Your data</h1></header>
 <p class="lede">See which records have your e-mail address, get a copy, refuse contact, or have them erased. We mail a link
 to the address; it works for an hour. <a href="/docs/boundaries">What is stored, and what an erasure removes</a>.</p>
-<form method="post" action="/privacy" class="card">
+<form method="post" action="/privacy" class="card" novalidate>
 ${field({
   name: 'mailbox',
   label: 'E-mail address',
@@ -281,6 +281,6 @@ const showRefusedForm = (
   if (refusal.code === 'rate_limited')
     return sendErrorPage(withRetryAfter(reply, refusal), 429, NETWORK_FULL);
   if (refusal.code !== 'validation_failed') return sendRefusal(reply, refusal);
-  const faults = new Map([['mailbox', 'Enter a mail address, like ada@example.com.']]);
+  const faults = new Map([['mailbox', 'Enter an e-mail address, like ada@example.com.']]);
   return sendPage(reply, 422, askPage(mailbox, faults));
 };

@@ -1,4 +1,5 @@
 /** Who may not be contacted any more. */
+import { canonicalAddress } from '#contracts/mailbox.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import { DESK } from '#src/calls/audit.ts';
@@ -6,7 +7,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import { SUPPRESSION } from '#src/ports/rows.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import type { Call } from '#src/shared/call.ts';
-import { addressKey, mailboxOf } from '#src/shared/mailbox.ts';
+import { mailboxOf } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import {
@@ -46,7 +47,7 @@ export const deriveMailboxKeys = (
   email: string,
   generation = secrets.mailboxGeneration,
 ) => ({
-  address: keyOf(secrets, generation, `address:${addressKey(email)}`),
+  address: keyOf(secrets, generation, `address:${canonicalAddress(email)}`),
   mailbox: deriveMailboxKey(secrets, email, generation),
 });
 

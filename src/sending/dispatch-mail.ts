@@ -1,4 +1,5 @@
 /** Advances one queued message: sends it when it is due. */
+import { deliveryAddress } from '#contracts/mailbox.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { type Deps, systemCall } from '#src/calls/handlers.ts';
 import type { Limiter } from '#src/calls/limits.ts';
@@ -143,7 +144,7 @@ const prepare = async (
     if (limited) return limited;
     if (deps.clock.now() > at + MARGIN_MS / 2) return { outcome: 'retry', reason: 'late' };
     const texts = await deps.render(kind, facts);
-    return { id, sealedFor, attempt: attempts, at: created_at, to, ...texts };
+    return { id, sealedFor, attempt: attempts, at: created_at, to: deliveryAddress(to), ...texts };
   } catch (error) {
     deps.onFault(error, { owner: call.ownerId, id });
     return { outcome: 'retry', reason: 'log_unavailable' };

@@ -9,7 +9,7 @@ import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
-import { addressKey } from '#src/shared/mailbox.ts';
+import { mailboxOf } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
@@ -209,7 +209,7 @@ const MAILBOX_LIMITS = {
 /** The name has the address as a keyed hash only. Test spaces have limits of their own. */
 const mailboxStream = ({ secrets }: MailboxDeps, { ownerId }: Call, address: string): string => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
-  return `claims-mailbox_${secrets.mac('mailbox', `${space}:${addressKey(address)}`)}`;
+  return `claims-mailbox_${secrets.mac('mailbox', `${space}:${mailboxOf(address)}`)}`;
 };
 
 /**

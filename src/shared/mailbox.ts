@@ -1,3 +1,6 @@
+/** Which addresses reach one mailbox, and which domains tell the company. */
+import { canonicalAddress } from '#contracts/mailbox.ts';
+
 /** How a provider delivers several addresses to one mailbox. */
 type Folding = {
   /** Whether the local part ends at the first `+`. */
@@ -55,17 +58,14 @@ export const companyDomains = (
   email: string | undefined,
   website: string | undefined,
 ): readonly string[] => {
-  const mail = email === undefined ? '' : addressKey(email).slice(email.lastIndexOf('@') + 1);
+  const mail = email === undefined ? '' : canonicalAddress(email).replace(/^.*@/, '');
   const web = website === undefined ? '' : new URL(website).hostname.replace(/^www\./, '');
   return [...new Set([mail, web])].filter((one) => one !== '' && !SHARED_DOMAINS.has(one));
 };
 
-/** The address as it is compared where no provider folds it. */
-export const addressKey = (email: string): string => email.toLowerCase();
-
 /** One name for all addresses that reach the same mailbox. */
 export const mailboxOf = (email: string): string => {
-  const address = addressKey(email);
+  const address = canonicalAddress(email);
   const at = address.lastIndexOf('@');
   const domain = address.slice(at + 1);
   const { hasTags, ignoresDots, domain: own = domain } = PROVIDERS.get(domain) ?? {};
@@ -73,6 +73,10 @@ export const mailboxOf = (email: string): string => {
   const local = hasTags && untagged !== '' ? untagged : address.slice(0, at);
   return `${ignoresDots ? local.replaceAll('.', '') : local}@${own}`;
 };
+
+/** Whether two addresses are spellings of one address, also where no provider folds it. */
+export const isSameAddress = (one: string, other: string): boolean =>
+  canonicalAddress(one) === canonicalAddress(other);
 
 export const isSameMailbox = (one: string, other: string): boolean =>
   mailboxOf(one) === mailboxOf(other);

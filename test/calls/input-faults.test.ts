@@ -78,7 +78,7 @@ describe('A fault', () => {
     expect(faultsOf(submitLead, lead)).toEqual([
       '/external_id too_big: must have at most 128 characters',
       '/company/website invalid_format: must be an http or https URL',
-      '/contact/email invalid_format: must be an e-mail address',
+      '/contact/email invalid_format: must be an e-mail address, like ada@example.com',
       '/contact/phone invalid_format: must be a number like +442071838750',
       '/consent/basis invalid_value: must be one of consent, legitimate_interest, contract',
       '/withdraw invalid_type: must be true or false',

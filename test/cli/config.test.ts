@@ -124,6 +124,6 @@ describe('The settings of mail', () => {
       'Sales <a@b.example>',
       'a@b\n.example',
     ])
-      expect(() => readConfig({ STAFF_MAIL })).toThrow(/^STAFF_MAIL: must be a mail address/);
+      expect(() => readConfig({ STAFF_MAIL })).toThrow(/^STAFF_MAIL: must be an e-mail address/);
   });
 });

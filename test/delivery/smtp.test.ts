@@ -1,7 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
+import type { SMTPServerSession } from 'smtp-server';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { canonicalAddress } from '#contracts/mailbox.ts';
 import { readConfig } from '#src/config.ts';
 import type { MailDelivery } from '#src/ports/delivery.ts';
 import { type Mailers, openMailers } from '#src/wiring/dispatchers.ts';
@@ -73,6 +75,38 @@ describe('An SMTP server', () => {
     for (const id of ['mal_1', 'mal_2', 'mal_3']) await deliver({ id });
     expect(received).toHaveLength(3);
     expect(connections).toBe(1);
+  });
+
+  it('gets a letter beyond ASCII before the @ if it knows SMTPUTF8, and a domain always in ASCII', async () => {
+    const options: (boolean | undefined)[] = [];
+    const onMailFrom = (_address: unknown, { envelope }: SMTPServerSession, done: () => void) => {
+      options.push((envelope as { smtpUtf8?: boolean }).smtpUtf8);
+      done();
+    };
+    const { url, received } = await mailServer({ onMailFrom });
+    const deliver = mailer(url);
+    for (const to of ['jörg@xn--bcher-kva.example', 'ada@xn--bcher-kva.example'])
+      expect(await deliver({ to })).toEqual(DELIVERED);
+    const headers = received.map(({ raw }) => /^To: (.*)$/m.exec(raw)?.[1] ?? '');
+    expect(headers.map(canonicalAddress)).toEqual([
+      'jörg@xn--bcher-kva.example',
+      'ada@xn--bcher-kva.example',
+    ]);
+    expect(headers[1]).toBe('ada@xn--bcher-kva.example');
+    expect(options.map(Boolean)).toEqual([true, false]);
+  });
+
+  it('without SMTPUTF8 gets no message for such an address, and the outcome says so', async () => {
+    const { url, received } = await mailServer({ hideSMTPUTF8: true });
+    const deliver = mailer(url);
+    expect(await deliver({ to: 'jörg@shop.example' })).toEqual({
+      outcome: 'refused',
+      reason: 'smtputf8_missing',
+    });
+    expect(await deliver({ to: 'ada@xn--bcher-kva.example' })).toEqual(DELIVERED);
+    expect(received).toHaveLength(1);
+    const gone = mailer(`smtp://127.0.0.1:${await freePort()}`);
+    expect(await gone({ to: 'jörg@shop.example' })).toMatchObject({ outcome: 'retry' });
   });
 
   it('that refuses the recipient or the message for good gets it once', async () => {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
+import { canonicalAddress } from '#contracts/mailbox.ts';
 import { HANG_MS } from '../hang.ts';
 import { freshKey, type TestApp } from './app.ts';
 import { atDesk } from './desk-scenes.ts';
@@ -68,7 +69,11 @@ export const people = (app: TestApp) => {
     for (const name of readdirSync(directory).toSorted().reverse()) {
       const mail = await PostalMime.parse(readFileSync(join(directory, name)));
       const path = /\/(?:privacy|mailbox|apply)\/[0-9A-Za-z_.]{40,}/.exec(mail.text ?? '')?.[0];
-      if (mail.to?.[0]?.address === email && path !== undefined) return path;
+      if (
+        path !== undefined &&
+        canonicalAddress(mail.to?.[0]?.address ?? '') === canonicalAddress(email)
+      )
+        return path;
     }
     throw new Error(`no link was mailed to ${email}`);
   };
