@@ -3,10 +3,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import type { App } from '#src/registries/app.ts';
-import type { Outcome } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE, sendPage } from '#src/web/layout.ts';
+import { redirectTo } from '#src/web/link-tails.ts';
 import type { Promotion, Source } from './links.ts';
 import { listPage } from './list.pages.ts';
 import {
@@ -24,10 +24,10 @@ import {
   withdrawnPage,
   admitVisitor,
   firstOf,
+  codeIn,
   type SentValue,
   tokensIn,
 } from './product.pages.ts';
-import type { Listing } from './visitors.ts';
 
 export const WORDS_CHARS_MAX = 200;
 
@@ -96,22 +96,23 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
   const sendListing = (
     { query }: { query: Query },
     reply: FastifyReply,
-    { listed, ...view }: { listed: Outcome<Listing> } & Omit<ListingView, keyof Listing | 'source'>,
+    view: Omit<ListingView, 'source'>,
   ): Promise<FastifyReply> => {
-    if (!listed.ok) return sendRefusal(reply, listed);
-    const source = sourceFor(listed.value.promotion, query);
-    const page = listingPage({ ...view, ...listed.value, source });
+    const source = sourceFor(view.promotion, query);
+    const page = listingPage({ ...view, source });
     return sendPage(reply.headers(headersFor(query)), 200, page);
   };
 
   scope.get<ByPage & { Params: { category: string } }>('/c/:category', async (request, reply) => {
-    const { category } = request.params;
     const listed = await visitors.perform('viewCategory', {
       ...admitVisitor(app, request, 'viewCategory'),
-      input: { category, ...sourceIn(request.query), page: pageIn(request.query['page']) },
+      input: { ...request.params, ...sourceIn(request.query), page: pageIn(request.query['page']) },
     });
+    if (!listed.ok) return sendRefusal(reply, listed);
+    const { category } = listed.value;
+    if (category !== request.params.category) return redirectTo(reply, categoryPath(category));
     return sendListing(request, reply, {
-      listed,
+      ...listed.value,
       heading: category.split(' > ').at(-1) ?? category,
       words: '',
       path: categoryPath(category),
@@ -125,8 +126,9 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
       ...admitVisitor(app, request, 'viewSearch'),
       input: { words, ...sourceIn(request.query), page: pageIn(request.query['page']) },
     });
+    if (!listed.ok) return sendRefusal(reply, listed);
     return sendListing(request, reply, {
-      listed,
+      ...listed.value,
       heading: words === '' ? 'Products' : `Products for “${words}”`,
       words,
       path: `/s?q=${encodeURIComponent(words)}`,
@@ -172,8 +174,8 @@ const keptOf = ({ parameter }: Promotion, query: Query): PageSource['kept'] =>
 /** The parameters that name the link; of several values the first one. */
 const sourceIn = (query: Query): Source =>
   present({
-    attribution: firstOf(query[ATTRIBUTION_PARAMETER]),
-    via: firstOf(query[VIA_PARAMETER]),
+    attribution: codeIn(query[ATTRIBUTION_PARAMETER]),
+    via: codeIn(query[VIA_PARAMETER]),
   });
 
 const headersFor = (query: Query) =>

@@ -23,6 +23,7 @@ import {
   type Page,
   pager,
 } from '#src/web/layout.ts';
+import { withoutTail } from '#src/web/link-tails.ts';
 import { type Parameter, withParameter, type Promotion } from './links.ts';
 import type { Crumb, Listing } from './visitors.ts';
 
@@ -33,6 +34,12 @@ export type SentValue = string | string[] | undefined;
 export const firstOf = (sent: SentValue): string | undefined =>
   Array.isArray(sent) ? sent[0] : sent;
 
+/** The first value, without what a mailer or a person put behind the code or token that it is. */
+export const codeIn = (sent: SentValue): string | undefined => {
+  const first = firstOf(sent);
+  return first === undefined ? undefined : withoutTail(first);
+};
+
 /** More would not fit into an address. */
 const TOKENS_MAX = 4;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -42,6 +49,7 @@ export const tokensIn = (sent: SentValue): string[] =>
   [sent ?? []]
     .flat()
     .slice(0, TOKENS_MAX)
+    .map(withoutTail)
     .filter((token) => TOKEN.test(token));
 
 /** Admits a visitor. Throws a refusal as an error, which the error page answers. */
@@ -75,7 +83,7 @@ export const quantityIn = (text: string): number | undefined => {
 /** Reads the list of an address, with one line for each product. Leaves out what is malformed or beyond the limit. */
 export const linesIn = (sent: SentValue): readonly ListLine[] => {
   const quantities = new Map<string, number>();
-  for (const part of (firstOf(sent) ?? '').split('.')) {
+  for (const part of (codeIn(sent) ?? '').split('.')) {
     const [, id, digits = ''] = LINE.exec(part) ?? [];
     const quantity = quantityIn(digits);
     if (id !== undefined && quantity !== undefined) quantities.set(PREFIX + id, quantity);

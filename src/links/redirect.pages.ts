@@ -10,7 +10,7 @@ import { sendTagged } from '#src/web/documents.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
 import { refuseMethod } from '#src/web/http.ts';
 import { LINK_HEADERS } from '#src/web/layout.ts';
-import { admitVisitor, firstOf, type SentValue } from './product.pages.ts';
+import { admitVisitor, codeIn, firstOf, type SentValue } from './product.pages.ts';
 
 /*
  * Writes PNGs whose bytes depend on the picture only. How zlib compresses differs between its versions, so the picture
@@ -130,23 +130,21 @@ const PICTURE_CACHE = 'public, max-age=86400';
 /** Serves short links, which record the visit and redirect, and their QR codes. */
 export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOptions): void => {
   const { visitors, origin } = app;
-  // Some mail programs add a slash to every address.
-  for (const url of ['/:code', '/:code/'])
-    scope.route<ByCode>({
-      method: ['GET', 'HEAD'],
-      url,
-      handler: async (request, reply) => {
-        reply.headers(LINK_HEADERS);
-        const input = visitOf(request, options);
-        const followed = await visitors.perform('visitLink', {
-          ...admitVisitor(app, request, 'visitLink'),
-          input,
-        });
-        if (!followed.ok) return sendRefusal(reply, followed);
-        const { target } = followed.value;
-        return target === undefined ? gone(reply) : reply.redirect(target, 302);
-      },
-    });
+  scope.route<ByCode>({
+    method: ['GET', 'HEAD'],
+    url: '/:code',
+    handler: async (request, reply) => {
+      reply.headers(LINK_HEADERS);
+      const input = visitOf(request, options);
+      const followed = await visitors.perform('visitLink', {
+        ...admitVisitor(app, request, 'visitLink'),
+        input,
+      });
+      if (!followed.ok) return sendRefusal(reply, followed);
+      const { target } = followed.value;
+      return target === undefined ? gone(reply) : reply.redirect(target, 302);
+    },
+  });
 
   const pictures = { 'qr.svg': qrSvg, 'qr.png': qrPng } as const;
   for (const [name, draw] of Object.entries(pictures))
@@ -190,6 +188,6 @@ const visitOf = (
     dest: firstOf(headers['sec-fetch-dest']),
     referrer: headers.referer,
     country: country && COUNTRY.test(country) ? country.toUpperCase() : undefined,
-    via_qr: firstOf(request.query.via) === 'qr',
+    via_qr: codeIn(request.query.via) === 'qr',
   });
 };

@@ -323,7 +323,7 @@ type Answers = {
   visitLink: { target?: string };
   locateLink: { code: string; url: string };
   viewProduct: ShownProduct;
-  viewCategory: Listing;
+  viewCategory: Listing & { category: string };
   viewSearch: Listing;
   viewList: ShownList;
 };
@@ -411,15 +411,25 @@ const listingOf = async (
   return { hits: page === wanted ? first : find(page), page, pages, ...present({ promotion }) };
 };
 
+/** The category that a text names, without signs behind the name. Its name may end with a sign, as in `Mugs (large)`. */
+const categoryIn = (catalog: Catalog, text: string): string | undefined => {
+  for (let name = text; name !== ''; name = name.slice(0, -1)) {
+    if (catalog.hasCategory(name)) return name;
+    if (/[\p{L}\p{N}]$/u.test(name)) return undefined;
+  }
+  return undefined;
+};
+
 export const viewCategory: VisitorHandler<'viewCategory'> = async (
   deps,
-  { category, ...input },
+  { category: text, ...input },
   { at },
 ) => {
   const { catalog } = deps;
-  if (!catalog.hasCategory(category)) return NO_CATEGORY;
+  const category = categoryIn(catalog, text);
+  if (category === undefined) return NO_CATEGORY;
   const crumbs = crumbsOf(catalog, category).slice(0, -1);
-  return done({ ...(await listingOf(deps, { category }, { ...input, at })), crumbs });
+  return done({ ...(await listingOf(deps, { category }, { ...input, at })), crumbs, category });
 };
 
 export const viewSearch: VisitorHandler<'viewSearch'> = async (

@@ -16,6 +16,7 @@ import type { Ids, Clock } from '#src/ports/system.ts';
 import type { Arrival, Surface } from '#src/shared/call.ts';
 import { type ScanFault, scanJson } from '#src/shared/json.ts';
 import { refuse, type Refusal, forbidden, Refused } from '#src/shared/outcome.ts';
+import { redirectWithoutTail } from './link-tails.ts';
 import { problemBody, problemHeaders, logFailures, rememberFailure, NOSNIFF } from './problem.ts';
 
 /** Protection of connections: one request at a time, no stalled ones, limits by address. */
@@ -256,7 +257,7 @@ const patternOf = (url: string): RegExp => {
     .replaceAll(/::|:\w+(?:\(\^([^)]+)\))?/g, (part, own?: string) =>
       part === '::' ? ':' : (own ?? '[^/]+'),
     );
-  return new RegExp(`^${parts}$`);
+  return new RegExp(`^${parts}/?$`);
 };
 
 /** Collects the methods of all routes, for the Allow header of a 405. Call it before the first route is added. */
@@ -491,12 +492,12 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     return503OnClosing: false,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
-    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
     exposeHeadRoutes: true,
     serverFactory: (route) =>
       createServer(SERVER, oneAtATime(awaitConfirmation(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {
-      answerRefusal(reply, httpRefusal(error));
+      if (!redirectWithoutTail(reply)) answerRefusal(reply, httpRefusal(error));
     },
     clientErrorHandler: broken.onClientError,
   });
@@ -516,7 +517,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     const early = stopping ? STOPPING : isEarly ? STARTING : undefined;
     const refusal = early ?? options.refuseAddress?.(request) ?? faultOfRequest(request.raw);
     if (refusal) answerRefusal(reply, refusal);
-    else next();
+    else if (!redirectWithoutTail(reply)) next();
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = httpRefusal(error);

@@ -57,7 +57,7 @@ describe('Every page', () => {
     [414, `/h/${'0'.repeat(40)}?${'a'.repeat(5_000)}`],
     [414, `/l/none?${'a'.repeat(5_000)}`],
     [414, `/h/${'0'.repeat(600)}`],
-    [400, '/l/%zz'],
+    [400, '/c/%zz'],
   ])(
     'answers %i to a browser with a page, and to a program with a problem',
     async (status, path) => {
@@ -108,7 +108,8 @@ describe('The page of a product', () => {
   it('answers 404 for products and categories that are not published', async () => {
     for (const path of [
       '/p/prd_000000000000000000000000',
-      '/p/%00',
+      '/p/none',
+      '/c/%00',
       '/c/Nothing',
       '/c/%F0%9F%92%A9',
     ])

@@ -131,7 +131,7 @@ const CASES: Record<string, Case> = {
   'a bare CR in a header': bad(() => get('/livez', 'Host: x\r\nX-Cr: a\rb\r\n')),
   'a bad percent-escape': bad(() => get(`${V1}/%zz`)),
   'half a percent-escape': bad(() => get(`${V1}/links/%`)),
-  'an escape that is not UTF-8': bad(() => get('/l/%ff%fe')),
+  'an escape that is not UTF-8': bad(() => get('/c/%ff%fe')),
   'a header of 9 KB': bad(
     () => get('/livez', `Host: x\r\nX-Long: ${'a'.repeat(9_216)}\r\n`),
     'headers_too_large',
@@ -339,24 +339,8 @@ describe('The router', () => {
 
   it('answers every unknown route with a problem, under v1 and elsewhere', async () => {
     verifies('errors.1', 'errors.3', 'errors.4', 'versioning.3');
-    const under = [
-      '',
-      '/',
-      '/nothing',
-      '/links/../..',
-      '/Links',
-      '/links/',
-      '/connection/x',
-      '//links',
-    ];
-    const elsewhere = [
-      '/nothing',
-      '/api',
-      '/api/affiliate/v2/links',
-      '/.env',
-      '/api/affiliate',
-      '/livez/',
-    ];
+    const under = ['', '/', '/nothing', '/links/../..', '/Links', '/connection/x', '//links'];
+    const elsewhere = ['/nothing', '/api', '/api/affiliate/v2/links', '/.env', '/api/affiliate'];
     for (const path of [...under.map((end) => V1 + end), ...elsewhere])
       for (const method of ['GET', 'POST', 'DELETE'] as const) {
         const answer = await app.send({ method, url: path, key });

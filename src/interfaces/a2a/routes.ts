@@ -128,7 +128,6 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [
 
 /** What a JSON-RPC request is audited as before its method is known. */
 const RPC_EXCHANGE = 'a2a:JSONRPC';
-const RPC_PATHS = [A2A_BASE, `${A2A_BASE}/`];
 
 type MethodCall = { name: MethodName; params: unknown };
 
@@ -139,18 +138,17 @@ type A2aInterface = { app: AgentApp; admissions: Admissions; streams: TaskStream
 export const a2aRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const a2a: A2aInterface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
   cardRoutes(server, app);
-  for (const url of RPC_PATHS)
-    server.route({
-      ...routeOf(a2a, rpcBinding, RPC_EXCHANGE),
-      method: 'POST',
-      url,
-      handler: async (request, reply) => {
-        const call = rpcCallOf(request.body);
-        if ('refusal' in call)
-          return refuseRequest({ a2a, reply, binding: rpcBinding }, call.id, call.refusal);
-        return perform({ a2a, reply, binding: rpcBinding }, call);
-      },
-    });
+  server.route({
+    ...routeOf(a2a, rpcBinding, RPC_EXCHANGE),
+    method: 'POST',
+    url: A2A_BASE,
+    handler: async (request, reply) => {
+      const call = rpcCallOf(request.body);
+      if ('refusal' in call)
+        return refuseRequest({ a2a, reply, binding: rpcBinding }, call.id, call.refusal);
+      return perform({ a2a, reply, binding: rpcBinding }, call);
+    },
+  });
   for (const { method, url, name, params } of HTTP_ROUTES)
     server.route({
       ...routeOf(a2a, httpBinding, METHODS[name].id),
