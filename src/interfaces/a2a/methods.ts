@@ -16,6 +16,7 @@ import {
   pushIdParams,
   pushListParams,
   pushParams,
+  readProtoJson,
   sendParams,
   type SendParams,
   taskOf,
@@ -173,7 +174,7 @@ export const readParams = (
   method: A2aMethod,
   params: unknown,
 ): { ok: true; params: never } | Refusal => {
-  const parsed = method.params.safeParse(params);
+  const parsed = method.params.safeParse(readProtoJson(params));
   if (parsed.success) return { ok: true, params: parsed.data };
   const errors = parsed.error.issues.map((issue) => ({
     pointer: pointerOf(issue.path),

@@ -11,7 +11,7 @@ import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';
 import { type MethodName, isMethod, type A2aMethod, METHODS, readParams } from './methods.ts';
 import { taskStreams, type TaskStreams } from './streams.ts';
-import { a2aFaultOf, httpError, rpcError, listParams, taskParams } from './wire.ts';
+import { a2aFaultOf, httpError, readProtoJson, rpcError, listParams, taskParams } from './wire.ts';
 
 /** How a binding sends an answer, an error and an event of a stream. */
 type Binding = {
@@ -81,7 +81,7 @@ const KINDS = new Map([...kindsOf({ input: listParams }), ...kindsOf({ input: ta
 const bodyOf = ({ body }: FastifyRequest): unknown => body ?? {};
 const pathIdOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
 const queryOf = ({ query }: FastifyRequest): object =>
-  readQuery(KINDS, query as Record<string, unknown>);
+  readQuery(KINDS, readProtoJson(query) as Record<string, unknown>);
 const none = (): object => ({});
 /** The task and the configuration that a path names. */
 const configOf = ({ params }: FastifyRequest): object => {
@@ -282,12 +282,12 @@ const rpcCallOf = (body: unknown): MethodCall | RefusedCall => {
   });
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return malformed('Send one JSON-RPC object; batches are not supported.');
-  const { jsonrpc, id, method, params = {} } = body as Record<string, unknown>;
+  const { jsonrpc, id, method, params } = body as Record<string, unknown>;
   if (jsonrpc !== '2.0') return malformed('jsonrpc must be "2.0".');
   if (typeof id !== 'string' && !Number.isInteger(id))
     return malformed('id must be a string or a whole number.');
   if (typeof method !== 'string') return malformed('method must be a string.');
-  if (isMethod(method)) return { name: method, params };
+  if (isMethod(method)) return { name: method, params: params ?? {} };
   const boundary = boundaryOf(method);
   if (boundary) return { refusal: forbidden(boundary), id: `boundary:${boundary}` };
   return { refusal: refuse('route_not_found', 'No method has this name.'), id: RPC_EXCHANGE };

@@ -28,6 +28,28 @@ const statusText = ({ says, detail, skill }: TaskView): string => {
  * of an operation is strict.
  */
 
+/** Members with JSON of the caller's own, in which names and null mean what the caller says. */
+const OWN_JSON: ReadonlySet<string> = new Set(['data', 'metadata']);
+
+const camelCase = (name: string): string =>
+  name.replaceAll(/_([a-z0-9])/g, (_whole, letter: string) => letter.toUpperCase());
+
+/**
+ * Reads the JSON of protobuf as its parsers do: a member that is null is absent, and the names of the definition
+ * (`context_id`) are the same as those in camelCase. Lists keep null, as an invalid item.
+ */
+export const readProtoJson = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(readProtoJson);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value as Record<string, unknown>)
+    .filter(([, member]) => member !== null)
+    .map(([name, member]): [string, unknown] => {
+      const known = camelCase(name);
+      return [known, OWN_JSON.has(known) ? member : readProtoJson(member)];
+    });
+  return Object.fromEntries(members);
+};
+
 const MESSAGE_ID_CHARS_MAX = 255;
 const PARTS_MAX = 16;
 
@@ -46,9 +68,9 @@ const part = z.object({
   url: z.unknown().optional(),
 });
 
-/** In the JSON of protobuf an empty member is the same as an absent one. */
+/** In the JSON of protobuf an empty text is the same as an absent one. */
 const optional = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
+  z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
 
 const pushShape = z.object({
   id: optional(pushConfig.id),

@@ -165,15 +165,14 @@ type About = { operation: string; budget: Budget };
 
 /** tools/call: performs the operation with the tool's name, as REST does. */
 export const callTool = async (request: McpRequest): Promise<McpAnswer> => {
-  const { name, arguments: given = {} } = request.params;
+  const { name, arguments: input = {} } = request.params;
   if (typeof name !== 'string') return invalidParams('/params/name', 'required', 'names the tool');
   const tool = toolNamed(name);
   if (!tool) return unknownTool(request, boundaryOf(name));
-  if (!isRecord(given))
+  if (!isRecord(input))
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
   const { app, admission, requestId, consistencyToken } = request;
   const options = { consistencyToken };
-  const input = withoutNull(given) as Record<string, unknown>;
   const performed = await app.agents.perform(admission, tool.id, { input, ...options });
   if (!performed.ok) return refused(request, performed);
   const outcome = tool.show ? { ...performed, value: tool.show(performed.value) } : performed;
@@ -188,14 +187,6 @@ export const callTool = async (request: McpRequest): Promise<McpAnswer> => {
     }),
   );
   return fit.ok ? success(request, tool, fit) : refused(request, fit);
-};
-
-/** Removes null members: strict clients send null for what is absent. Lists keep it, as an invalid item. */
-const withoutNull = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(withoutNull);
-  if (!isRecord(value)) return value;
-  const members = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(members.map(([name, member]) => [name, withoutNull(member)]));
 };
 
 const refused = (request: McpRequest, refusal: Refusal): McpAnswer =>

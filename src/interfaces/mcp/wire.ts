@@ -115,12 +115,24 @@ export const idOf = (body: unknown): RpcId | undefined =>
 
 const shapeFault = (detail: string): McpFault => mcpFaultOf(refuse('malformed_request', detail));
 
+/**
+ * Removes null members. Each optional parameter of MCP may be omitted, and strict clients send null for it. Lists keep
+ * null, as an invalid item.
+ */
+const withoutNull = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutNull);
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNull(member)]));
+};
+
 /** Reads a message, or says why the body is none. */
 export const readMessage = (body: unknown): Message | McpFault => {
   if (Array.isArray(body))
     return shapeFault('Batches are not supported: send one message in each request.');
   if (!isRecord(body)) return shapeFault('A message is one JSON object.');
-  const { jsonrpc, id, method, params = {} } = body;
+  const { jsonrpc, id, method } = body;
+  const params = withoutNull(body['params'] ?? {});
   if (jsonrpc !== '2.0') return shapeFault('jsonrpc must be "2.0".');
   if (typeof method !== 'string') return shapeFault('method must be a string.');
   if ('id' in body && !isId(id)) return shapeFault('id must be a string or a whole number.');
