@@ -5,7 +5,7 @@ import { taskOperations } from '#contracts/tasks/operations.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { agentBudget } from '#src/calls/rules.ts';
 import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
-import { pointerOf } from '#src/calls/input.ts';
+import { readInput } from '#src/calls/input.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { requestOf, type TaskView } from '#src/tasks/task-view.ts';
@@ -174,13 +174,7 @@ export const readParams = (
   method: A2aMethod,
   params: unknown,
 ): { ok: true; params: never } | Refusal => {
-  const parsed = method.params.safeParse(readProtoJson(params));
-  if (parsed.success) return { ok: true, params: parsed.data };
-  const errors = parsed.error.issues.map((issue) => ({
-    pointer: pointerOf(issue.path),
-    code: issue.code,
-    // Some texts of zod repeat the input.
-    detail: issue.code === 'custom' ? issue.message : 'is missing or not valid',
-  }));
-  return refuse('parameter_invalid', 'Some parameters are not valid.', { errors });
+  const read = readInput(method.params, readProtoJson(params));
+  if ('value' in read) return { ok: true, params: read.value };
+  return refuse('parameter_invalid', 'Some parameters are not valid.', { errors: read.faults });
 };
