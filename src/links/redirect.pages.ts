@@ -10,6 +10,7 @@ import { sendTagged } from '#src/web/documents.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
 import { refuseMethod } from '#src/web/http.ts';
 import { LINK_HEADERS } from '#src/web/layout.ts';
+import { FALSE_CLICKS } from './false-clicks.ts';
 import { admitVisitor, codeIn, firstOf, type SentValue } from './product.pages.ts';
 
 /*
@@ -121,7 +122,6 @@ export type LinkOptions = {
 };
 
 const COUNTRY = /^[A-Za-z]{2}$/;
-const PURPOSES = ['sec-purpose', 'purpose', 'x-moz'];
 const NO_LINK = 'There is no such link. Check that it is complete.';
 
 /** One day: the picture of a link never changes. */
@@ -177,7 +177,7 @@ const visitOf = (
   { countryHeader }: LinkOptions,
 ): Record<string, unknown> => {
   const { headers } = request;
-  const purposes = PURPOSES.flatMap((name) => firstOf(headers[name]) ?? []);
+  const purposes = FALSE_CLICKS.headers.flatMap(({ name }) => headers[name] ?? []);
   const country = countryHeader && firstOf(headers[countryHeader.toLowerCase()]);
   return present({
     code: request.params.code,

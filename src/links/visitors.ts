@@ -27,6 +27,7 @@ import { signAttribution } from '#src/shared/signing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
+import { FALSE_CLICKS } from './false-clicks.ts';
 import { findCode, withParameter, findPromotion, type Promotion, type Source } from './links.ts';
 
 type LinkVisit = { code: CodeRow; call: Call };
@@ -132,9 +133,11 @@ type Visits = {
 
 type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
 
-// Chat and mail programs that fetch a link to preview it, in addition to those that isbot knows.
-const PREVIEW =
-  /facebookexternalhit|whatsapp|telegrambot|slackbot|discordbot|twitterbot|linkedinbot|skypeuripreview|preview|embedly|iframely/i;
+const oneOf = (texts: readonly string[]): RegExp =>
+  new RegExp(texts.map((text) => RegExp.escape(text)).join('|'), 'i');
+
+const PURPOSE = oneOf(FALSE_CLICKS.purposes);
+const PREVIEW = oneOf(FALSE_CLICKS.programs.map(({ name }) => name));
 const MOBILE = /mobi|android|iphone|ipad/i;
 
 const CACHED_AGENTS_MAX = 2_000;
@@ -147,8 +150,7 @@ const programOf = cached(CACHED_AGENTS_MAX, (userAgent: string): Signal | 'none'
 const signalsOf = ({ method, user_agent, purpose, dest }: Visit): Signal[] => {
   const signals: Signal[] = [];
   if (method === 'HEAD') signals.push('head');
-  if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
-    signals.push('prefetch');
+  if (purpose !== undefined && PURPOSE.test(purpose)) signals.push('prefetch');
   // An image, frame or script of another page: no person followed the link.
   if (dest !== undefined && dest !== 'document') signals.push('embedded');
   const program = user_agent ? programOf(user_agent) : 'no_user_agent';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FALSE_CLICKS } from '#src/links/false-clicks.ts';
 import { HANG_MS } from '../support/hang.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { BROWSER, createShortLink, splitLanding } from '../support/world/links.ts';
@@ -74,18 +75,44 @@ describe('A short link', () => {
     const signals = async () => (await visits()).at(-1)?.['signals'];
     expect((await visit(`/l/${code}`, {}, 'HEAD')).status).toBe(302);
     expect(await signals()).toEqual(['head']);
-    await visit(`/l/${code}`, { 'sec-purpose': 'prefetch;prerender' });
-    expect(await signals()).toEqual(['prefetch']);
-    await visit(`/l/${code}`, { 'x-moz': 'prefetch' });
-    expect(await signals()).toEqual(['prefetch']);
-    await visit(`/l/${code}`, { 'user-agent': 'Slackbot-LinkExpanding 1.0' });
-    expect(await signals()).toEqual(['preview']);
     for (const dest of ['image', 'iframe', 'script', 'empty']) {
       expect((await visit(`/l/${code}`, { 'sec-fetch-dest': dest })).status).toBe(302);
       expect(await signals()).toEqual(['embedded']);
     }
     await visit(`/l/${code}`, { 'sec-fetch-dest': 'document' });
     expect(await signals()).toBeUndefined();
+  });
+
+  it('counts no request of the lists of false clicks as a click, and redirects it', async () => {
+    const { code } = await link();
+    const { version, headers, purposes, programs } = FALSE_CLICKS;
+    expect(version).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    const IN_APP = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) [FBAN/FBIOS;FBAV/440]';
+    const seen = async (sent: Record<string, string>) => {
+      expect((await visit(`/l/${code}`, sent)).status).toBe(302);
+      return (await visits()).at(-1)?.['signals'];
+    };
+    for (const { name } of headers)
+      for (const purpose of purposes.flatMap((one) => [one, `${one};x`, one.toUpperCase()]))
+        expect(await seen({ [name]: purpose, 'user-agent': IN_APP }), name).toEqual(['prefetch']);
+    expect(await seen({ 'x-purpose': 'other', 'user-agent': IN_APP })).toBeUndefined();
+    for (const { name } of programs)
+      for (const agent of [name, `Mozilla/4.0 (compatible; ${name}; 16)`, name.toUpperCase()])
+        expect(await seen({ 'user-agent': agent }), agent).toEqual(['preview']);
+    for (const { name, reported } of [...headers, ...programs])
+      expect([name, URL.parse(reported)?.protocol]).toEqual([name, 'https:']);
+  });
+
+  it.each([
+    'Mozilla/4.0 (compatible; ms-office; MSOffice 16)',
+    'Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 10.0; Microsoft Outlook 16.0.5257; ms-office; MSOffice 16)',
+    'Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.8241; Pro)',
+    'Microsoft Office Word/16.78 (Macintosh)',
+    'Microsoft Office Existence Discovery',
+  ])('is not clicked by a program of Office: %s', async (agent) => {
+    const { code } = await link();
+    await visit(`/l/${code}`, { 'user-agent': agent });
+    expect((await visits()).at(-1)).toHaveProperty('signals');
   });
 
   it('that has expired redirects to its other target, or says that it has ended', async () => {

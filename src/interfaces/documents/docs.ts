@@ -15,6 +15,7 @@ import { SCOPES } from '#contracts/scopes.ts';
 import { skillsMarkdown, KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { toolsMarkdown } from '#src/interfaces/mcp/documents.ts';
 import { deskMarkdown, type PageRates, restMarkdown } from '#src/interfaces/rest/docs.ts';
+import { FALSE_CLICKS } from '#src/links/false-clicks.ts';
 import { code, scopeText, table, typescript } from './markdown.ts';
 
 const EXAMPLE = readFileSync(
@@ -50,7 +51,7 @@ const linksMarkdown = (origin: string): string =>
     `If the visit counts as a valid click, the address also has the parameter ${code(ATTRIBUTION_PARAMETER)}: a statement, signed by ` +
       'this service, that this visit of this link led there. There is none for previews, bots, prefetches, requests by HEAD and visits ' +
       'beyond the limit of a network address, and none where the address would be longer than ' +
-      `${LIMITS.URL_BYTES_MAX} bytes. Such visits credit no promoter; their address has the code of the link instead (${code(VIA_PARAMETER)}), so that the page can ` +
+      `${LIMITS.URL_BYTES_MAX} bytes. The lists of headers and programs that mark such visits are of ${FALSE_CLICKS.version}. These visits credit no promoter; their address has the code of the link instead (${code(VIA_PARAMETER)}), so that the page can ` +
       'name the promoter and preview programs show the short link.',
     `The token is a compact JWS (RFC 7515) with the header ${code('alg')} EdDSA, ${code('typ')} ${ATTRIBUTION_TYPE} and ${code('kid')}, ` +
       `one of the keys at ${origin}${KEYS_PATH}. That key signs nothing else. The payload is JSON:`,
