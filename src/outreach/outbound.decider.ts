@@ -5,7 +5,15 @@ import type {
   OutboundEventType,
   EventOf,
 } from '#contracts/registries/events.ts';
-import type { AttemptState, OutcomeCommand } from '#src/sending/attempt.decider.ts';
+import {
+  type AttemptRejection,
+  type AttemptState,
+  decideOutcome,
+  foldAttempt,
+  isUnderWay,
+  type OutcomeCommand,
+  rejectAttempt,
+} from '#src/sending/attempt.decider.ts';
 import {
   firstVersion,
   type RecordVersion,
@@ -64,7 +72,7 @@ const ENDS: readonly OutboundStatus[] = [
 export const isAtItsEnd = ({ status }: Pick<OutboundState, 'status'>): boolean =>
   ENDS.includes(status);
 
-/** Whether nothing more can happen. A person can still observe an unknown outcome. */
+/** Whether nothing more can happen. A person or a late answer can still settle an unknown outcome. */
 export const isSettled = (state: Pick<OutboundState, 'status'>): boolean =>
   isAtItsEnd(state) && state.status !== 'outcome_unknown';
 
@@ -130,28 +138,24 @@ const changesOf = (
       };
     }
     case 'OutboundDispatched':
-      return {
-        status: 'dispatched',
-        attempts: event.data.attempt,
-        attempted_at: event.at,
-        until: event.data.until,
-        retry_at: undefined,
-      };
+      return { status: 'dispatched', ...foldAttempt(event) };
     case 'OutboundDeferred':
-      return {
-        retry_at: event.data.retry_at,
-        status_reason: event.data.reason,
-        ...(event.data.uncertain && { uncertain: true }),
-      };
+      return { ...foldAttempt(event), status_reason: event.data.reason };
     case 'OutboundConfirmed':
-      return { status: 'confirmed', outcome: 'observed', evidence: event.data.evidence };
+      return {
+        ...foldAttempt(event),
+        status: 'confirmed',
+        outcome: 'observed',
+        evidence: event.data.evidence,
+      };
     case 'OutboundFailed': {
       const { reason: status_reason } = event.data;
-      return { status: 'failed', outcome: 'rejected', status_reason, retry_at: undefined };
+      return { ...foldAttempt(event), status: 'failed', outcome: 'rejected', status_reason };
     }
     case 'OutboundOutcomeUnknown': {
       const { reason: status_reason } = event.data;
-      return { status: 'outcome_unknown', outcome: 'unknown', status_reason, retry_at: undefined };
+      const attempt = foldAttempt(event);
+      return { ...attempt, status: 'outcome_unknown', outcome: 'unknown', status_reason };
     }
   }
 };
@@ -208,13 +212,12 @@ export type OutboundRejection =
   | 'outbound_closed'
   | 'not_revisable'
   | 'not_approved'
-  | 'not_due'
   | 'content_changed'
   | 'expired'
   | 'wrong_role'
   | 'already_decided'
-  | 'not_dispatched'
-  | 'other_kind';
+  | 'other_kind'
+  | AttemptRejection;
 
 /** An outreach request: its approval, its delivery and its outcome. */
 export const outbound: Decider<OutboundState, OutboundCommand, Event, OutboundRejection> = {
@@ -245,8 +248,10 @@ export const outbound: Decider<OutboundState, OutboundCommand, Event, OutboundRe
           : accept();
       case 'Observe':
         return observe(state, command);
+      case 'Dispatch':
+        return dispatch(state, command);
       default:
-        return deliver(state, command);
+        return settle(state, command);
     }
   },
 };
@@ -258,8 +263,9 @@ const referenceTo = ({ outbound_id, agent_id, task_id }: OutboundState) => ({
 });
 
 /** Whether certainly nothing was sent and no attempt is under way. */
-const isUnsent = ({ status, retry_at, uncertain }: OutboundState): boolean =>
-  isUndispatched(status) || (status === 'dispatched' && retry_at !== undefined && !uncertain);
+const isUnsent = (state: OutboundState): boolean =>
+  isUndispatched(state.status) ||
+  (state.status === 'dispatched' && !isUnderWay(state) && !state.uncertain);
 
 const rejectClosed = ({ status }: OutboundState) =>
   reject('outbound_closed', `the request is ${status}`);
@@ -360,53 +366,35 @@ const observe = (
   );
 };
 
-const deliver = (
-  state: OutboundState,
-  command: Of<'Dispatch'> | Of<'Defer'> | Of<'Confirm'> | Of<'Fail'> | Of<'LoseTrack'>,
-): OutboundVerdict => {
-  if (command.type === 'Dispatch') return dispatch(state, command);
-  // Between attempts, delivery can only be given up.
-  const isBetweenAttempts = state.status === 'dispatched' && state.retry_at !== undefined;
-  const isCertainFailure = command.type === 'Fail' && !state.uncertain;
-  const isPossible = isBetweenAttempts
-    ? isCertainFailure || command.type === 'LoseTrack'
-    : state.status === 'dispatched' || (state.status === 'approved' && isCertainFailure);
-  if (!isPossible) return reject('not_dispatched', `the request is ${state.status}`);
-  const { attempt } = command;
-  if (attempt !== state.attempts)
-    return reject('not_dispatched', `attempt ${attempt} is not the last one`);
-  const data = { ...referenceTo(state), attempt };
-  switch (command.type) {
-    case 'Defer': {
-      const { reason, retryAt: retry_at, uncertain } = command;
-      return accept({
-        type: 'OutboundDeferred',
-        data: { ...data, reason, retry_at, ...(uncertain && { uncertain }) },
-      });
-    }
-    case 'Confirm':
-      return accept({ type: 'OutboundConfirmed', data: { ...data, evidence: command.evidence } });
-    case 'Fail':
-      return accept({ type: 'OutboundFailed', data: { ...data, reason: command.reason } });
-    case 'LoseTrack':
-      return accept({ type: 'OutboundOutcomeUnknown', data: { ...data, reason: command.reason } });
-  }
+const OUTCOMES = {
+  Defer: 'OutboundDeferred',
+  Confirm: 'OutboundConfirmed',
+  Fail: 'OutboundFailed',
+  LoseTrack: 'OutboundOutcomeUnknown',
+} as const;
+
+const settle = (state: OutboundState, command: OutcomeCommand): OutboundVerdict => {
+  const { status } = state;
+  const isLost = status === 'outcome_unknown';
+  if (status !== 'approved' && status !== 'dispatched' && !isLost)
+    return reject('not_dispatched', `the request is ${status}`);
+  const record = { kind: 'outreach', types: OUTCOMES, about: referenceTo(state), isLost } as const;
+  return decideOutcome(state, command, record);
 };
 
 const dispatch = (state: OutboundState, command: Of<'Dispatch'>): OutboundVerdict => {
   const { at, contentSha256: content_sha256, until } = command;
-  const isRetry = state.status === 'dispatched' && state.retry_at !== undefined;
-  if (state.status !== 'approved' && !isRetry)
-    return reject('not_approved', `the request is ${state.status}`);
-  if (at >= state.schedule.not_after) return rejectExpired();
-  if (at < (state.retry_at ?? state.schedule.not_before ?? 0))
-    return reject('not_due', 'it is not due yet');
+  const { status, schedule, revision, via } = state;
+  if (status !== 'approved' && status !== 'dispatched')
+    return reject('not_approved', `the request is ${status}`);
+  if (at >= schedule.not_after) return rejectExpired();
+  const rejection = rejectAttempt(state, { at, notBefore: schedule.not_before });
+  if (rejection) return rejection;
   const approvals = state.decisions.filter(
     (one) => one.decision === 'approve' && one.content_sha256 === content_sha256,
   );
   if (content_sha256 !== state.content_sha256 || approvals.length < state.approval.required)
     return reject('content_changed', 'the content to send is not the content that was approved');
-  const { revision, via } = state;
   const attempt = { attempt: state.attempts + 1, adapter: via.adapter, until };
   const data = { ...referenceTo(state), revision, content_sha256, ...attempt };
   return accept({ type: 'OutboundDispatched', data });

@@ -257,22 +257,7 @@ const holdBack = async (
 
 /** Writes what is known; false when nothing was written. */
 const record = ({ deps, call, stream }: OutboundWork, command: OutboundCommand): Promise<boolean> =>
-  recordOutcome(deps, call, {
-    stream,
-    decider: outbound,
-    command: (state) => issue(lateConfirmation(state, command) ?? command),
-  });
-
-/** The confirmation of an attempt that another process has already given up as unknown. */
-const lateConfirmation = (
-  state: OutboundState | undefined,
-  command: OutboundCommand,
-): OutboundCommand | undefined =>
-  command.type === 'Confirm' &&
-  state?.status === 'outcome_unknown' &&
-  state.attempts === command.attempt
-    ? { type: 'Observe', by: 'dispatcher', outcome: 'confirmed', evidence: command.evidence }
-    : undefined;
+  recordOutcome(deps, call, { stream, decider: outbound, command: () => issue(command) });
 
 export const outreachWork = (deps: SendingDeps): Work => ({
   readModel: 'open-outbound',

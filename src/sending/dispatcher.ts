@@ -310,9 +310,9 @@ export const commandAfter = (result: DeliveryResult, attempted: Attempted): Outc
   const wait = backOffMs(id, attempt, 'retryAfterMs' in result ? result.retryAfterMs : 0);
   // An abandoned attempt has waited since it began.
   const from = result === SENDER_GONE ? attemptedAt : now;
-  const retryAt = wait === undefined ? Infinity : Math.max(now, Math.round(from + wait));
-  if (retryAt >= notAfter) return giveUp({ ...attempted, uncertain }, `gave up: ${reason}`);
-  return { type: 'Defer', attempt, reason, retryAt, ...(uncertain && { uncertain }) };
+  const retry_at = wait === undefined ? Infinity : Math.max(now, Math.round(from + wait));
+  if (retry_at >= notAfter) return giveUp({ ...attempted, uncertain }, `gave up: ${reason}`);
+  return { type: 'Defer', attempt, reason, retry_at, ...(uncertain && { uncertain }) };
 };
 
 /** Delivers, and answers an unknown outcome when the adapter throws or exceeds its time limit. */

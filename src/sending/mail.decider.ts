@@ -9,13 +9,19 @@ import type {
 import {
   accept,
   type Decider,
-  type Decision,
   firstVersion,
   nextVersion,
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
-import type { AttemptState, OutcomeCommand } from './attempt.decider.ts';
+import {
+  type AttemptRejection,
+  type AttemptState,
+  decideOutcome,
+  foldAttempt,
+  type OutcomeCommand,
+  rejectAttempt,
+} from './attempt.decider.ts';
 
 type Event = EventOf<MailEventType>;
 type Message = EventData<'MailQueued'>;
@@ -25,12 +31,18 @@ export type MailCommand =
   | { type: 'Dispatch'; at: number; until: number }
   | OutcomeCommand;
 
-type MailRejection = 'mail_unknown' | 'mail_queued' | 'mail_ended' | 'not_due' | 'not_dispatched';
+type MailRejection = 'mail_unknown' | 'mail_queued' | 'mail_ended' | AttemptRejection;
 
 /** A message, and what is known about its delivery. */
 export type MailState = Message &
   AttemptState &
   RecordVersion & { status: 'open' | 'sent' | 'failed' | 'outcome_unknown' };
+
+const ENDS: Partial<Record<MailEventType, MailState['status']>> = {
+  MailSent: 'sent',
+  MailFailed: 'failed',
+  MailOutcomeUnknown: 'outcome_unknown',
+};
 
 /** Folds an event into the state. Throws on a transition that is impossible. */
 export const foldMail = (
@@ -40,10 +52,18 @@ export const foldMail = (
   if (event.type === 'MailQueued')
     return { ...event.data, status: 'open', attempts: 0, ...firstVersion(event.at) };
   if (!state) throw new Error(`${event.type} on a message that was never queued`);
-  return { ...state, ...changesOf(event), ...nextVersion(state, event.at) };
+  const status = ENDS[event.type] ?? 'open';
+  return { ...state, ...foldAttempt(event), status, ...nextVersion(state, event.at) };
 };
 
-/** Sends one message. At most one attempt is under way. */
+const OUTCOMES = {
+  Defer: 'MailDeferred',
+  Confirm: 'MailSent',
+  Fail: 'MailFailed',
+  LoseTrack: 'MailOutcomeUnknown',
+} as const;
+
+/** Sends one message. */
 export const mail: Decider<MailState, MailCommand, Event, MailRejection> = {
   evolve: foldMail,
   decide(state, command) {
@@ -53,65 +73,13 @@ export const mail: Decider<MailState, MailCommand, Event, MailRejection> = {
         : accept({ type: 'MailQueued', data: command.message });
     if (!state) return reject('mail_unknown', 'no such message');
     if (state.status !== 'open') return reject('mail_ended', 'the message is at its end');
-    return command.type === 'Dispatch' ? dispatch(state, command) : settle(state, command);
+    const { mail_id, attempts } = state;
+    if (command.type !== 'Dispatch')
+      return decideOutcome(state, command, { kind: 'mail', types: OUTCOMES, about: { mail_id } });
+    const { until } = command;
+    const data = { mail_id, attempt: attempts + 1, until };
+    return rejectAttempt(state, command) ?? accept({ type: 'MailDispatched', data });
   },
-};
-
-const changesOf = (
-  event: Exclude<Happened<MailEventType>, { type: 'MailQueued' }>,
-): Partial<MailState> => {
-  const ended = { until: undefined, retry_at: undefined };
-  switch (event.type) {
-    case 'MailDispatched': {
-      const { attempt: attempts, until } = event.data;
-      return { attempts, until, attempted_at: event.at, retry_at: undefined };
-    }
-    case 'MailDeferred': {
-      const { retry_at, uncertain } = event.data;
-      return { until: undefined, retry_at, ...(uncertain && { uncertain }) };
-    }
-    case 'MailSent':
-      return { ...ended, status: 'sent' };
-    case 'MailFailed':
-      return { ...ended, status: 'failed' };
-    case 'MailOutcomeUnknown':
-      return { ...ended, status: 'outcome_unknown' };
-  }
-};
-
-type Of<Type> = Extract<MailCommand, { type: Type }>;
-type Verdict = Decision<Event, MailRejection>;
-
-const dispatch = (
-  { mail_id, attempts, until: isUnderWay, retry_at: due = 0 }: MailState,
-  { at, until }: Of<'Dispatch'>,
-): Verdict =>
-  isUnderWay !== undefined || at < due
-    ? reject('not_due', 'an attempt is under way, or the next one is not due')
-    : accept({ type: 'MailDispatched', data: { mail_id, attempt: attempts + 1, until } });
-
-/** A message that is not under way can only fail: it cannot be sent any more. */
-const settle = ({ mail_id, attempts, until }: MailState, command: OutcomeCommand): Verdict => {
-  const { type, attempt } = command;
-  const isEarlyEnd = type === 'Fail' || type === 'LoseTrack';
-  if (attempt !== attempts || (until === undefined && !isEarlyEnd))
-    return reject('not_dispatched', `attempt ${attempt} is not under way`);
-  switch (command.type) {
-    case 'Defer': {
-      const { reason, retryAt: retry_at, uncertain } = command;
-      const data = { mail_id, attempt, reason, retry_at, ...(uncertain && { uncertain }) };
-      return accept({ type: 'MailDeferred', data });
-    }
-    case 'Confirm':
-      return accept({ type: 'MailSent', data: { mail_id, attempt, evidence: command.evidence } });
-    case 'Fail':
-      return accept({ type: 'MailFailed', data: { mail_id, attempt, reason: command.reason } });
-    case 'LoseTrack':
-      return accept({
-        type: 'MailOutcomeUnknown',
-        data: { mail_id, attempt, reason: command.reason },
-      });
-  }
 };
 
 /** A mailbox that somebody typed into a form: how often it was mailed, and whether its holder refuses such mail. */

@@ -9,7 +9,14 @@ import {
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
-import type { AttemptState, OutcomeCommand } from '#src/sending/attempt.decider.ts';
+import {
+  type AttemptRejection,
+  type AttemptState,
+  decideOutcome,
+  foldAttempt,
+  type OutcomeCommand,
+  rejectAttempt,
+} from '#src/sending/attempt.decider.ts';
 
 type Event = EventOf<PushEventType>;
 type Config = EventData<'PushConfigCreated'>;
@@ -23,12 +30,7 @@ export type PushCommand =
   | { type: 'Dispatch'; at: number; change: number; until: number }
   | OutcomeCommand;
 
-export type PushRejection =
-  | 'push_unknown'
-  | 'push_deleted'
-  | 'push_settled'
-  | 'not_due'
-  | 'not_dispatched';
+export type PushRejection = 'push_unknown' | 'push_deleted' | 'push_settled' | AttemptRejection;
 
 /** A push notification configuration of a task, and its newest notification. */
 export type PushState = Config &
@@ -41,7 +43,14 @@ export type PushState = Config &
     change: number;
   };
 
-/** Where a receiver is notified of a task, and each attempt to do so. At most one attempt is under way. */
+const OUTCOMES = {
+  Defer: 'PushDeferred',
+  Confirm: 'PushDelivered',
+  Fail: 'PushFailed',
+  LoseTrack: 'PushOutcomeUnknown',
+} as const;
+
+/** Where a receiver is notified of a task, and each attempt to do so. */
 export const push: Decider<PushState, PushCommand, Event, PushRejection> = {
   evolve(state, event) {
     if (event.type === 'PushConfigCreated')
@@ -67,7 +76,7 @@ export const push: Decider<PushState, PushCommand, Event, PushRejection> = {
         : accept({ type: 'PushConfigCreated', data: config });
     }
     if (!state) return reject('push_unknown', 'no such configuration');
-    const { push_id, task, agent_id, status } = state;
+    const { push_id, task, agent_id, status, change } = state;
     const about = { push_id, task, agent_id };
     if (command.type === 'Delete') {
       const { reason } = command;
@@ -77,7 +86,8 @@ export const push: Decider<PushState, PushCommand, Event, PushRejection> = {
     }
     if (status === 'deleted') return reject('push_deleted', 'the configuration was deleted');
     if (command.type === 'Dispatch') return dispatch(state, command);
-    return settle(state, command);
+    const record = { kind: 'push', types: OUTCOMES, about: { ...about, change } } as const;
+    return decideOutcome(state, command, record);
   },
 };
 
@@ -85,24 +95,20 @@ const changesOf = (
   state: PushState,
   event: Exclude<Event, { type: 'PushConfigCreated' }> & { at: number },
 ): Partial<PushState> => {
-  const ended = { until: undefined, retry_at: undefined, uncertain: undefined };
   switch (event.type) {
     case 'PushConfigDeleted':
-      return { status: 'deleted', ...ended };
+      return { status: 'deleted' };
     case 'PushDispatched': {
-      const { change, attempt: attempts, until } = event.data;
-      const isRetry = change === state.change;
-      const uncertain = isRetry ? state.uncertain : undefined;
-      return { change, attempts, until, attempted_at: event.at, retry_at: undefined, uncertain };
+      const { change } = event.data;
+      const uncertain = change === state.change ? state.uncertain : undefined;
+      return { ...foldAttempt(event), change, uncertain };
     }
-    case 'PushDeferred': {
-      const { retry_at, uncertain } = event.data;
-      return { until: undefined, retry_at, ...(uncertain && { uncertain }) };
-    }
+    case 'PushDeferred':
+      return foldAttempt(event);
     case 'PushDelivered':
     case 'PushFailed':
     case 'PushOutcomeUnknown':
-      return { settled: event.data.change, ...ended };
+      return { ...foldAttempt(event), settled: event.data.change };
   }
 };
 
@@ -115,40 +121,12 @@ const isSame = (state: PushState, config: Config): boolean =>
 type Of<Type> = Extract<PushCommand, { type: Type }>;
 type Verdict = Decision<Event, PushRejection>;
 
-/** A newer change replaces a notification that waits for its next attempt. */
+/** A newer change replaces a notification that waits for its next attempt, and has its own attempts. */
 const dispatch = (state: PushState, { at, change, until }: Of<'Dispatch'>): Verdict => {
   const { push_id, task, agent_id } = state;
   if (change <= state.settled) return reject('push_settled', 'the receiver has this change');
-  if (state.until !== undefined) return reject('not_due', 'an attempt is under way');
-  const isRetry = change === state.change;
-  if (change < state.change || (isRetry && at < (state.retry_at ?? Infinity)))
-    return reject('not_due', 'it is not due yet');
-  const attempt = isRetry ? state.attempts + 1 : 1;
-  return accept({
-    type: 'PushDispatched',
-    data: { push_id, task, agent_id, change, attempt, until },
-  });
-};
-
-const settle = (state: PushState, command: OutcomeCommand): Verdict => {
-  const { push_id, task, agent_id, change, attempts } = state;
-  const { attempt } = command;
-  if (state.until === undefined || attempt !== attempts)
-    return reject('not_dispatched', `attempt ${attempt} is not under way`);
-  const data = { push_id, task, agent_id, change, attempt };
-  switch (command.type) {
-    case 'Defer': {
-      const { reason, retryAt: retry_at, uncertain } = command;
-      return accept({
-        type: 'PushDeferred',
-        data: { ...data, reason, retry_at, ...(uncertain && { uncertain }) },
-      });
-    }
-    case 'Confirm':
-      return accept({ type: 'PushDelivered', data: { ...data, evidence: command.evidence } });
-    case 'Fail':
-      return accept({ type: 'PushFailed', data: { ...data, reason: command.reason } });
-    case 'LoseTrack':
-      return accept({ type: 'PushOutcomeUnknown', data: { ...data, reason: command.reason } });
-  }
+  if (change < state.change) return reject('not_due', 'a newer change is sent');
+  const last = change === state.change ? state : { attempts: 0, until: state.until };
+  const data = { push_id, task, agent_id, change, attempt: last.attempts + 1, until };
+  return rejectAttempt(last, { at }) ?? accept({ type: 'PushDispatched', data });
 };

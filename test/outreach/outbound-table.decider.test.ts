@@ -37,7 +37,7 @@ const ACCEPTED: Record<keyof typeof OUTBOUND_STATES, { appends: string; repeats:
   uncertain: { appends: 'dispatch lose', repeats: 'approve expire early' },
   confirmed: { appends: '', repeats: 'approve expire early observe' },
   failed: { appends: '', repeats: 'approve expire early' },
-  unknown: { appends: 'observe', repeats: 'approve expire early' },
+  unknown: { appends: 'confirm observe', repeats: 'approve expire early' },
   rejected: { appends: '', repeats: 'expire early' },
   expired: { appends: '', repeats: 'expire early' },
   canceled: { appends: '', repeats: 'cancel expire early' },
@@ -125,6 +125,9 @@ describe('The table of an outreach request', () => {
       ],
       ['pending', confirm, 'not_dispatched: the request is pending_approval'],
       ['approved', fail, 'not_dispatched: attempt 1 is not the last one'],
+      ['sending', dispatch, 'not_due: an attempt is under way'],
+      ['confirmed', confirm, 'not_dispatched: the request is confirmed'],
+      ['unknown', fail, 'not_dispatched: attempt 1 is not under way'],
       [
         'sending',
         observe,
@@ -182,15 +185,15 @@ describe('The table of an outreach request', () => {
         'OutboundDeferred',
         { ...OUTBOUND, attempt: 1, reason: 'busy', retry_at: 200, uncertain: true },
       ],
-      [
-        'sending',
-        withOver('defer', { uncertain: false }),
-        'OutboundDeferred',
-        { ...OUTBOUND, attempt: 1, reason: 'busy', retry_at: 200 },
-      ],
       ['sending', confirm, 'OutboundConfirmed', { ...OUTBOUND, attempt: 1, evidence: 'seen' }],
       ['sending', fail, 'OutboundFailed', { ...OUTBOUND, attempt: 1, reason: 'http_410' }],
       ['sending', lose, 'OutboundOutcomeUnknown', { ...OUTBOUND, attempt: 1, reason: 'timeout' }],
+      [
+        'unknown',
+        confirm,
+        'OutboundConfirmed',
+        { ...OUTBOUND, attempt: 1, evidence: 'seen', by: 'dispatcher' },
+      ],
       [
         'unknown',
         observe,
@@ -286,7 +289,7 @@ describe('The table of an outreach request', () => {
       version: 1,
     });
     expect(OUTBOUND_STATES.sending).toStrictEqual({ ...asSent, updated_at: 3, version: 2 });
-    const later = { ...asSent, version: 3 };
+    const later = { ...asSent, until: undefined, version: 3 };
     expect(OUTBOUND_STATES.waiting).toStrictEqual({
       ...later,
       retry_at: 60,

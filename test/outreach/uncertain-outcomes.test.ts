@@ -49,7 +49,7 @@ describe('A request that may have been delivered', () => {
     const { content_sha256: contentSha256 } = await w.state('acme', id);
     const at = w.time.clock.now();
     const senderGone = { attempt: 1, reason: 'sender_gone' };
-    await w.command('acme', id, { type: 'Defer', ...senderGone, retryAt: at, uncertain: true });
+    await w.command('acme', id, { type: 'Defer', ...senderGone, retry_at: at, uncertain: true });
     await w.command('acme', id, { type: 'Dispatch', at, contentSha256, until: at + 60_000 });
     await w.command('acme', id, { type: 'LoseTrack', ...senderGone, attempt: 2 });
     answer(DELIVERED);

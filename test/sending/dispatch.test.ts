@@ -139,6 +139,31 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Deferred', 'Dispatched', 'Sent']);
   });
 
+  it('that is refused by a process that was thought to be gone fails, and is not sent again', async () => {
+    const w = await world();
+    w.live.play(() => RETRY);
+    const first = w.start();
+    await w.sendRfq();
+    await w.settle();
+    await first.stop();
+    w.time.jump(6_000);
+    const late = Promise.withResolvers<typeof REFUSED>();
+    w.live.play(() => late.promise);
+    const hanging = w.start({ schedule: () => () => undefined });
+    await w.live.sending(2);
+    const other = w.start();
+    await other.idle();
+    w.time.fire(60_000);
+    await other.idle();
+    const before = ['Queued', 'Dispatched', 'Deferred', 'Dispatched', 'Deferred'];
+    expect(await w.events()).toEqual(before);
+    late.resolve(REFUSED);
+    await hanging.idle();
+    expect(await w.events()).toEqual([...before, 'Failed']);
+    await w.advance(DAY_MS);
+    expect(w.live.sent).toHaveLength(2);
+  });
+
   it('waits while all outreach is halted, and is sent when it is resumed', async () => {
     const w = await world();
     await w.desk('/outreach-halt');

@@ -94,7 +94,9 @@ describe('A push notification', () => {
   it('that waits for an attempt is replaced by that of a newer change, and never by an older one', () => {
     const later = given(created, dispatched(3), deferred(3, 1, true)).when(send(4));
     expect(later.then(dispatched(4))).toMatchObject({ attempts: 1, uncertain: undefined });
-    given(created, dispatched(3), deferred(3)).when(send(2, 5_000)).rejected('not_due');
+    given(created, dispatched(3), deferred(3))
+      .when(send(2, 5_000))
+      .rejected('not_due', 'a newer change is sent');
   });
 
   it('is settled by its outcome, which only the attempt that is under way can have', () => {
@@ -119,12 +121,12 @@ describe('A push notification', () => {
       given(created, dispatched(2), deferred(2)).when(command).rejected('not_dispatched');
       given(created, dispatched(2), deferred(2), dispatched(2, 2))
         .when(command)
-        .rejected('not_dispatched', 'attempt 1 is not under way');
+        .rejected('not_dispatched', 'attempt 1 is not the last one');
     }
   });
 
   it('remembers over its attempts that one may have reached the receiver', () => {
-    const defer = { type: 'Defer', attempt: 1, reason: 'http_503', retryAt: 5_000 } as const;
+    const defer = { type: 'Defer', attempt: 1, reason: 'http_503', retry_at: 5_000 } as const;
     given(created, dispatched(2)).when(defer).then(deferred(2));
     const state = given(created, dispatched(2))
       .when({ ...defer, uncertain: true })

@@ -103,7 +103,7 @@ export const OUTBOUND_COMMANDS: Record<string, OutboundCommand> = {
   expire: { type: 'Expire', at: NOT_AFTER },
   early: { type: 'Expire', at: NOT_AFTER - 1 },
   dispatch: { type: 'Dispatch', ...decision, until: 170 },
-  defer: { type: 'Defer', attempt: 1, reason: 'busy', retryAt: 200 },
+  defer: { type: 'Defer', attempt: 1, reason: 'busy', retry_at: 200 },
   confirm: { type: 'Confirm', attempt: 1, evidence: 'seen' },
   fail: { type: 'Fail', attempt: 1, reason: 'http_410' },
   lose: { type: 'LoseTrack', attempt: 1, reason: 'timeout' },
