@@ -7,11 +7,12 @@ import { type FoldEvent, type Position, LogUnavailable } from '#src/ports/event-
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { listing } from '#src/reading/lists.ts';
 import type { SystemCall } from '#src/shared/call.ts';
+import type { Decider } from '#src/shared/decider.ts';
 import { HOUR_MS } from '#src/shared/time.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
-import { decideAndAppend, type Execution } from '#src/writing/decide-and-append.ts';
+import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import type { DomainEvent } from '#src/writing/streams.ts';
-import type { AttemptState, OutcomeCommand } from './attempt.decider.ts';
+import { type AttemptState, isUnderWay, type OutcomeCommand } from './attempt.decider.ts';
 import { EVERYBODY } from './settings.ts';
 
 type DispatcherDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'clock'> & Scheduling;
@@ -245,7 +246,7 @@ export class Dispatcher {
   }
 }
 
-/** What attempts to send have in common: their limits of time, their retries, and the records of their outcomes. */
+/** How one item is sent: what is due now, the attempts, and the records of their outcomes. */
 
 export type Scheduling = {
   /** Runs `task` after `ms`; the function that it returns cancels it. */
@@ -255,9 +256,9 @@ export type Scheduling = {
 };
 
 /** Added to the channel's limit for the time between both events and for clock differences. */
-export const MARGIN_MS = 15_000;
+const MARGIN_MS = 15_000;
 /** Why an attempt without a recorded outcome is over. */
-export const SENDER_GONE: DeliveryResult = { outcome: 'unknown', reason: 'sender_gone' };
+const SENDER_GONE: DeliveryResult = { outcome: 'unknown', reason: 'sender_gone' };
 /** How long a channel that exceeds its own limit is awaited. */
 const ANSWER_MARGIN_MS = 1_000;
 const RECORD_TRIES = 3;
@@ -281,45 +282,131 @@ export const backOffMs = (id: string, attempt: number, retryAfterMs = 0): number
   return Math.max(base * (1 + JITTER * chance), retryAfterMs);
 };
 
-type Attempted = Pick<AttemptState, 'attempts' | 'uncertain'> & {
+/** One thing to send, as its stream had it at this look. */
+export type Item<State, Command, ItemDeps = unknown> = {
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'clock'> & Scheduling & ItemDeps;
+  call: SystemCall;
   /** The same at each attempt. */
   id: string;
-  attemptedAt?: number | undefined;
-  /** Whether the receiver ignores a repetition. */
-  isRepeatable: boolean;
   /** From then on nothing is sent; epoch milliseconds. */
   notAfter: number;
-  now: number;
+  stream: string;
+  decider: Decider<State, Command | OutcomeCommand, DomainEvent, string>;
+  state: State;
 };
+
+type Limits = Pick<Item<unknown, never>, 'deps' | 'id' | 'notAfter'>;
 
 /** Ends without another attempt: failed, unless an earlier attempt may have succeeded. */
 export const giveUp = (
-  { attempts: attempt, uncertain }: Pick<Attempted, 'attempts' | 'uncertain'>,
+  { attempts: attempt, uncertain }: Pick<AttemptState, 'attempts' | 'uncertain'>,
   reason: string,
 ): OutcomeCommand => ({ type: uncertain ? 'LoseTrack' : 'Fail', attempt, reason });
 
-/** What the result of attempt number `attempts` means. */
-export const commandAfter = (result: DeliveryResult, attempted: Attempted): OutcomeCommand => {
-  const { id, attempts: attempt, isRepeatable, notAfter, now, attemptedAt = now } = attempted;
+/** What the result of the last attempt means. `isRepeatable`: it is repeated also after an unknown outcome. */
+const commandAfter = (
+  result: DeliveryResult,
+  state: AttemptState,
+  { deps, id, notAfter, isRepeatable }: Limits & { isRepeatable: boolean },
+): OutcomeCommand => {
+  const now = deps.clock.now();
+  const { attempts: attempt, attempted_at: attemptedAt = now } = state;
   if (result.outcome === 'delivered')
     return { type: 'Confirm', attempt, evidence: result.evidence };
   const { outcome, reason } = result;
-  if (outcome === 'refused') return giveUp(attempted, reason);
+  if (outcome === 'refused') return giveUp(state, reason);
   if (outcome === 'unknown' && !isRepeatable) return { type: 'LoseTrack', attempt, reason };
-  const uncertain = attempted.uncertain === true || outcome === 'unknown';
+  const uncertain = state.uncertain === true || outcome === 'unknown';
   const wait = backOffMs(id, attempt, 'retryAfterMs' in result ? result.retryAfterMs : 0);
   // An abandoned attempt has waited since it began.
   const from = result === SENDER_GONE ? attemptedAt : now;
   const retry_at = wait === undefined ? Infinity : Math.max(now, Math.round(from + wait));
-  if (retry_at >= notAfter) return giveUp({ ...attempted, uncertain }, `gave up: ${reason}`);
+  if (retry_at >= notAfter) return giveUp({ ...state, uncertain }, `gave up: ${reason}`);
   return { type: 'Defer', attempt, reason, retry_at, ...(uncertain && { uncertain }) };
 };
 
+/** Look again at `wait`, in epoch milliseconds, or act now; `ok` is false if nothing was written. */
+export type NextStep = { wait: number } | { act: () => Promise<{ ok: boolean }> };
+
+/**
+ * Does what is due now: waits for an attempt that is under way, records that its process is gone when its time is over, or
+ * does what `nextStep` finds. `isRepeatable` tells whether an attempt whose process is gone is repeated. `next_at` is when to
+ * look again, in epoch milliseconds; a time that is not in the future means at once. Throws when the log does.
+ */
+export const advanceItem = async <State extends AttemptState, Command>(
+  item: Item<State, Command>,
+  plan: { isRepeatable(): Promise<boolean> | boolean; nextStep(): Promise<NextStep> },
+): Promise<{ next_at: number }> => {
+  const { deps, state } = item;
+  const { until = 0 } = state;
+  const recover = async () => {
+    const isRepeatable = await plan.isRepeatable();
+    return record(item, commandAfter(SENDER_GONE, state, { ...item, isRepeatable }));
+  };
+  const underWay: NextStep = deps.clock.now() < until ? { wait: until } : { act: recover };
+  const step = isUnderWay(state) ? underWay : await plan.nextStep();
+  if ('wait' in step) return { next_at: step.wait };
+  const { ok } = await step.act();
+  // If another process was faster, the next look sees its events; the wait prevents a busy loop.
+  return { next_at: deps.clock.now() + (ok ? 0 : RECORD_WAIT_MS) };
+};
+
+/** How an attempt is made. */
+type Plan<State, Command, Delivery> = {
+  channel: Channel<Delivery>;
+  /** Makes the command from the state that the stream has when the attempt is stored. */
+  dispatch(times: { at: number; until: number }, state: State | undefined): Command;
+  /** Makes what is sent, once the attempt is stored; or a result without effect, if it must not be sent any more. */
+  prepare(state: State): Promise<Delivery | DeliveryResult>;
+  /** Whether it is repeated after an unknown outcome. */
+  isRepeatable(state: State): boolean;
+};
+
+/**
+ * Stores the attempt, makes it, and records its outcome. Only the process whose append succeeds sends; the others get the
+ * rejection.
+ */
+export const attempt = async <State extends AttemptState, Command, Delivery extends object>(
+  item: Item<State, Command>,
+  { channel, dispatch, prepare, isRepeatable }: Plan<State, Command, Delivery>,
+) => {
+  const { deps, call, stream, decider } = item;
+  const at = deps.clock.now();
+  const times = { at, until: at + channel.limitMs + MARGIN_MS };
+  const command = (state: State | undefined) => issue(dispatch(times, state));
+  const written = await decideAndAppend(deps, { ...call, at }, { stream, decider, command });
+  if (!written.ok) return written;
+  const { state } = written;
+  const delivery = await prepareInTime(item, at, () => prepare(state));
+  const result =
+    'outcome' in delivery ? delivery : await deliver(deps, channel, delivery, call.signal);
+  const limits = { ...item, isRepeatable: isRepeatable(state) };
+  await record(item, commandAfter(result, state, limits));
+  return { ...written, result };
+};
+
+/** Answers a result without effect if the preparation fails, or if it ends too late after `at` for a delivery. */
+const prepareInTime = async <Delivery extends object>(
+  { deps, call, id }: Pick<Item<unknown, never>, 'deps' | 'call' | 'id'>,
+  at: number,
+  prepare: () => Promise<Delivery | DeliveryResult>,
+): Promise<Delivery | DeliveryResult> => {
+  try {
+    const delivery = await prepare();
+    const isLate = deps.clock.now() > at + MARGIN_MS / 2;
+    return isLate && !('outcome' in delivery) ? { outcome: 'retry', reason: 'late' } : delivery;
+  } catch (error) {
+    deps.onFault(error, { owner: call.ownerId, id });
+    return { outcome: 'retry', reason: 'log_unavailable' };
+  }
+};
+
 /** Delivers, and answers an unknown outcome when the adapter throws or exceeds its time limit. */
-export const deliver = async <Delivery>(
+const deliver = async <Delivery>(
   { schedule, onFault }: Scheduling,
   channel: Channel<Delivery>,
-  { delivery, signal }: { delivery: Delivery; signal: AbortSignal },
+  delivery: Delivery,
+  signal: AbortSignal,
 ): Promise<DeliveryResult> => {
   const limit = new AbortController();
   const overdue = Promise.withResolvers<DeliveryResult>();
@@ -340,18 +427,17 @@ export const deliver = async <Delivery>(
 };
 
 /**
- * Writes what is known now, and tries again while the log is unavailable: the decider must reject an event that an earlier
- * try has stored. False when nothing was written.
+ * Writes what is known now, and tries again while the log is unavailable: the decider must not accept twice an event that
+ * an earlier try has stored.
  */
-export const recordOutcome = async <State, Command, E extends DomainEvent, Reason extends string>(
-  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'clock'> & Pick<Scheduling, 'schedule'>,
-  call: SystemCall,
-  execution: Execution<State, Command, E, Reason>,
-): Promise<boolean> => {
+export const record = async <State, Command>(
+  { deps, call, stream, decider }: Item<State, Command>,
+  outcome: Command | OutcomeCommand,
+) => {
+  const execution = { stream, decider, command: () => issue(outcome) };
   for (let tries = 1; ; tries += 1) {
     try {
-      const written = await decideAndAppend(deps, { ...call, at: deps.clock.now() }, execution);
-      return written.ok && written.position !== undefined;
+      return await decideAndAppend(deps, { ...call, at: deps.clock.now() }, execution);
     } catch (error) {
       const isFinal = !(error instanceof LogUnavailable) || error.reason === 'closed';
       if (isFinal || tries === RECORD_TRIES) throw error;

@@ -22,7 +22,7 @@ type Event = EventOf<PushEventType>;
 type Config = EventData<'PushConfigCreated'>;
 
 /** Why the service removes a configuration by itself. */
-type Ending = 'key_ended' | 'task_ended' | 'receiver_gone';
+export type Ending = 'key_ended' | 'task_ended' | 'receiver_gone';
 
 export type PushCommand =
   | { type: 'Register'; config: Config }

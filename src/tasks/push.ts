@@ -9,23 +9,23 @@ import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { readCursor, writeCursor } from '#src/reading/lists.ts';
 import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
 import {
-  commandAfter,
-  deliver,
-  MARGIN_MS,
+  advanceItem,
+  attempt,
+  type Item,
+  type NextStep,
+  record,
   RECORD_WAIT_MS,
-  recordOutcome,
   type Scheduling,
-  SENDER_GONE,
   type Work,
 } from '#src/sending/dispatcher.ts';
-import { type AgentCall, type AgentCaller, unkeyed, type SystemCall } from '#src/shared/call.ts';
+import { type AgentCall, type AgentCaller, unkeyed } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { signBody } from '#src/shared/signing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { stateOf, nameOf, streamOf, streamOfKey, recordOfStream } from '#src/writing/streams.ts';
-import { push, type PushState, type PushCommand } from './push.decider.ts';
+import { type Ending, push, type PushCommand, type PushState } from './push.decider.ts';
 import {
   type PushConfig,
   type TaskInput,
@@ -277,41 +277,13 @@ export type PushSendingDeps = Deps &
     wire: { bodyOf(view: TaskView): string; keysUrl(): string };
   };
 
-type PushWork = { deps: PushSendingDeps; call: SystemCall; stream: string; state: PushState };
+type PushItem = Item<PushState, PushCommand, PushSendingDeps>;
 type Change = { event: StoredEvent; number: number };
 
 /** How long the read models may lag before the task is looked at later. */
 const FOLLOW_WAIT_MS = 5_000;
 /** How long a configuration is shown after its task has ended and the receiver knows it. */
 const KEPT_MS = DAY_MS;
-
-/**
- * Does what is due now. `next_at` is when to look again, in epoch milliseconds; it is absent when the configuration is
- * deleted. `awaits` are the task and its record. Throws when the log does.
- */
-const dispatchPush = async (
-  deps: PushSendingDeps,
-  pushId: string,
-  call: SystemCall,
-): Promise<{ next_at?: number; awaits?: string[] }> => {
-  const stream = pushStream(call.ownerId, pushId);
-  const state = await stateOf(deps, { stream, decider: push });
-  if (state?.status !== 'active') return {};
-  const row = await readTask(deps, call.ownerId, state);
-  const awaits = [state.task, ...(row?.record === undefined ? [] : [row.record])];
-  const soon = deps.clock.now() + RECORD_WAIT_MS;
-  if (!row) return { next_at: soon, awaits };
-  const changes = await changesOf(deps, call.ownerId, row);
-  const event = changes.at(-1);
-  const correlation = event?.meta.request;
-  const work = { deps, call: { ...call, ...present({ correlation }) }, stream, state };
-  const step = await nextStep(work, row, event && { event, number: changes.length });
-  if ('wait' in step) return { next_at: step.wait, awaits };
-  const isRecorded =
-    'change' in step ? await attempt(work, row, step.change) : await record(work, step.command);
-  // If another process was faster, the next look sees its events; the wait prevents a busy loop.
-  return { next_at: isRecorded ? deps.clock.now() : soon, awaits };
-};
 
 /** The task; undefined while this process does not know it yet. */
 const readTask = async (
@@ -325,31 +297,27 @@ const readTask = async (
   return isCurrent ? rowOf(deps, { ownerId, agentId }, task) : undefined;
 };
 
-type Step = { wait: number } | { command: PushCommand } | { change: Change };
-
 const nextStep = async (
-  work: PushWork,
+  item: PushItem,
   row: TaskRow,
   change: Change | undefined,
-): Promise<Step> => {
-  const { deps, call, state } = work;
+): Promise<NextStep> => {
+  const { deps, call, state } = item;
   const now = deps.clock.now();
-  if (state.until !== undefined)
-    return now < state.until ? { wait: state.until } : { command: commandFor(SENDER_GONE, work) };
-  const access = await accessOf(work);
-  if ('ended' in access) return { command: { type: 'Delete', reason: 'key_ended' } };
+  const access = await accessOf(item);
+  if ('ended' in access) return { act: () => remove(item, 'key_ended') };
   // Events of the task or the agent are a reason to look earlier.
   const later = now + DAY_MS;
   if (!change) return { wait: later };
   if (change.number > state.settled) {
     if ('held' in access) return { wait: later };
     const isDeferred = change.number === state.change && now < (state.retry_at ?? 0);
-    return isDeferred ? { wait: state.retry_at ?? later } : { change };
+    return isDeferred ? { wait: state.retry_at ?? later } : { act: () => send(item, row, change) };
   }
   const view = await readChange(deps, call.ownerId, { row, event: foldEventOf(change.event) });
   if (!view || !isTerminal(view.status)) return { wait: later };
   const end = Math.max(change.event.meta.at, state.updated_at) + KEPT_MS;
-  return now < end ? { wait: end } : { command: { type: 'Delete', reason: 'task_ended' } };
+  return now < end ? { wait: end } : { act: () => remove(item, 'task_ended') };
 };
 
 /** What the key and the agent of the registration may see now, from the log. */
@@ -357,7 +325,7 @@ const accessOf = async ({
   deps,
   call,
   state: { key_id, agent_id },
-}: PushWork): Promise<{ scopes: ReadonlySet<string> } | { held: true } | { ended: true }> => {
+}: PushItem): Promise<{ scopes: ReadonlySet<string> } | { held: true } | { ended: true }> => {
   const owner = liveOwnerOf(call.ownerId);
   const [key, by] = await Promise.all([
     stateOf(deps, { stream: streamOfKey(owner, key_id), decider: apiKey }),
@@ -368,96 +336,61 @@ const accessOf = async ({
   return by?.status === 'approved' ? { scopes: new Set(by.granted) } : { held: true };
 };
 
-/** What the result of the last attempt means. Receivers ignore a repeated id, as A2A asks of them. */
-const commandFor = (result: DeliveryResult, { deps, state }: Pick<PushWork, 'deps' | 'state'>) =>
-  commandAfter(result, {
-    id: notificationId(state),
-    attempts: state.attempts,
-    attemptedAt: state.attempted_at,
-    uncertain: state.uncertain,
-    isRepeatable: true,
-    notAfter: Infinity,
-    now: deps.clock.now(),
-  });
+/** Receivers ignore a repeated id, as A2A asks of them. */
+const isRepeatable = (): boolean => true;
 
 const notificationId = ({ push_id, change }: PushState): string => `${push_id}.${change}`;
 
-/**
- * Writes the attempt ahead, sends, and writes the result; only the process whose append succeeds sends. False when
- * nothing was written.
- */
-const attempt = async (work: PushWork, row: TaskRow, change: Change): Promise<boolean> => {
-  const { deps, call, stream } = work;
-  const at = deps.clock.now();
-  const until = at + deps.receivers.limitMs + MARGIN_MS;
-  const written = await decideAndAppend(
-    deps,
-    { ...call, at },
-    {
-      stream,
-      decider: push,
-      command: () => issue({ type: 'Dispatch' as const, at, change: change.number, until }),
-    },
-  );
-  if (!written.ok) return false;
-  const sent = { ...work, state: written.state };
-  const delivery = await prepare(sent, row, change.event);
-  const result =
-    'outcome' in delivery
-      ? delivery
-      : await deliver(deps, deps.receivers, { delivery, signal: call.signal });
-  await record(sent, commandFor(result, sent));
-  if (result.outcome === 'refused' && result.disable)
-    await record(sent, { type: 'Delete', reason: 'receiver_gone' });
-  return true;
+const send = async (
+  item: PushItem,
+  row: TaskRow,
+  { event, number: change }: Change,
+): Promise<{ ok: boolean }> => {
+  const made = await attempt(item, {
+    channel: item.deps.receivers,
+    dispatch: (times) => ({ type: 'Dispatch' as const, change, ...times }),
+    prepare: (state) => prepare({ ...item, state }, row, event),
+    isRepeatable,
+  });
+  if (made.ok && made.result.outcome === 'refused' && made.result.disable)
+    await remove(item, 'receiver_gone');
+  return made;
 };
 
-/**
- * Makes the request after the write-ahead event, or answers a result without effect: access has ended meanwhile, the
- * append took too long, or the log cannot be read.
- */
+/** Makes the request, or answers a result without effect: access has ended meanwhile, or a secret is unavailable. */
 const prepare = async (
-  work: PushWork,
+  item: PushItem,
   row: TaskRow,
   event: StoredEvent,
 ): Promise<PushDelivery | DeliveryResult> => {
-  const { deps, call, state } = work;
+  const { deps, call, state } = item;
   const { url, scheme, sealed_token = '', sealed_credentials = '' } = state;
-  try {
-    const access = await accessOf(work);
-    if (!('scopes' in access)) return { outcome: 'retry', reason: 'access_ended' };
-    const view = await readChange(deps, call.ownerId, { row, event: foldEventOf(event) });
-    const opened = await openTexts(deps.vault, [sealed_token, sealed_credentials]);
-    const [token, credentials] = [opened(sealed_token), opened(sealed_credentials)];
-    const isOpen = (sealed: string, text: unknown) => sealed === '' || typeof text === 'string';
-    if (!view || !isOpen(sealed_token, token) || !isOpen(sealed_credentials, credentials))
-      return { outcome: 'retry', reason: 'secrets_unavailable' };
-    if (deps.clock.now() > (state.attempted_at ?? 0) + MARGIN_MS / 2)
-      return { outcome: 'retry', reason: 'late' };
-    const id = notificationId(state);
-    const body = deps.wire.bodyOf(permitted(access, view));
-    const claims = { jku: deps.wire.keysUrl(), aud: url, jti: id };
-    return {
-      id,
-      url,
-      body,
-      signature: signBody(deps.secrets, body, { ...claims, at: deps.clock.now() }),
-      ...(token && { token }),
-      ...(credentials && { authorization: `${scheme} ${credentials}` }),
-    };
-  } catch (error) {
-    deps.onFault(error, { owner: call.ownerId, id: state.push_id });
-    return { outcome: 'retry', reason: 'log_unavailable' };
-  }
+  const access = await accessOf(item);
+  if (!('scopes' in access)) return { outcome: 'retry', reason: 'access_ended' };
+  const view = await readChange(deps, call.ownerId, { row, event: foldEventOf(event) });
+  const opened = await openTexts(deps.vault, [sealed_token, sealed_credentials]);
+  const [token, credentials] = [opened(sealed_token), opened(sealed_credentials)];
+  const isOpen = (sealed: string, text: unknown) => sealed === '' || typeof text === 'string';
+  if (!view || !isOpen(sealed_token, token) || !isOpen(sealed_credentials, credentials))
+    return { outcome: 'retry', reason: 'secrets_unavailable' };
+  const id = notificationId(state);
+  const body = deps.wire.bodyOf(permitted(access, view));
+  const claims = { jku: deps.wire.keysUrl(), aud: url, jti: id };
+  return {
+    id,
+    url,
+    body,
+    signature: signBody(deps.secrets, body, { ...claims, at: deps.clock.now() }),
+    ...(token && { token }),
+    ...(credentials && { authorization: `${scheme} ${credentials}` }),
+  };
 };
 
-/** Writes what is known, and destroys the key of the secrets with a deletion; false when nothing was written. */
-const record = async ({ deps, call, stream }: PushWork, command: PushCommand): Promise<boolean> => {
-  const decision = { stream, decider: push, command: () => issue(command) };
-  const isRecorded = await recordOutcome(deps, call, decision);
-  if (isRecorded && command.type === 'Delete')
-    await forgetSecrets(deps, await stateOf(deps, { stream, decider: push }));
-  return isRecorded;
+/** Deletes the configuration, and destroys the key of its secrets. */
+const remove = async (item: PushItem, reason: Ending): Promise<{ ok: boolean }> => {
+  const written = await record(item, { type: 'Delete', reason });
+  if (written.ok) await forgetSecrets(item.deps, written.state);
+  return written;
 };
 
 /** Notifies the receivers of tasks of their changes. */
@@ -468,6 +401,26 @@ export const pushWork = (deps: PushSendingDeps): Work => ({
     type.startsWith('Push') ? (data as { push_id: string }).push_id : undefined,
   changedBy: ({ stream, data }) => [(data as { task_id?: string }).task_id, recordOfStream(stream)],
   ownerEvents: /^(Access|Agent|Key)/,
-  advance: (ownerId, id, signal) =>
-    dispatchPush(deps, id, systemCall(deps, 'dispatchPush', { ownerId, signal })),
+  async advance(ownerId, id, signal) {
+    const stream = pushStream(ownerId, id);
+    const state = await stateOf(deps, { stream, decider: push });
+    if (state?.status !== 'active') return {};
+    const row = await readTask(deps, ownerId, state);
+    const awaits = [state.task, ...(row?.record === undefined ? [] : [row.record])];
+    if (!row) return { next_at: deps.clock.now() + RECORD_WAIT_MS, awaits };
+    const changes = await changesOf(deps, ownerId, row);
+    const event = changes.at(-1);
+    const change = event && { event, number: changes.length };
+    const correlation = event?.meta.request;
+    const call = {
+      ...systemCall(deps, 'dispatchPush', { ownerId, signal }),
+      ...present({ correlation }),
+    };
+    const item = { deps, call, id, notAfter: Infinity, stream, decider: push, state };
+    const nextLook = await advanceItem(item, {
+      isRepeatable,
+      nextStep: () => nextStep(item, row, change),
+    });
+    return { ...nextLook, awaits };
+  },
 });

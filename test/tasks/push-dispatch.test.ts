@@ -256,10 +256,7 @@ describe('Nothing is sent', () => {
     await w.desk(`/keys/${w.keyId}/revoke`);
     await w.change(approve);
     expect(w.sent).toEqual([]);
-    const state = await w.state(await pushIdOf(w));
-    expect(state).toMatchObject({ status: 'deleted' });
-    const { vault } = w.app.service.deps;
-    expect(await vault.knows(state?.sealed_for ?? '')).toBe('destroyed');
+    await expectDeleted(w);
   });
 
   it('while the agent is suspended, and the newest change once it is reinstated', async () => {
@@ -275,12 +272,12 @@ describe('Nothing is sent', () => {
 
   it('after the receiver said that it is gone', async () => {
     const w = await world();
-    await w.register(w.key, w.task);
+    await w.register(w.key, w.task, { token: 't' });
     w.play(() => ({ outcome: 'refused', reason: 'http_410', disable: true }));
     await w.change(approve);
     await w.change(dispatched);
     expect(w.sent).toHaveLength(1);
-    expect(await w.state(await pushIdOf(w))).toMatchObject({ status: 'deleted' });
+    await expectDeleted(w);
   });
 });
 
@@ -313,12 +310,12 @@ describe('A dispatcher', () => {
 describe('A configuration', () => {
   it('is deleted a day after its task has ended and the receiver knows it', async () => {
     const w = await world();
-    await w.register(w.key, w.task);
+    await w.register(w.key, w.task, { token: 't' });
     for (const command of [approve, dispatched, confirmed]) await w.change(command);
     await w.advance(DAY_MS - 1);
     expect(await w.state(await pushIdOf(w))).toMatchObject({ status: 'active' });
     await w.advance(1);
-    expect(await w.state(await pushIdOf(w))).toMatchObject({ status: 'deleted' });
+    await expectDeleted(w);
   });
 
   it('is continued by a dispatcher that starts later', async () => {
@@ -333,6 +330,14 @@ describe('A configuration', () => {
     expect(one.tasks()).toMatchObject([{ id: task.id, status: { state: 'TASK_STATE_WORKING' } }]);
   });
 });
+
+/** Expects that the configuration is deleted, and that nothing can read its secrets any more. */
+const expectDeleted = async (w: World): Promise<void> => {
+  const state = await w.state(await pushIdOf(w));
+  expect(state).toMatchObject({ status: 'deleted' });
+  const { vault } = w.app.service.deps;
+  expect(await vault.knows(state?.sealed_for ?? '')).toBe('destroyed');
+};
 
 const pushIdOf = async (w: World): Promise<string> => {
   const { log } = w.app.service.deps;
