@@ -59,8 +59,8 @@ export const keyEvents = { KeyIssued, KeyRetired, KeyRevoked };
 const DeskTokenIssued = z.object({
   token_id: z.string(),
   name: z.string(),
-  /** Chosen by the operator, or `name:` and the skeleton of the name. Absent in older events. */
-  person_id: z.string().optional(),
+  /** Chosen by the operator, or `name:` and the skeleton of the name. */
+  person_id: z.string(),
   roles: z.array(z.string()),
   owner_id: z.string().optional(),
   hash: z.string(),

@@ -334,7 +334,7 @@ const revokeDeskToken = deskCommand({
   example: {
     name: 'left the company',
     input: { idempotency_key: 'revoke-desk-1', token_id: exampleToken.id, reason: 'Left' },
-    output: { id: exampleToken.id, name: 'Acme', roles: ['owner'], status: 'revoked' },
+    output: { ...exampleToken, status: 'revoked' },
   },
 });
 

@@ -47,7 +47,7 @@ export const deskTokenRecord = z
   .object({
     id: z.string(),
     name: z.string(),
-    person_id: z.string().optional().describe('Absent in tokens of earlier versions'),
+    person_id: z.string(),
     roles: z.array(z.enum(DESK_ROLE_NAMES)),
     owner_id: z.string().optional(),
     status: z.enum(['active', 'revoked']),

@@ -14,7 +14,7 @@ const content = {
   contact: sealed.optional(),
   /** Of the contact, with it. */
   mailbox_keys: mailboxKeys.optional(),
-  /** Of the telephone and of the domains that tell the company. Absent in older events. */
+  /** Of the telephone and of the domains that tell the company; absent if there is neither. */
   hint_keys: z.object({ phone: z.string().optional(), domains: z.array(z.string()) }).optional(),
   consent: z
     .object({
@@ -59,7 +59,7 @@ const LeadSubmitted = z.object({
 const LeadAmended = z.object({
   lead_id: z.string(),
   ...content,
-  /** The parts that the amendment removes. Absent in older events, which remove nothing. */
+  /** The parts that the amendment removes; absent if it removes nothing. */
   left_out: z.array(z.enum(['contact', 'consent', 'interest', 'metadata'])).optional(),
   /** Where the lead came from, if the amendment names it first. */
   ...z.object(origin).partial().shape,

@@ -265,7 +265,7 @@ const readLead = deskQuery({
           same: z.array(z.enum(['phone', 'domain'])),
         }),
       )
-      .describe('At most 20, newest first. Leads that earlier versions stored are missing'),
+      .describe('At most 20, newest first'),
   }),
   example: {
     name: 'by its id',

@@ -10,7 +10,7 @@ const OwnerProfileSet = z.object({
   /** The mailbox is that of the profile before, so a confirmation stays valid. */
   keeps_mailbox: z.boolean().optional(),
   /** Of its mailbox. */
-  mailbox_keys: mailboxKeys.optional(),
+  mailbox_keys: mailboxKeys,
   /** Of tokens signed from now on; the default if absent. */
   attribution_days: z.number().optional(),
   /** Where the owner's links lead that would lead nowhere; `ref` of a product is its id. */

@@ -31,7 +31,7 @@ const render = ({
 }: DeskTokenState): DeskToken => ({
   id: token_id,
   name,
-  ...present({ person_id }),
+  person_id,
   roles: roles as DeskToken['roles'],
   ...present({ owner_id }),
   status,

@@ -22,7 +22,7 @@ import { listing } from '#src/reading/lists.ts';
 import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-texts.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { isOneName, personIdOfName } from '#src/shared/person.ts';
+import { isOneName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
 import { epoch, iso, renderAsOf } from '#src/shared/time.ts';
 import { type Issued, issue, changeRecord } from '#src/writing/decide-and-append.ts';
@@ -121,11 +121,10 @@ const staffNamed = async (
   const query = { scope: accessScope(DESK, 'desk'), limit: TOKENS_AT_ONCE };
   for await (const page of listing<DeskTokenRow>(readModels, 'access', query))
     for (const { row } of page) {
-      const { name, roles, status, expires_at = Infinity } = row;
+      const { person_id: id, name, roles, status, expires_at = Infinity } = row;
       if (status !== 'active' || !roles.includes('staff') || expires_at <= at) continue;
-      const id = row.person_id ?? personIdOfName(name);
       if (id === text) return new Set([id]);
-      if (id !== undefined && isOneName(name, text)) ids.add(id);
+      if (isOneName(name, text)) ids.add(id);
     }
   return ids;
 };

@@ -21,7 +21,7 @@ export type DeskCaller = {
   kind: 'desk';
   tokenId: string;
   name: string;
-  /** Absent in tokens of earlier versions. */
+  /** Absent in the caller that issues the first token of a service. */
   personId?: string;
   roles: ReadonlySet<DeskRole>;
   ownerId?: string;

@@ -2,7 +2,14 @@ import { expect, it } from 'vitest';
 import { deskToken } from '#src/access/access.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
-const token = { token_id: 't1', name: 'Ada', roles: ['staff'], hash: 'h', pepper_version: 1 };
+const token = {
+  token_id: 't1',
+  name: 'Ada',
+  person_id: 'name:ada',
+  roles: ['staff'],
+  hash: 'h',
+  pepper_version: 1,
+};
 const issued = { type: 'DeskTokenIssued' as const, data: token };
 const revoked = {
   type: 'DeskTokenRevoked' as const,

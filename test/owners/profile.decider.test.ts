@@ -7,6 +7,7 @@ const { given } = specify(ownerProfile);
 const profile = (n: number, keeps_mailbox?: true) => ({
   sealed_for: `own_${n}`,
   sealed_profile: `s1.own_${n}.x`,
+  mailbox_keys: { address: `1.a${n}`, mailbox: `1.m${n}` },
   ...(keeps_mailbox && { keeps_mailbox }),
 });
 const set = (n: number, keepsMailbox?: true) => ({

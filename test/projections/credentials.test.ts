@@ -15,6 +15,7 @@ const KEY = {
 const TOKEN = {
   token_id: 'tok1',
   name: 'Staff',
+  person_id: 'name:staff',
   roles: ['staff'],
   hash: 'h2',
   pepper_version: 1,

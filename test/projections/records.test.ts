@@ -62,7 +62,8 @@ describe('The read model of codes', () => {
   });
 
   test('has what the profile of an owner decides for links, and nothing else of it', () => {
-    const sealed = { sealed_for: 'own_1', sealed_profile: 's1.own_1.x' };
+    const mailbox_keys = { address: '1.a', mailbox: '1.m' };
+    const sealed = { sealed_for: 'own_1', sealed_profile: 's1.own_1.x', mailbox_keys };
     const settings = { attribution_days: 7, fallback: { kind: 'search', ref: 'mugs' } };
     const set = (over: object = {}) =>
       happened('OwnerProfileSet', 'owner_profile', { ...sealed, ...over });

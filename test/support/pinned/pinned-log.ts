@@ -237,6 +237,7 @@ const ACCESS = [
       {
         token_id: 'tok_1',
         name: 'Anna',
+        person_id: 'name:anna',
         roles: ['owner'],
         owner_id: 'anna',
         hash: 'hash-t',

@@ -186,7 +186,11 @@ export const MAIL = [
   story('bert-mail_4', queued(4)),
 ];
 
-const PROFILE = { sealed_for: 'own_1', sealed_profile: 's1.own_1.profile' };
+const PROFILE = {
+  sealed_for: 'own_1',
+  sealed_profile: 's1.own_1.profile',
+  mailbox_keys: { address: '1.a', mailbox: '1.m' },
+};
 
 export const OWNERS = [
   story(
@@ -198,7 +202,6 @@ export const OWNERS = [
       {
         ...PROFILE,
         keeps_mailbox: true,
-        mailbox_keys: { address: '1.a', mailbox: '1.m' },
         attribution_days: 7,
         fallback: { kind: 'search', ref: 'mugs' },
       },
