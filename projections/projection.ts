@@ -58,8 +58,10 @@ export type Projection<R extends Row = Row> = {
   lists?(row: R): readonly ListEntry[];
 };
 
-export const spaceOf = (projection: Pick<Projection, 'name' | 'version'>, build: number): Space =>
-  `${projection.name}@${projection.version}.${build}`;
+export const spaceOfBuild = (
+  projection: Pick<Projection, 'name' | 'version'>,
+  build: number,
+): Space => `${projection.name}@${projection.version}.${build}`;
 
 /** Narrows an event to its stored shape. The log validates events, and `handles` selects their types. */
 export const typedEvent = <Type extends EventType>(event: FoldEvent): Happened<Type> =>

@@ -1,5 +1,5 @@
 /** The store of one read model as the engine sees it: its spaces, and the state machine of their life. */
-import { type Projection, spaceOf } from '#projections/projection.ts';
+import { type Projection, spaceOfBuild } from '#projections/projection.ts';
 import type { Position, EventLog } from '#src/ports/event-log.ts';
 import {
   ALL_PARTITIONS,
@@ -148,7 +148,7 @@ export const listBuilds = (all: readonly Space[], projection: Versioned): Space[
 /** Returns a name that no space of this version has had. */
 export const nextSpace = (all: readonly Space[], projection: Versioned): Space => {
   const last = listBuilds(all, projection).at(-1);
-  return spaceOf(projection, last === undefined ? 1 : buildOf(last) + 1);
+  return spaceOfBuild(projection, last === undefined ? 1 : buildOf(last) + 1);
 };
 
 /** Returns the space to fill when none is live: all workers must fill the one that exists. */

@@ -74,7 +74,7 @@ export const memoryStore = (): LocalStore => {
     },
     digest: async (space, number) => {
       const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
-      return { checkpoint, ...digestOf(scopes) };
+      return { checkpoint, ...digestOfScopes(scopes) };
     },
     partitionRows: (space, number) => readPartition(spaces.get(space)?.[number]),
     count: async (space) => {
@@ -242,7 +242,7 @@ const listOf = (scope: Scope, query: ListQuery) => {
   return rows;
 };
 
-const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
+const digestOfScopes = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
   const digest = noRows();
   for (const [name, { key, row, rows, order, lists }] of scopes) {
     const sorts = new Map(order?.keys.map((listed, at) => [listed, order.sorts[at] ?? null]));

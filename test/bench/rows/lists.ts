@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { leads } from '#projections/leads.ts';
-import { spaceOf } from '#projections/projection.ts';
+import { spaceOfBuild } from '#projections/projection.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { partitionOf, type ReadModels } from '#src/ports/read-model.ts';
@@ -85,7 +85,7 @@ const inRedis = async (given: readonly Given[]): Promise<Store> => {
     const [, user = '0'] = /used_cpu_user:([\d.]+)/.exec(info) ?? [];
     return ownCpuMs() + 1_000 * (Number(system) + Number(user));
   };
-  const [space, partition] = [spaceOf(leads, 1), partitionOf('anna')];
+  const [space, partition] = [spaceOfBuild(leads, 1), partitionOf('anna')];
   let to = (await store.checkpoints(space))[partition] ?? 0;
   const change = () => store.commit(space, [{ partition, from: to, to: (to += 1), writes: [] }]);
   const readModels = remoteReadersOf(store, LISTED);

@@ -6,7 +6,7 @@ import { foldBatch } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { leads } from '#projections/leads.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';
-import { type Projection, spaceOf } from '#projections/projection.ts';
+import { type Projection, spaceOfBuild } from '#projections/projection.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
 import { type LeadState, stateAt } from '#src/leads/lead.decider.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
@@ -25,7 +25,7 @@ export const foldInto = async (
 ): Promise<void> => {
   const events: FoldEvent[] = inLog(given, from);
   for (const projection of LISTED) {
-    const space = spaceOf(projection, 1);
+    const space = spaceOfBuild(projection, 1);
     const target = await openTarget(store, { projection, space });
     const handled = events.filter(({ type }) => projection.handles.includes(type as EventType));
     for (let first = 0; first < handled.length; first += atOnce) {
