@@ -74,6 +74,8 @@ export const publishedProduct = z.object({
   price_tiers: z.array(z.object({ min_quantity: z.number(), unit_price: z.number() })),
   certifications: z.array(z.string()).optional(),
   source_updated_at: z.string().optional(),
+  /** The feed that has the product. */
+  source: z.string().optional(),
 });
 
 export const stockLevel = z.object({

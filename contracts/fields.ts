@@ -96,6 +96,8 @@ export const listedCurrency = currency.refine((code) => DECIMALS.has(code), {
 });
 export const country = z
   .string()
+  .trim()
+  .toUpperCase()
   .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
   .describe('ISO 3166-1 alpha-2 code');
 /** The country of a company. Feeds and proxies may also name countries that are not in the list. */

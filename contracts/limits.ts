@@ -87,6 +87,7 @@ export const LIMITS = {
   PUSH_CONFIGS_PER_TASK_MAX: 10,
   PUSH_CONFIGS_PER_OWNER_MAX: 500,
   IMPORT_PRODUCTS_MAX: 500,
+  IMPORT_PRESENT_MAX: 1_000,
 } as const;
 
 /** The limits that an operator can configure, by the names of their settings: each has its usual value in LIMITS. */
@@ -128,6 +129,22 @@ export const publishedLimits = (rates: Rates): Record<string, number> => {
     Object.entries(limits).map(([name, value]) => [name.toLowerCase(), value]),
   );
 };
+
+/** The limits of a product, for feeds and for the desk. */
+export const PRODUCT_LIMITS = {
+  SKU_CHARS_MAX: 64,
+  TITLE_CHARS_MAX: 200,
+  DESCRIPTION_CHARS_MAX: 5_000,
+  NAME_CHARS_MAX: 100,
+  MPN_CHARS_MAX: 70,
+  LEAD_DAYS_MAX: 3_650,
+  QUANTITY_MAX: 100_000_000,
+  STOCK_MAX: 999_999_999,
+  /** In minor units. */
+  PRICE_MAX: 1_000_000_000,
+  TIERS_MAX: 20,
+  CERTIFICATIONS_MAX: 20,
+} as const;
 
 /** Events in one answer of readEvents. */
 export const EVENTS_PAGE_MAX = 1_000;

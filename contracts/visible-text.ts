@@ -16,18 +16,24 @@ const END = new RegExp(`[[${BLANK}${NOTHING}]--[${SHAPING}]]+$`, 'v');
 /** An end that only seems to shape something, because a blank precedes it. */
 const LOOSE_END = new RegExp(`[${BLANK}][${BLANK}${NOTHING}]*$`, 'u');
 
+/** Most texts: nothing has to be done for them. */
+const PLAIN = /^[!-~](?: ?[!-~])*$/;
+
 /**
  * Returns an identifier without what a reader cannot see; blanks inside it become one space. Two identifiers that look
  * the same because of such characters become the same. Empty if nothing can be seen.
  */
 export const visibleText = (text: string): string =>
-  text.normalize('NFC').replace(BLANKS, ' ').replace(UNSEEN, '').replace(/ {2,}/g, ' ').trim();
+  PLAIN.test(text)
+    ? text
+    : text.normalize('NFC').replace(BLANKS, ' ').replace(UNSEEN, '').replace(/ {2,}/g, ' ').trim();
 
 /**
  * Returns a text for readers without what cannot be seen at its ends. Joiners and variation selectors inside it stay,
  * because Persian, the scripts of India and emoji need them. Empty if nothing can be seen.
  */
 export const trimmedText = (text: string): string => {
+  if (PLAIN.test(text)) return text;
   const trimmed = text.normalize('NFC').replace(START, '');
   return visibleText(trimmed) === '' ? '' : trimmed.replace(LOOSE_END, '').replace(END, '');
 };

@@ -8,10 +8,13 @@ import {
   country,
   currency,
   cursor,
+  date,
   id,
+  identifier,
   limit,
   line,
   list,
+  listedCurrency,
   page,
   quantity,
   sku,
@@ -19,9 +22,11 @@ import {
   text,
   url,
 } from '#contracts/fields.ts';
-import { LIMITS } from '#contracts/limits.ts';
+import { LIMITS, PRODUCT_LIMITS } from '#contracts/limits.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS } from '#contracts/problems.ts';
+import { visibleText } from '#contracts/visible-text.ts';
+import { decoded, plainLine, plainText } from './plain-text.ts';
 import { facet, productRecord } from './records.ts';
 
 const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
@@ -113,92 +118,205 @@ export const searchProducts = defineOperation({
   ],
 });
 
-const PRICE_MAX = 1_000_000_000;
+/** A text of one line that comes from a shop, and is read without entities and tags. */
+const shopLine = (max: number) => z.string().overwrite(plainLine).min(1).max(max).pipe(line(max));
+
+/** The identity of a product in a feed, which can have it encoded. */
+const shopSku = z.string().overwrite(decoded).pipe(sku);
+
+/** The name of a feed. */
+export const source = identifier(PRODUCT_LIMITS.SKU_CHARS_MAX);
+
+const unitPrice = z.int().min(0).max(PRODUCT_LIMITS.PRICE_MAX).describe('Minor units');
 
 const priceTiers = z
-  .array(
-    z.strictObject({
-      min_quantity: quantity,
-      unit_price: z.int().min(0).max(PRICE_MAX).describe('Minor units'),
-    }),
-  )
+  .array(z.strictObject({ min_quantity: quantity, unit_price: unitPrice }))
   .min(1)
-  .max(20)
-  .refine(
-    (tiers) =>
-      tiers.every((tier, i) => {
-        const before = tiers[i - 1];
-        return (
-          !before ||
-          (tier.min_quantity > before.min_quantity && tier.unit_price <= before.unit_price)
-        );
-      }),
-    { error: 'quantities must increase, and prices must not' },
-  );
+  .max(PRODUCT_LIMITS.TIERS_MAX);
 
-/** A product of a feed. Strict, because every agent reads what is published. */
-const feedProduct = z.strictObject({
-  sku,
-  title: line(200),
-  description: text(5_000).or(z.literal('')),
-  brand: line(100).optional(),
-  gtin: line(50).optional(),
-  mpn: line(70).optional(),
-  category: line(100),
-  image_url: url.optional(),
-  origin_country: country.optional(),
-  ship_from: country.optional(),
-  lead_time_days: z.int().min(0).max(3_650).optional(),
-  currency,
+/** Each value of a product as a feed or the desk gives it. */
+export const productFields = {
+  sku: shopSku,
+  title: shopLine(PRODUCT_LIMITS.TITLE_CHARS_MAX),
+  description: z
+    .string()
+    .overwrite(plainText)
+    .max(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX)
+    .pipe(text(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX).or(z.literal(''))),
+  brand: shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX),
+  gtin: z
+    .string()
+    .overwrite(visibleText)
+    .regex(/^(?:\d{8}|\d{12,14})$/, { error: 'must be 8, 12, 13 or 14 digits' }),
+  mpn: shopLine(PRODUCT_LIMITS.MPN_CHARS_MAX),
+  category: shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX),
+  image_url: url,
+  origin_country: country,
+  ship_from: country,
+  lead_time_days: z.int().min(0).max(PRODUCT_LIMITS.LEAD_DAYS_MAX),
+  currency: listedCurrency,
   moq: quantity,
   increment: quantity,
   price_tiers: priceTiers,
-  certifications: z.array(line(100)).max(20).optional(),
-  source_updated_at: line(40).optional(),
+  certifications: z
+    .array(shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX))
+    .max(PRODUCT_LIMITS.CERTIFICATIONS_MAX),
+  source_updated_at: date.or(time),
+} as const;
+
+const removable = <Value extends z.ZodType>(value: Value) => value.nullable().optional();
+
+/** A product of a feed. Strict, because every agent reads what is published. */
+export const feedProduct = z.strictObject({
+  sku: shopSku,
+  title: productFields.title.optional(),
+  description: productFields.description.optional(),
+  brand: removable(productFields.brand),
+  gtin: removable(productFields.gtin),
+  mpn: removable(productFields.mpn),
+  category: productFields.category.optional(),
+  image_url: removable(productFields.image_url),
+  origin_country: removable(productFields.origin_country),
+  ship_from: removable(productFields.ship_from),
+  lead_time_days: removable(productFields.lead_time_days),
+  currency: productFields.currency.optional(),
+  unit_price: unitPrice
+    .optional()
+    .describe(
+      'Minor units; the price of the minimum order. Without price_tiers it changes that tier alone',
+    ),
+  moq: productFields.moq.optional(),
+  increment: productFields.increment.optional(),
+  price_tiers: removable(priceTiers).describe('null: one price for every quantity'),
+  certifications: removable(productFields.certifications),
+  source_updated_at: removable(productFields.source_updated_at),
 });
 
-const stockLevel = z.strictObject({
-  level: z.enum(['in_stock', 'low', 'out_of_stock']),
-  available_quantity: z.int().min(0).max(1_000_000_000).nullable(),
+const LEVELS = ['in_stock', 'low', 'out_of_stock'] as const;
+
+export const feedStock = z.strictObject({
+  level: z
+    .enum(LEVELS)
+    .optional()
+    .describe('Without it: by the quantity; below two minimum orders it is low'),
+  available_quantity: z
+    .int()
+    .min(0)
+    .max(PRODUCT_LIMITS.STOCK_MAX)
+    .nullable()
+    .optional()
+    .describe('null: unknown'),
 });
 
-const exampleProduct = {
-  sku: '22847',
-  title: 'Bread Bin Diner Style Ivory',
-  description: 'BREAD BIN DINER STYLE IVORY',
-  category: 'Kitchen',
-  currency: 'GBP',
-  moq: 1,
-  increment: 1,
-  price_tiers: [{ min_quantity: 1, unit_price: 1695 }],
+/** What a feed says of a product: a member that is absent leaves what is stored, null removes it. */
+export type ProductChange = {
+  product: z.output<typeof feedProduct>;
+  stock?: z.output<typeof feedStock> | undefined;
 };
+
+/** More than this share of the products of a source end only if it is confirmed, because a feed may be cut off. */
+const ENDED_SHARE_MAX = 1 / 5;
+
+/** Whether so many products that are absent from a feed need a confirmation before they end. */
+export const needsConfirmation = (ended: number, ofSource: number): boolean =>
+  ended > ofSource * ENDED_SHARE_MAX;
+
+const changedValue = z.json().describe('null: none');
+
+const productChange = z.object({
+  sku: z.string(),
+  change: z.enum(['new', 'changed']),
+  currency: z.string().describe('Of its prices, in minor units'),
+  fields: z
+    .array(z.object({ field: z.string(), before: changedValue, after: changedValue }))
+    .describe('What a changed product would have instead'),
+});
 
 const importProducts = deskCommand({
   roles: ['staff'],
   path: '/products/import',
-  summary: 'Publish or revise products; an unchanged product appends no event',
+  summary: 'Publish or revise products, and end those that a feed no longer has',
   guidance:
-    'The CLI reads feed files and sends them in parts. Amounts are in minor units. To continue an interrupted ' +
-    'import, send it again with the same idempotency key: it does not overwrite what others have changed since it began.',
+    'A member that a product lacks leaves what is stored; null removes it; with replace, what is not given is removed. A ' +
+    'new product needs title, currency, unit_price or price_tiers, and stock. A product that breaks a rule is in ' +
+    'rejected, with the reason, and all others are imported. An unchanged product appends no event. dry_run writes ' +
+    'nothing and answers what would change. ends_absent withdraws the products of the source that are neither in ' +
+    'products nor in present: if they are more than a fifth of those of the source, only with confirmed. Send a large ' +
+    'feed in parts without ends_absent, then, once it was read to its end, its SKUs in present, sorted by code point, ' +
+    'in parts that after and until delimit; repeat a part, with a new key, while has_more is true. To continue an ' +
+    'interrupted import, send it again with the same idempotency key: it does not overwrite what others have changed ' +
+    'since it began.',
   fields: {
     products: z
-      .array(z.strictObject({ product: feedProduct, stock: stockLevel }))
-      .min(1)
+      .array(z.strictObject({ product: feedProduct, stock: feedStock.optional() }))
       .max(LIMITS.IMPORT_PRODUCTS_MAX),
+    source: source
+      .optional()
+      .describe(
+        'The feed, stored with each product, so that two feeds do not end the products of each other',
+      ),
+    replace: z.boolean().default(false).describe('Removes what is not given'),
+    dry_run: z.boolean().default(false).describe('Writes nothing'),
+    allow_free: z.boolean().default(false).describe('Accepts prices of 0'),
+    ends_absent: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Withdraws the products of the source that the feed no longer has; needs source, except in a dry run',
+      ),
+    present: z
+      .array(sku)
+      .max(LIMITS.IMPORT_PRESENT_MAX)
+      .optional()
+      .describe(
+        'SKUs that the feed has elsewhere, also in rows that were rejected; for ends_absent',
+      ),
+    after: sku.optional().describe('ends_absent concerns only SKUs after this one'),
+    until: sku.optional().describe('ends_absent concerns only SKUs up to this one'),
+    confirmed: z
+      .boolean()
+      .default(false)
+      .describe('Ends more than a fifth of the products of the source'),
   },
   output: z.object({
     read: z.int(),
-    appended: z.int(),
+    new: z.int(),
+    changed: z.int(),
+    republished: z.int().describe('How many of those changed had been withdrawn'),
     unchanged: z.int(),
-    republished: z.int().describe('How many of those appended had been withdrawn'),
+    rejected: z.array(
+      z.object({
+        index: z.int().describe('In products'),
+        sku: z.string(),
+        field: z.string(),
+        detail: z.string(),
+      }),
+    ),
+    changes: z.array(productChange).optional().describe('In a dry run'),
+    ended: z.int().optional().describe('With ends_absent; in a dry run, how many would end'),
+    of_source: z.int().optional().describe('How many products of the source were for sale'),
+    ended_skus: z.array(z.string()).optional().describe(`At most ${LIMITS.IMPORT_PRODUCTS_MAX}`),
+    has_more: z.boolean().optional().describe('More products are absent than one call ends'),
   }),
   example: {
     name: 'one product',
     input: {
       idempotency_key: 'feed-2026-11-20:1',
-      products: [{ product: exampleProduct, stock: { level: 'in_stock', available_quantity: 97 } }],
+      source: 'main',
+      products: [
+        {
+          product: {
+            sku: '22847',
+            title: 'Bread Bin Diner Style Ivory',
+            category: 'Kitchen',
+            currency: 'GBP',
+            unit_price: 1695,
+          },
+          stock: { available_quantity: 97 },
+        },
+      ],
     },
-    output: { read: 1, appended: 1, unchanged: 0, republished: 0 },
+    output: { read: 1, new: 1, changed: 0, republished: 0, unchanged: 0, rejected: [] },
   },
 });
 

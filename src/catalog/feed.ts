@@ -1,61 +1,56 @@
 /** Reads a product feed (CSV, TSV or NDJSON) row by row. */
-import type { z } from 'zod';
-import type { publishedProduct, stockLevel } from '#contracts/event-fields.ts';
+import { decoded } from '#contracts/catalog/plain-text.ts';
+import { type ProductChange, productFields } from '#contracts/catalog/operations.ts';
+import { PRODUCT_LIMITS } from '#contracts/limits.ts';
+import { trimmedText, visibleText } from '#contracts/visible-text.ts';
 import {
   type CellFault,
   type CellReader,
   type Cells,
-  type Tier,
   cellReader,
   priceIn,
+  shown,
   tiersIn,
 } from '#src/shared/cells.ts';
 import { scanJson } from '#src/shared/json.ts';
 import { present } from '#src/shared/present.ts';
 
-/** A product as a feed describes it; the catalog assigns its id. */
-export type ProductInput = {
-  product: Omit<z.infer<typeof publishedProduct>, 'product_id'>;
-  stock: z.infer<typeof stockLevel>;
-};
-
 /** Named as in the feeds of Google Merchant Center, with more columns for wholesale. */
 const REQUIRED_COLUMNS = ['id', 'title', 'price'] as const;
 const STOCK_COLUMNS = ['availability', 'available_quantity'] as const;
-const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
-  ...REQUIRED_COLUMNS,
-  ...STOCK_COLUMNS,
-  'description',
-  'product_type',
-  'google_product_category',
-  'brand',
-  'gtin',
-  'mpn',
-  'image_link',
-  'min_order_quantity',
-  'order_increment',
-  'price_tiers',
-  'origin_country',
-  'ship_from',
-  'lead_time_days',
-  'certifications',
-  'updated_at',
-  // Ignored: links are made per promoter, and all stock is new.
-  'link',
-  'condition',
-]);
+/** The columns that a product is read from, and the member of importProducts that each becomes. */
+const READ_COLUMNS = {
+  id: 'sku',
+  title: 'title',
+  price: 'unit_price',
+  availability: 'stock',
+  available_quantity: 'available_quantity',
+  description: 'description',
+  product_type: 'category',
+  google_product_category: 'category',
+  brand: 'brand',
+  gtin: 'gtin',
+  mpn: 'mpn',
+  image_link: 'image_url',
+  min_order_quantity: 'moq',
+  order_increment: 'increment',
+  price_tiers: 'price_tiers',
+  origin_country: 'origin_country',
+  ship_from: 'ship_from',
+  lead_time_days: 'lead_time_days',
+  certifications: 'certifications',
+  updated_at: 'source_updated_at',
+} as const;
+/** Ignored: links are made per promoter, and all stock is new. */
+const IGNORED_COLUMNS = ['link', 'condition'];
+const READ: ReadonlySet<string> = new Set(Object.keys(READ_COLUMNS));
+const KNOWN_COLUMNS: ReadonlySet<string> = new Set([...READ, ...IGNORED_COLUMNS]);
 
-const ID_CHARS_MAX = 64;
-const TITLE_CHARS_MAX = 200;
-const DESCRIPTION_CHARS_MAX = 5_000;
-const NAME_CHARS_MAX = 100;
-const LEAD_DAYS_MAX = 3_650;
-const STOCK_MAX = 999_999_999;
-
-/** Stock for fewer minimum orders than this is low. */
-const LOW_ORDERS = 2;
-
-const NO_CATEGORY = 'Uncategorised';
+/** The column that a member of importProducts is read from. */
+export const columnOfField = (field: string): string =>
+  field === 'currency'
+    ? 'price'
+    : (Object.entries(READ_COLUMNS).find(([, member]) => member === field)?.[0] ?? field);
 
 /** Compared in lower case and with underscores for spaces. */
 const AVAILABILITIES: ReadonlyMap<string, 'in' | 'out'> = new Map([
@@ -67,109 +62,129 @@ const AVAILABILITIES: ReadonlyMap<string, 'in' | 'out'> = new Map([
 ]);
 
 /** Availability out_of_stock means a quantity of 0, whatever available_quantity says. */
-const stockOf = (cells: CellReader, moq: number): ProductInput['stock'] => {
+const stockOf = (cells: CellReader): ProductChange['stock'] => {
   const text = cells.raw('availability');
-  const quantity = cells.whole('available_quantity', 0, STOCK_MAX);
+  const quantity = cells.whole('available_quantity', 0, PRODUCT_LIMITS.STOCK_MAX);
   const availability = AVAILABILITIES.get((text ?? 'in_stock').toLowerCase().replaceAll(' ', '_'));
-  if (!availability) {
-    cells.refuse('availability', 'must be in_stock, out_of_stock, preorder or backorder');
-  }
-  if (text === undefined && !cells.has('available_quantity')) {
-    cells.refuse('availability', 'is missing, and so is available_quantity');
-  }
-  if (availability === 'out' || quantity === 0) {
-    return { level: 'out_of_stock', available_quantity: 0 };
-  }
-  if (quantity === undefined) return { level: 'in_stock', available_quantity: null };
-  return {
-    level: quantity < moq * LOW_ORDERS ? 'low' : 'in_stock',
-    available_quantity: quantity,
-  };
-};
-
-const checkTiers = (
-  cells: CellReader,
-  tiers: readonly Tier[],
-  { moq, price }: { moq: number; price: number },
-): void => {
-  const column = 'price_tiers';
-  for (const [index, tier] of tiers.entries()) {
-    const before = tiers[index - 1];
-    if (!before) continue;
-    if (tier.min_quantity <= before.min_quantity) {
-      cells.refuse(
-        column,
-        `quantities must rise: ${tier.min_quantity} is not above ${before.min_quantity}`,
-      );
-    } else if (tier.unit_price > before.unit_price) {
-      cells.refuse(column, `prices must not rise with quantity, and do at ${tier.min_quantity}`);
-    }
-  }
-  const first = tiers[0]?.min_quantity ?? 0;
-  if (first > moq) {
-    cells.refuse(column, `begins at ${first}, so the minimum order of ${moq} has no price`);
-    return;
-  }
-  const atMoq = tiers.findLast((tier) => tier.min_quantity <= moq);
-  if (atMoq && atMoq.unit_price !== price) {
-    cells.refuse(column, `differs from price for the minimum order of ${moq}`);
-  }
-};
-
-const pricesOf = (cells: CellReader) => {
-  const moq = cells.whole('min_order_quantity', 1) ?? 1;
-  const increment = cells.whole('order_increment', 1) ?? 1;
-  if (moq % increment !== 0 && cells.faults.length === 0) {
+  if (!availability && text !== undefined)
     cells.refuse(
-      'min_order_quantity',
-      `must be a multiple of order_increment: ${moq} of ${increment}`,
+      'availability',
+      `must be in_stock, out_of_stock, preorder or backorder, and is ${shown(text)}`,
     );
-  }
+  if (text === undefined && cells.raw('available_quantity') === undefined)
+    cells.refuse('availability', 'is missing, and so is available_quantity');
+  if (availability === 'out') return { level: 'out_of_stock' };
+  if (quantity !== undefined) return { available_quantity: quantity };
+  // A quantity of an earlier feed remains if this one has no column for it.
+  return cells.has('available_quantity')
+    ? { level: 'in_stock', available_quantity: null }
+    : { level: 'in_stock' };
+};
+
+/** Keeps what is stored if there is no such column, and removes it if its cell is empty. */
+const orNull = <Value>(cells: CellReader, column: string, value: Value | undefined) =>
+  value === undefined && cells.has(column) && cells.raw(column) === undefined ? null : value;
+
+const orDefault = <Value>(
+  cells: CellReader,
+  column: string,
+  [value, ifEmpty]: [Value | undefined, Value],
+): Value | undefined => orNull(cells, column, value) ?? (cells.has(column) ? ifEmpty : undefined);
+
+const pricesOf = (cells: CellReader): Partial<ProductChange['product']> => {
+  const max = PRODUCT_LIMITS.QUANTITY_MAX;
   const price = priceIn(cells, 'price');
-  const single = [{ min_quantity: moq, unit_price: price?.amount ?? 0 }];
-  const price_tiers = (price && tiersIn(cells, 'price_tiers', price.currency)) ?? single;
-  if (price) checkTiers(cells, price_tiers, { moq, price: price.amount });
-  return { moq, increment, currency: price?.currency ?? '', price_tiers };
+  return present({
+    moq: orDefault(cells, 'min_order_quantity', [cells.whole('min_order_quantity', 1, max), 1]),
+    increment: orDefault(cells, 'order_increment', [cells.whole('order_increment', 1, max), 1]),
+    currency: price?.currency,
+    unit_price: price?.amount,
+    price_tiers:
+      price && orNull(cells, 'price_tiers', tiersIn(cells, 'price_tiers', price.currency)),
+  });
 };
 
 const certificationsOf = (cells: CellReader): string[] | undefined => {
-  const line = cells.line('certifications', DESCRIPTION_CHARS_MAX);
-  const names = line?.split('|').map((name) => name.trim());
-  return names?.filter((name) => name !== '');
+  const names = cells.raw('certifications')?.split('|').map(trimmedText);
+  const value = names?.filter((name) => name !== '');
+  if (!value) return undefined;
+  const result = productFields.certifications.safeParse(value);
+  if (result.success) return result.data;
+  const { NAME_CHARS_MAX, CERTIFICATIONS_MAX } = PRODUCT_LIMITS;
+  return cells.refuse(
+    'certifications',
+    `must be at most ${CERTIFICATIONS_MAX} names of at most ${NAME_CHARS_MAX} characters`,
+  );
 };
 
-const gtinOf = (cells: CellReader): string | undefined => {
-  const gtin = cells.raw('gtin');
-  if (gtin === undefined || /^(\d{8}|\d{12,14})$/.test(gtin)) return gtin;
-  return cells.refuse('gtin', 'must be 8, 12, 13 or 14 digits');
+/** A picture that no page could show is left out, and the product stays. */
+const pictureOf = (cells: CellReader): { image_url?: string | null; note?: CellFault } => {
+  const column = 'image_link';
+  const link = cells.raw(column);
+  if (link === undefined) return cells.has(column) ? { image_url: null } : {};
+  const result = productFields.image_url.safeParse(link);
+  if (result.success) return { image_url: result.data };
+  const reason = /[^!-~]/.test(link)
+    ? 'has characters that an address must escape'
+    : 'is not an http or https address';
+  return { note: { column, reason: `${reason}, so the picture is left out: ${shown(link)}` } };
+};
+
+const COUNTRY = 'must be a country code of two letters, like GB';
+
+const categoryOf = (cells: CellReader): string | undefined => {
+  const [own, google] = ['product_type', 'google_product_category'];
+  const column = cells.raw(own) === undefined && cells.has(google) ? google : own;
+  return orDefault(cells, column, [cells.read(column, productFields.category), 'Uncategorised']);
 };
 
 /** Reads a product and its stock, or all faults of its row. */
-const productOf = (from: Cells): ProductInput | { faults: CellFault[] } => {
+const productOf = (
+  from: Cells,
+): { product: ProductChange; note?: CellFault } | { faults: CellFault[] } => {
   const cells = cellReader(from);
-  for (const column of REQUIRED_COLUMNS) if (!cells.has(column)) cells.refuse(column, 'is missing');
+  const { read } = cells;
+  for (const column of REQUIRED_COLUMNS)
+    if (cells.raw(column) === undefined) cells.refuse(column, 'is missing');
   const prices = pricesOf(cells);
-  const stock = stockOf(cells, prices.moq);
-  const category = cells.has('product_type') ? 'product_type' : 'google_product_category';
+  const stock = stockOf(cells);
+  const { image_url, note } = pictureOf(cells);
+  const removable = <Value>(column: string, value: Value | undefined) =>
+    orNull(cells, column, value);
+  const sku = read('id', productFields.sku) ?? '';
   const product = {
-    sku: cells.line('id', ID_CHARS_MAX) ?? '',
-    title: cells.line('title', TITLE_CHARS_MAX) ?? '',
-    description: cells.text('description', DESCRIPTION_CHARS_MAX) ?? '',
-    category: cells.line(category, NAME_CHARS_MAX) ?? NO_CATEGORY,
+    title: read('title', productFields.title),
+    description: orDefault(cells, 'description', [
+      read('description', productFields.description),
+      '',
+    ]),
+    category: categoryOf(cells),
     ...prices,
-    ...present({
-      brand: cells.line('brand', NAME_CHARS_MAX),
-      gtin: gtinOf(cells),
-      mpn: cells.line('mpn', NAME_CHARS_MAX),
-      image_url: cells.url('image_link'),
-      origin_country: cells.country('origin_country'),
-      ship_from: cells.country('ship_from'),
-      lead_time_days: cells.whole('lead_time_days', 0, LEAD_DAYS_MAX),
-      certifications: certificationsOf(cells),
-      source_updated_at: cells.time('updated_at'),
-    }),
+    brand: removable('brand', read('brand', productFields.brand)),
+    gtin: removable('gtin', read('gtin', productFields.gtin)),
+    mpn: removable('mpn', read('mpn', productFields.mpn)),
+    image_url,
+    origin_country: removable(
+      'origin_country',
+      read('origin_country', productFields.origin_country, COUNTRY),
+    ),
+    ship_from: removable('ship_from', read('ship_from', productFields.ship_from, COUNTRY)),
+    lead_time_days: removable(
+      'lead_time_days',
+      cells.whole('lead_time_days', 0, PRODUCT_LIMITS.LEAD_DAYS_MAX),
+    ),
+    certifications: removable('certifications', certificationsOf(cells)),
+    source_updated_at: removable(
+      'updated_at',
+      read(
+        'updated_at',
+        productFields.source_updated_at,
+        'must be a date or a time, like 2026-11-21',
+      ),
+    ),
   };
-  return cells.faults.length > 0 ? { faults: cells.faults } : { product, stock };
+  if (cells.faults.length > 0) return { faults: cells.faults };
+  return { product: { product: { sku, ...present(product) }, stock }, ...(note && { note }) };
 };
 
 /** Thrown when no text of the file can be read. */
@@ -186,7 +201,7 @@ const requireUtf8 = (first: Buffer): void => {
 };
 
 const columnsOf = (header: readonly string[]): string[] =>
-  header.map((name) => name.trim().toLowerCase().replaceAll(' ', '_'));
+  header.map((name) => visibleText(name).toLowerCase().replaceAll(' ', '_'));
 
 const SEPARATORS = new Map([
   [';', 'semicolons: save it with commas'],
@@ -196,7 +211,8 @@ const SEPARATORS = new Map([
 ]);
 
 /** Names another separator with which the header would have all required columns. */
-const hintOf = (header: string): string => {
+const hintOf = (header: string, read: readonly string[]): string => {
+  if (REQUIRED_COLUMNS.every((column) => read.includes(column))) return '';
   for (const [separator, hint] of SEPARATORS) {
     const columns = columnsOf(header.replaceAll('"', '').split(separator));
     if (REQUIRED_COLUMNS.every((column) => columns.includes(column)))
@@ -210,14 +226,16 @@ const headerFault = (
   columns: readonly string[],
   header: string,
 ): { column?: string; reason: string } | undefined => {
-  const repeated = columns.find((column, index) => columns.indexOf(column) < index);
+  const repeated = columns.find(
+    (column, index) => READ.has(column) && columns.indexOf(column) < index,
+  );
   if (repeated !== undefined) return { column: repeated, reason: 'appears twice' };
   const missing: string[] = REQUIRED_COLUMNS.filter((column) => !columns.includes(column));
-  const hasStock = columns.includes('availability') || columns.includes('available_quantity');
+  const hasStock = STOCK_COLUMNS.some((column) => columns.includes(column));
   if (!hasStock) missing.push('availability or available_quantity');
   if (missing.length === 0) return undefined;
   return {
-    reason: `the file has no column ${missing.join(', ')}; nothing was read${hintOf(header)}`,
+    reason: `the file has no column ${missing.join(', ')}; nothing was read${hintOf(header, columns)}`,
   };
 };
 
@@ -354,20 +372,34 @@ async function* recordsOf(
 }
 
 export type FeedFormat = 'csv' | 'tsv' | 'ndjson';
-type FeedRow = { line: number; product: ProductInput };
-/** Why a row was rejected, or the whole file if `ofFile`. */
-export type FeedFault = { line: number; column?: string; reason: string; ofFile?: true };
+type FeedRow = { line: number; product: ProductChange };
+/**
+ * Why a row was rejected, or the whole file if `ofFile`. `ids` has every id that the row can have: its product is not
+ * absent from the feed. None: nobody can say which product it is.
+ */
+export type FeedFault = {
+  line: number;
+  column?: string;
+  reason: string;
+  ids?: readonly string[];
+  ofFile?: true;
+};
+/** What was left out of a row that is read. */
+type FeedNote = { line: number; column: string; note: string };
 /** Columns that were ignored; at most one warning for a file. */
 type FeedWarning = { line: number; unknown_columns: string[] };
-export type ProductFeedItem = FeedRow | FeedFault | FeedWarning;
+export type ProductFeedItem = FeedRow | FeedFault | FeedNote | FeedWarning;
 
 type Chunks = AsyncIterable<string | Buffer>;
 type RawRow = { line: number; to: number; cells: Cells } | FeedFault | FeedWarning;
 
-const trimmed = (value: string): string => value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+/** A cell as its column is read: without entities, and without what cannot be seen at its ends. */
+const cellText = (value: string): string => trimmedText(decoded(value));
+
+const idIn = (value: string): string => visibleText(decoded(value));
 
 const cellOf = (value: unknown): string | undefined => {
-  if (typeof value === 'string') return trimmed(value);
+  if (typeof value === 'string') return cellText(value);
   return typeof value === 'number' ? String(value) : undefined;
 };
 
@@ -390,16 +422,19 @@ const cellsOfJson = (object: object): { cells: Cells; faults: CellFault[] } => {
   const cells = new Map<string, string>();
   const faults: CellFault[] = [];
   for (const [column, value] of Object.entries(object) as [string, unknown][]) {
-    if (value === null || !KNOWN_COLUMNS.has(column)) continue;
+    if (!READ.has(column)) continue;
     const isList = Array.isArray(value) && LISTS.has(column);
-    const cell = isList ? listCell(column, value) : cellOf(value);
+    const cell = isList ? listCell(column, value) : cellOf(value ?? '');
     if (cell === undefined) faults.push({ column, reason: 'must be text or a number' });
-    else if (cell !== '') cells.set(column, cell);
+    else cells.set(column, cell);
   }
   return { cells, faults };
 };
 
 const EMPTY_FILE: FeedFault = { line: 1, reason: 'the file is empty', ofFile: true };
+
+/** Of Windows, of others, and of old spreadsheets. */
+const LINE_END = /\r\n|\n|\r/;
 
 /**
  * Decodes chunks to lines; a chunk may end inside a character, a line or a line end. Takes linear time: of a line beyond
@@ -409,14 +444,19 @@ async function* linesOf(chunks: Chunks): AsyncIterable<string> {
   const decoder = new TextDecoder();
   let line = '';
   let isFirst = true;
+  let isAfterReturn = false;
   for await (const chunk of chunks) {
     if (isFirst && typeof chunk !== 'string') requireUtf8(chunk);
-    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const [end = '', ...more] = (isFirst ? text.replace(/^\ufeff/, '') : text).split('\n');
+    const read = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    // The second half of a line end.
+    const text = isAfterReturn && read.startsWith('\n') ? read.slice(1) : read;
+    if (read === '') continue;
+    isAfterReturn = read.endsWith('\r');
+    const [end = '', ...more] = (isFirst ? text.replace(/^\ufeff/, '') : text).split(LINE_END);
     isFirst = false;
     if (line.length <= ROW_CHARS_MAX) line += end;
     for (const next of more) {
-      yield line.replace(/\r$/, '');
+      yield line;
       line = next;
     }
   }
@@ -430,16 +470,16 @@ const rowLines = (line: number, to: number): string =>
 
 const rowOf = (columns: readonly string[], record: TableRecord): RawRow => {
   const { from: line, to, values, reason } = record;
-  if (reason !== undefined) return { line, reason };
+  // Where the values of a row are not certain, each of them can be its id.
+  const ids = values.map(idIn).filter((id) => id !== '');
+  if (reason !== undefined) return { line, reason, ids };
   if (values.length !== columns.length) {
     const counts = `has ${values.length} columns, and the first line ${columns.length}`;
-    return { line, reason: counts + rowLines(line, to) };
+    return { line, reason: counts + rowLines(line, to), ids };
   }
   const cells = new Map<string, string>();
-  for (const [index, column] of columns.entries()) {
-    const value = trimmed(values[index] ?? '');
-    if (value !== '') cells.set(column, value);
-  }
+  for (const [index, column] of columns.entries())
+    if (READ.has(column)) cells.set(column, cellText(values[index] ?? ''));
   return { line, to, cells };
 };
 
@@ -459,7 +499,9 @@ async function* tableRows(separator: ',' | '\t', chunks: Chunks): AsyncIterable<
       yield { line: 1, ofFile: true, ...fault };
       return;
     }
-    const unknown_columns = columns.filter((column) => !KNOWN_COLUMNS.has(column));
+    const unknown_columns = [...new Set(columns)].filter(
+      (column) => column !== '' && !KNOWN_COLUMNS.has(column),
+    );
     if (unknown_columns.length > 0) yield { line: 1, unknown_columns };
   }
   if (!columns) yield EMPTY_FILE;
@@ -485,7 +527,7 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
       yield { line, reason: ROW_TOO_LONG };
       continue;
     }
-    const json = trimmed(text);
+    const json = text.trim();
     if (json === '') continue;
     isEmpty = false;
     const object = objectIn(json);
@@ -502,7 +544,8 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
     for (const column of Object.keys(object)) if (!KNOWN_COLUMNS.has(column)) unknown.add(column);
     const { cells, faults } = cellsOfJson(object);
     if (faults.length === 0) yield { line, to: line, cells };
-    for (const fault of faults) yield { line, ...fault };
+    const id = idIn(cells.get('id') ?? '');
+    for (const fault of faults) yield { line, ...fault, ids: id === '' ? [] : [id] };
   }
   if (isEmpty) yield EMPTY_FILE;
   if (unknown.size > 0) yield { line, unknown_columns: [...unknown] };
@@ -533,17 +576,21 @@ export async function* readFeed(
       continue;
     }
     const { line, to, cells } = row;
-    const id = cells.get('id');
-    const earlier = id === undefined ? undefined : lines.get(id);
+    const id = idIn(cells.get('id') ?? '');
+    const ids = id === '' ? [] : [id];
+    const earlier = lines.get(id);
     if (earlier !== undefined) {
-      yield { line, column: 'id', reason: `repeats the id of line ${earlier}` };
+      yield { line, column: 'id', reason: `repeats the id of line ${earlier}`, ids };
       continue;
     }
-    if (id !== undefined) lines.set(id, line);
-    const product = productOf(cells);
-    if (!('faults' in product)) yield { line, product };
-    else
-      for (const { column, reason } of product.faults)
-        yield { line, column, reason: reason + rowLines(line, to) };
+    if (id !== '') lines.set(id, line);
+    const read = productOf(cells);
+    if ('faults' in read) {
+      for (const { column, reason } of read.faults)
+        yield { line, column, reason: reason + rowLines(line, to), ids };
+      continue;
+    }
+    yield { line, product: read.product };
+    if (read.note) yield { line, column: read.note.column, note: read.note.reason };
   }
 }

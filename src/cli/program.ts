@@ -107,10 +107,23 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     usage: 'catalog import <file>',
     about: 'Publish the products of a CSV, TSV or NDJSON feed',
     calls: 'importProducts',
-    flags: [new Option('--strict', 'Import nothing if any line is bad'), keyOption()],
+    flags: [
+      new Option('--dry-run', 'Write nothing; show what would change'),
+      new Option('--strict', 'Import nothing if any line is bad'),
+      new Option('--source <name>', 'Name of the feed, stored with each product'),
+      new Option(
+        '--ends-absent',
+        'Withdraw the products of the source that the feed no longer has',
+      ),
+      new Option('--yes', 'End them also if they are more than a fifth of the source'),
+      new Option('--replace', 'Remove what the file has no column for'),
+      new Option('--allow-free', 'Accept prices of 0'),
+      keyOption(),
+    ],
     help:
-      'Prints each bad line with its number and reason, and imports the good ones: the exit status is 0 ' +
-      'unless every line is bad. An unchanged product appends nothing, so an import can be repeated.',
+      'Prints each bad line with its number and reason, and imports the others; the exit status is then 4, and 1 if ' +
+      'every line is bad. A column that the file does not have leaves what is stored, and an empty cell removes it. An ' +
+      'unchanged product appends nothing, so an import can be repeated.',
     load: async () => (await import('#src/cli/commands/catalog-import.ts')).importCatalog,
   },
   {

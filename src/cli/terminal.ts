@@ -24,7 +24,7 @@ Exit status:
   1  Refused; stderr says why
   2  The command line is not valid
   3  Cannot start: settings, data directory or port. For status: no server is running
-  4  A check or a verification found a difference or a fault
+  4  A check or a verification found a difference or a fault, or an import rejected lines
   5  No answer: the connection failed, and a write may or may not have been done
 `;
 

@@ -1,12 +1,12 @@
 /** The actors: two promoters with their agents, and staff; and the acts that give agents access. */
 import type { z } from 'zod';
+import type { ProductChange } from '#contracts/catalog/operations.ts';
 import { OUTBOUND_KINDS } from '#contracts/outreach/records.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
-import type { ProductInput } from '#src/catalog/feed.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
@@ -83,7 +83,7 @@ export const concierge = actor(CONCIERGE);
 export const scout = actor(SCOUT);
 
 /** Desk tokens, outreach settings, and the catalog. */
-export const openingActs = (products: ProductInput[]): Act[] => [
+export const openingActs = (products: ProductChange[]): Act[] => [
   root(0.01, 'issueDeskToken', { as: STAFF, name: STAFF, roles: ['staff'] }),
   ...Object.entries(OWNERS).map(([owner_id, name]) =>
     root(0.01, 'issueDeskToken', { as: name, name, roles: ['owner'], owner_id }),

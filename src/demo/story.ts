@@ -2,11 +2,12 @@
  * A month of a small wholesaler, performed through the real operations when the data directory is empty, so that
  * agents, owners, buyers and auditors have something to look at on the first day.
  */
+import type { ProductChange } from '#contracts/catalog/operations.ts';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
-import { type ProductInput, readFeed } from '#src/catalog/feed.ts';
+import { readFeed } from '#src/catalog/feed.ts';
 import { productIdOfSku } from '#src/catalog/import-products.ts';
 import type { Service } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -384,7 +385,7 @@ const READING_ACTS: readonly Act[] = [
 ];
 
 /** Withdraws a product, and raises a price after the waiting list was created. */
-const catalogActs = (products: readonly ProductInput[]): Act[] => [
+const catalogActs = (products: readonly ProductChange[]): Act[] => [
   staff(25.4, 'withdrawProduct', { sku: 'SEA-804', reason: 'Not made any more' }),
   staff(29.1, 'importProducts', {
     products: products
@@ -392,7 +393,8 @@ const catalogActs = (products: readonly ProductInput[]): Act[] => [
       .map(({ product, stock }) => ({
         product: {
           ...product,
-          price_tiers: product.price_tiers.map((tier) => ({
+          unit_price: (product.unit_price ?? 0) + 20,
+          price_tiers: product.price_tiers?.map((tier) => ({
             ...tier,
             unit_price: tier.unit_price + 20,
           })),
@@ -405,8 +407,8 @@ const catalogActs = (products: readonly ProductInput[]): Act[] => [
 const OWNER = 'northwind';
 const FEED = join(import.meta.dirname, '../../contracts/examples/demo-catalog.csv');
 
-const readProducts = async (): Promise<ProductInput[]> => {
-  const products: ProductInput[] = [];
+const readProducts = async (): Promise<ProductChange[]> => {
+  const products: ProductChange[] = [];
   for await (const item of readFeed('csv', createReadStream(FEED))) {
     if (!('product' in item)) throw new Error(`${FEED}: line ${item.line} is not valid`);
     products.push(item.product);
@@ -415,7 +417,7 @@ const readProducts = async (): Promise<ProductInput[]> => {
 };
 
 /** Every act of the story. Acts of one day are performed in the order of this list. */
-export const storyActs = (products: ProductInput[]): Act[] => [
+export const storyActs = (products: ProductChange[]): Act[] => [
   ...openingActs(products),
   ...ACCESS_ACTS,
   ...LINK_ACTS,
@@ -429,7 +431,7 @@ export const storyActs = (products: ProductInput[]): Act[] => [
 /** `isVisit`: the step need not finish before the next one, so that visits share commits. */
 type Step = { day: number; isVisit?: true; run(): Promise<unknown> };
 
-const stepsOf = (player: Player, { deps }: Service, products: ProductInput[]): Step[] =>
+const stepsOf = (player: Player, { deps }: Service, products: ProductChange[]): Step[] =>
   [
     ...storyActs(products).map((act) => ({ day: act.day, run: () => player.play(act) })),
     ...Array.from({ length: STORY_DAYS }, (_, day) => ({

@@ -83,6 +83,14 @@ export type Catalog = {
   /** Returns published products by id; unknown ones are absent. */
   byId(ids: readonly string[]): Map<string, CatalogProduct>;
   bySku(skus: readonly string[]): Map<string, CatalogProduct>;
+  /**
+   * Returns the SKUs of the published products of a source, '' for those without one, rising by code point: those after
+   * `after` and up to `until`.
+   */
+  skusOf(
+    source: string,
+    range: { after?: string | undefined; until?: string | undefined },
+  ): string[];
   /** Returns the last state of withdrawn products by id, with the reason that staff gave. */
   withdrawn(ids: readonly string[]): Map<string, { product: CatalogProduct; reason: string }>;
   hasCategory(category: string): boolean;

@@ -1,28 +1,23 @@
 /** Values of cells in tables, from feeds and for files: amounts, numbers, texts. */
 import type { z } from 'zod';
 import { DECIMALS, decimalsOf } from '#contracts/currencies.ts';
-import { country, date, line, text, time, url } from '#contracts/fields.ts';
+import { PRODUCT_LIMITS } from '#contracts/limits.ts';
+import { visible } from './visible.ts';
 
 /** A fault of one value, for which its row is rejected. */
 export type CellFault = { column: string; reason: string };
 
-/** Column name to value, without absent and empty columns. */
+/** Column name to value, empty for an empty cell; without the columns that the file or the object lacks. */
 export type Cells = ReadonlyMap<string, string>;
 
 export type Tier = { min_quantity: number; unit_price: number };
 
-const QUANTITY_MAX = 100_000_000;
 const MAJOR_DIGITS_MAX = 12;
-const TIERS_MAX = 50;
 const SHOWN_CHARS = 40;
-const TEXT_CHARS_MAX = 5_000;
 
-/** Made once, because making a schema costs more than reading a row. Lengths are checked separately. */
-const LINE = line(TEXT_CHARS_MAX);
-const TEXT = text(TEXT_CHARS_MAX);
-const DATE_OR_TIME = date.or(time);
-
-const shown = (value: string): string => JSON.stringify(value.slice(0, SHOWN_CHARS));
+/** A value as a refusal shows it, with what cannot be seen written out. */
+export const shown = (value: string): string =>
+  JSON.stringify(visible(value.slice(0, SHOWN_CHARS).toWellFormed()).shown);
 
 /** The replacement character, which a decoder writes for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';
@@ -69,32 +64,29 @@ export const cellReader = (cells: Cells) => {
     faults.push({ column, reason });
   };
 
-  const parse = (
+  const raw = (column: string): string | undefined => cells.get(column) || undefined;
+
+  /** Reads a cell by the schema of the contract. `reason` says what it must be. */
+  const read = <Value>(
     column: string,
-    schema: z.ZodType<string>,
+    schema: z.ZodType<Value, string>,
     reason?: string,
-  ): string | undefined => {
-    const value = cells.get(column);
+  ): Value | undefined => {
+    const value = raw(column);
     if (value === undefined) return undefined;
     if (value.includes(REPLACEMENT) || !value.isWellFormed())
       return refuse(column, 'holds text that is not valid UTF-8');
     const result = schema.safeParse(value);
     if (result.success) return result.data;
-    return refuse(column, reason ?? result.error.issues[0]?.message ?? 'is not valid');
+    const [issue] = result.error.issues;
+    if (issue?.code === 'too_big')
+      return refuse(column, `has ${value.length} characters; at most ${issue.maximum} are allowed`);
+    const text = reason ?? issue?.message ?? 'is not valid';
+    return refuse(column, /[\n\t]/.test(value) ? text : `${text}, and is ${shown(value)}`);
   };
 
-  const parseShort = (
-    column: string,
-    max: number,
-    schema: z.ZodType<string>,
-  ): string | undefined => {
-    const length = cells.get(column)?.length ?? 0;
-    if (length <= max) return parse(column, schema);
-    return refuse(column, `has ${length} characters; at most ${max} are allowed`);
-  };
-
-  const whole = (column: string, min: number, max = QUANTITY_MAX): number | undefined => {
-    const value = cells.get(column);
+  const whole = (column: string, min: number, max: number): number | undefined => {
+    const value = raw(column);
     if (value === undefined) return undefined;
     const number = /^\d{1,9}$/.test(value) ? Number(value) : -1;
     if (number >= min && number <= max) return number;
@@ -104,20 +96,28 @@ export const cellReader = (cells: Cells) => {
   return {
     faults,
     refuse,
+    /** Whether the row has the column, even if it is empty. */
     has: (column: string) => cells.has(column),
-    raw: (column: string) => cells.get(column),
-    line: (column: string, max: number) => parseShort(column, max, LINE),
-    text: (column: string, max: number) => parseShort(column, max, TEXT),
-    url: (column: string) => parse(column, url, 'must be an http or https address'),
-    country: (column: string) =>
-      parse(column, country, 'must be a country code of two capital letters, like GB'),
-    time: (column: string) =>
-      parse(column, DATE_OR_TIME, 'must be a date or a time, like 2026-11-21'),
+    raw,
+    read,
     whole,
   };
 };
 
 export type CellReader = ReturnType<typeof cellReader>;
+
+/** The amount in minor units, or a fault of the column. */
+const unitPriceIn = (
+  cells: CellReader,
+  column: string,
+  [amount, currency]: readonly [string, string],
+): number | undefined => {
+  const minor = minorUnits(amount, currency);
+  if (typeof minor !== 'number') return cells.refuse(column, minor.reason);
+  if (minor <= PRODUCT_LIMITS.PRICE_MAX) return minor;
+  const most = moneyText({ amount: PRODUCT_LIMITS.PRICE_MAX, currency });
+  return cells.refuse(column, `must be at most ${most}, and is ${shown(amount)}`);
+};
 
 /** Reads an amount with its currency, like 0.85 GBP. */
 export const priceIn = (
@@ -126,14 +126,13 @@ export const priceIn = (
 ): { amount: number; currency: string } | undefined => {
   const value = cells.raw(column);
   if (value === undefined) return undefined;
-  const parts = /^(\S+) ([A-Z]{3})$/.exec(value);
-  const [, amount = '', currency = ''] = parts ?? [];
-  if (!parts) return cells.refuse(column, `must be like 0.85 GBP, and is ${shown(value)}`);
+  const [, amount = '', code = ''] = /^(\S+) +([A-Z]{3})$/i.exec(value) ?? [];
+  if (code === '') return cells.refuse(column, `must be like 0.85 GBP, and is ${shown(value)}`);
+  const currency = code.toUpperCase();
   if (!DECIMALS.has(currency))
     return cells.refuse(column, `${currency} is not a currency of ISO 4217`);
-  const minor = minorUnits(amount, currency);
-  if (typeof minor !== 'number') return cells.refuse(column, minor.reason);
-  return { amount: minor, currency };
+  const minor = unitPriceIn(cells, column, [amount, currency]);
+  return minor === undefined ? undefined : { amount: minor, currency };
 };
 
 /** Reads price tiers, like 4:0.39|48:0.29: 0.39 each from 4 pieces, 0.29 each from 48. */
@@ -148,13 +147,13 @@ export const tiersIn = (
   for (const part of value.split('|')) {
     const [, quantity = '', amount = ''] = /^([^:]*):([^:]*)$/.exec(part.trim()) ?? [];
     const min_quantity = /^[1-9]\d{0,8}$/.test(quantity) ? Number(quantity) : Infinity;
-    if (min_quantity > QUANTITY_MAX) {
+    if (min_quantity > PRODUCT_LIMITS.QUANTITY_MAX) {
       return cells.refuse(column, `must be like 4:0.39|48:0.29, and has ${shown(part)}`);
     }
-    const unit_price = minorUnits(amount, currency);
-    if (typeof unit_price !== 'number') return cells.refuse(column, unit_price.reason);
+    const unit_price = unitPriceIn(cells, column, [amount, currency]);
+    if (unit_price === undefined) return undefined;
     tiers.push({ min_quantity, unit_price });
   }
-  if (tiers.length <= TIERS_MAX) return tiers;
-  return cells.refuse(column, `has more than ${TIERS_MAX} tiers`);
+  if (tiers.length <= PRODUCT_LIMITS.TIERS_MAX) return tiers;
+  return cells.refuse(column, `has more than ${PRODUCT_LIMITS.TIERS_MAX} tiers`);
 };

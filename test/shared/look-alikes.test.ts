@@ -89,7 +89,7 @@ describe('Names that look the same', () => {
         { ...feedProduct('E1'), product: { ...feedProduct('E1').product, sku: `E1${unseen}` } },
       ];
       const { body } = await app.desk('POST', '/products/import', { products });
-      expect(body).toMatchObject({ appended: 0, unchanged: 1 });
+      expect(body).toMatchObject({ new: 0, unchanged: 1 });
       const line_items = [{ sku: `${unseen}E1`, quantity: 4 }];
       const handoff = await write('createHandoff', { title: 'List', line_items });
       expect(handoff).toMatchObject({ line_items: [{ sku: 'E1' }] });

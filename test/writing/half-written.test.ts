@@ -172,7 +172,10 @@ describe('A call at the desk', () => {
     vi.restoreAllMocks();
     await atDesk(app, priced(200, 'A', 'B'));
     const done = await atDesk(app, all, again);
-    expect(done).toMatchObject({ status: 200, body: { read: 4, appended: 3, unchanged: 1 } });
+    expect(done).toMatchObject({
+      status: 200,
+      body: { read: 4, new: 2, changed: 1, unchanged: 1 },
+    });
     expect(prices()).toEqual([200, 200, 100, 100]);
     await atDesk(app, priced(300, 'C', 'D'));
     expect(await atDesk(app, all, again)).toMatchObject({ text: done.text, ...REPLAYED });

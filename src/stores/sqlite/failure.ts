@@ -9,6 +9,7 @@ export const sqliteCodeOf = (error: unknown): number | undefined =>
     ? error.errcode
     : undefined;
 
+const SQL_ERROR = 1;
 const BUSY = 5;
 const LOCKED = 6;
 const CORRUPT = 11;
@@ -42,6 +43,9 @@ export const sqliteFailureOf = (error: unknown, file: string | null = null): Sql
   if (primary === BUSY || primary === LOCKED) return 'busy';
   return primary === CORRUPT || primary === NOTADB ? 'damaged' : 'fault';
 };
+
+/** Whether a statement of ours does not fit the file: a bit of its schema was flipped. */
+export const isForeignSchema = (error: unknown): boolean => sqliteCodeOf(error) === SQL_ERROR;
 
 /** At least a frame of a write-ahead log. */
 const PROBE_BYTES = 8_192;

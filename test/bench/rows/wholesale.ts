@@ -1,7 +1,9 @@
 /** The real catalog if this machine has it, and products generated from its words. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ProductInput, readFeed } from '#src/catalog/feed.ts';
+import type { EventData } from '#contracts/registries/events.ts';
+import { readFeed } from '#src/catalog/feed.ts';
+import { mergeProduct } from '#src/catalog/product.decider.ts';
 import { madeLog } from '../generated-log.ts';
 import { createRandom, type Random } from '../random.ts';
 import { temporaryDirectory } from '../temporary.ts';
@@ -32,11 +34,18 @@ export const madeFile = (count = REAL_PRODUCTS): string => {
 export const feedFile = (): { file: string; real: boolean } =>
   existsSync(REAL_FILE) ? { file: REAL_FILE, real: true } : { file: madeFile(), real: false };
 
+type ProductInput = EventData<'ProductPublished'>;
+
 export const feedProducts = async (): Promise<ProductInput[]> => {
   const { file } = feedFile();
   const products: ProductInput[] = [];
   for await (const item of readFeed('csv', chunksOf(file)))
-    if ('product' in item) products.push(item.product);
+    if ('product' in item) {
+      const { sku } = item.product.product;
+      const rules = { product_id: `prd_${sku}`, replace: true, allowFree: true };
+      const merged = mergeProduct(undefined, item.product, rules);
+      if (merged.ok) products.push({ product: merged.product, stock: merged.stock });
+    }
   return products;
 };
 
@@ -95,7 +104,7 @@ export const makeProducts = async (directory: string, count: number): Promise<vo
   for (let from = 0; from < count; from += CHUNK)
     for (const [n, made] of more(products, Math.min(CHUNK, count - from), random).entries()) {
       const id = random.text(24);
-      const product = { product_id: `prd_${id}`, ...made.product, sku: `S${from + n}` };
+      const product = { ...made.product, product_id: `prd_${id}`, sku: `S${from + n}` };
       const meta = {
         at: PUBLISHED_AT + from + n,
         actor: 'system',

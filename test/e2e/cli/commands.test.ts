@@ -226,21 +226,22 @@ describe('catalog import', () => {
       'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
     const file = feed(data, 'bad.csv', HEADER + lines);
     const first = await run('catalog', 'import', file, '--json', ...at());
-    expect(first.code).toBe(0);
+    expect(first.code).toBe(4);
     expect(first.stderr).toMatch(/bad\.csv:3: price must be like 0\.85 GBP/);
-    expect(lastLine(first.stdout)).toEqual({ read: 3, appended: 2, unchanged: 0, rejected: 1 });
-    const second = await json('catalog', 'import', file, ...at());
-    expect(second).toEqual({ read: 3, appended: 0, unchanged: 2, rejected: 1 });
+    expect(lastLine(first.stdout)).toMatchObject({ read: 3, new: 2, unchanged: 0, rejected: 1 });
+    const second = await run('catalog', 'import', file, '--json', ...at());
+    expect(second.code).toBe(4);
+    expect(lastLine(second.stdout)).toMatchObject({ read: 3, new: 0, unchanged: 2, rejected: 1 });
 
     const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
     expect(strict.code).toBe(1);
     expect(strict.stderr).toContain('1 bad line in');
-    expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 3 });
+    expect(lastLine(strict.stdout)).toMatchObject({ read: 3, new: 0, unchanged: 0, rejected: 3 });
     const gone = await json('catalog', 'withdraw', 'T-1', '--yes', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
     const again = await run('catalog', 'import', file, ...at());
     const text =
-      '3 rows read: 1 appended (1 republished after a withdrawal), 1 unchanged, 1 rejected.';
+      '3 rows read: 0 new, 1 changed (1 republished after a withdrawal), 1 unchanged, 0 ended, 1 rejected.';
     expect(again.stdout).toBe(`${text}\n`);
   });
 
@@ -251,7 +252,7 @@ describe('catalog import', () => {
     const file = feed(data, 'stray.csv', HEADER + lines.join(''));
     const { stdout, stderr } = await run('catalog', 'import', file, '--json', ...at());
     expect(stderr).toContain('stray.csv:21: has a quote that ends inside a value in line 101; ');
-    expect(lastLine(stdout)).toEqual({ read: 200, appended: 199, unchanged: 0, rejected: 1 });
+    expect(lastLine(stdout)).toMatchObject({ read: 200, new: 199, unchanged: 0, rejected: 1 });
   });
 
   it('says in one sentence that a file cannot be read', async () => {
@@ -272,11 +273,111 @@ describe('catalog import', () => {
     const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
     const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
     const first = await json(...keyed);
-    expect(first).toEqual({ read: 300, appended: 300, unchanged: 0, rejected: 0 });
+    expect(first).toMatchObject({ read: 300, new: 300, unchanged: 0, rejected: 0, ended: 0 });
     await json('catalog', 'withdraw', 'K-299', '--yes', '--reason', 'Gone', ...at());
-    expect(await json(...keyed)).toEqual(first);
+    const { absent: _, of_source: __, ...counts } = first;
+    expect(await json(...keyed)).toMatchObject(counts);
     const withdrawn = await json('catalog', 'import', file, ...at());
-    expect(withdrawn).toMatchObject({ appended: 1, unchanged: 299 });
+    expect(withdrawn).toMatchObject({ new: 0, changed: 1, unchanged: 299 });
+  });
+
+  it('imports every row but those over a limit, and with --strict none', async () => {
+    const row = (n: number) => `L-${n},T,1.00 EUR,in_stock,m${n === 400 ? 'M'.repeat(80) : n}\n`;
+    const rows = Array.from({ length: 700 }, (_, index) => row(index + 1));
+    const file = feed(data, 'limits.csv', `id,title,price,availability,mpn\n${rows.join('')}`);
+    const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
+    expect(strict.code).toBe(1);
+    expect(lastLine(strict.stdout)).toMatchObject({ read: 700, new: 0, rejected: 700 });
+    const { code, stderr, stdout } = await run('catalog', 'import', file, '--json', ...at());
+    expect(stderr).toContain('limits.csv:401: mpn has 81 characters; at most 70 are allowed');
+    expect([code, lastLine(stdout)]).toMatchObject([4, { read: 700, new: 699, rejected: 1 }]);
+  });
+
+  it('sends long products in parts that one request can hold', async () => {
+    const long = Array.from(
+      { length: 120 },
+      (_, n) => `W-${n},T,1.00 EUR,in_stock,${'w '.repeat(2_400)}\n`,
+    );
+    const file = feed(
+      data,
+      'long.csv',
+      `id,title,price,availability,description\n${long.join('')}`,
+    );
+    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ read: 120, new: 120 });
+  });
+
+  it('says what a feed changes, and ends what it no longer has only when asked', async () => {
+    const full =
+      'id,title,price,availability,description,product_type,brand,order_increment,min_order_quantity\n';
+    const rows = Array.from(
+      { length: 10 },
+      (_, n) => `F-${n},Mug ${n},1.00 GBP,in_stock,Long text,Kitchen,Tidewater,6,6\n`,
+    );
+    const of = ['--source', 'main', ...at()];
+    const whole = feed(data, 'whole.csv', full + rows.join(''));
+    expect(await json('catalog', 'import', whole, ...of)).toMatchObject({ new: 10, absent: 0 });
+    const lines = Array.from({ length: 10 }, (_, n) => `F-${n},Mug ${n},1.00 GBP,in_stock\n`);
+    const fewer = feed(data, 'fewer.csv', HEADER + lines.join(''));
+    expect(await json('catalog', 'import', fewer, ...of)).toMatchObject({ unchanged: 10 });
+    const replaced = await run('catalog', 'import', fewer, '--replace', '--dry-run', ...of);
+    expect(replaced.stdout).toContain(
+      'changed F-0: description "Long text" -> ""; brand "Tidewater" -> none',
+    );
+    expect(replaced.stdout).toContain('order_increment 6 -> 1');
+    expect(replaced.stdout).toContain(
+      '10 rows read: 0 new, 10 changed, 0 unchanged, 0 ended, 0 rejected. Dry run: nothing was written.',
+    );
+
+    const eight = feed(data, 'eight.csv', HEADER + lines.slice(2).join(''));
+    const counted = await run('catalog', 'import', eight, ...of);
+    expect(counted.stderr).toContain('2 of 10 products of main are not in the feed: F-0, F-1');
+    expect(counted.stdout).toContain('8 unchanged, 0 ended');
+    const bad = feed(
+      data,
+      'bad-row.csv',
+      `${HEADER}F-0,Mug,free,in_stock\n${lines.slice(2).join('')}`,
+    );
+    const ended = await run('catalog', 'import', bad, '--ends-absent', '--json', ...of);
+    expect([ended.code, lastLine(ended.stdout)]).toMatchObject([
+      4,
+      { ended: 1, rejected: 1, absent: 1 },
+    ]);
+    const unnamed = feed(
+      data,
+      'unnamed.csv',
+      `${HEADER},Mug,free,in_stock\n${lines.slice(2).join('')}`,
+    );
+    const unsure = await run('catalog', 'import', unnamed, '--ends-absent', ...of);
+    expect([unsure.code, unsure.stderr]).toEqual([
+      1,
+      expect.stringContaining('nothing was ended: line 2 can be of any product'),
+    ]);
+    const four = feed(data, 'four.csv', HEADER + lines.slice(6).join(''));
+    const refused = await run('catalog', 'import', four, '--ends-absent', ...of);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('repeat with --yes'),
+    ]);
+    expect(await json('catalog', 'import', four, '--ends-absent', '--yes', ...of)).toMatchObject({
+      unchanged: 4,
+      ended: 5,
+      of_source: 9,
+    });
+    const usage = await run('catalog', 'import', four, '--ends-absent', ...at());
+    expect([usage.code, usage.stderr]).toEqual([2, expect.stringContaining('--source NAME')]);
+  });
+
+  it('refuses a price of 0 unless it is allowed', async () => {
+    const file = feed(
+      data,
+      'zero.csv',
+      `${HEADER}ZP1,Zero mug,0.00 EUR,in_stock\nZP2,Mug,1.00 EUR,in_stock\n`,
+    );
+    const { code, stderr } = await run('catalog', 'import', file, ...at());
+    expect(code).toBe(4);
+    expect(stderr).toContain('zero.csv:2: price is 0.00 EUR');
+    const free = await run('catalog', 'import', file, '--allow-free', '--json', ...at());
+    expect([free.code, lastLine(free.stdout)]).toMatchObject([0, { new: 1, unchanged: 1 }]);
   });
 
   it('reads TSV and NDJSON by the ending of the file name, in several batches', async () => {
@@ -284,18 +385,18 @@ describe('catalog import', () => {
     const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
     expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
       read: 600,
-      appended: 600,
+      new: 600,
     });
     const object = { id: 'N-1', title: 'N', price: '4.00 GBP', available_quantity: 5 };
     const ndjson = feed(data, 'one.ndjson', `${JSON.stringify(object)}\n`);
-    expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ appended: 1 });
+    expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ new: 1 });
     const [ending, missing, all] = await Promise.all([
       run('catalog', 'import', feed(data, 'x.txt', ''), ...at()),
       run('catalog', 'import', join(data, 'none.csv'), ...at()),
       run('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
     ]);
     expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
-    const nothing = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+    const nothing = { read: 0, new: 0, changed: 0, unchanged: 0, rejected: 0, ended: 0 };
     for (const [name, text, reason] of [
       ['empty.csv', '', 'the file is empty'],
       ['semi.csv', HEADER.replaceAll(',', ';'), 'save it with commas'],

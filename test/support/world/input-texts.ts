@@ -30,7 +30,10 @@ const textsIn = (schema: Schema, path = ''): [string, z.ZodType<string>][] => {
     case 'union':
       return def.options.flatMap((one) => textsIn(one, path));
     case 'pipe':
-      return textsIn(def.in, path);
+      // A text that is normalized first and checked then is one text.
+      return def.in._zod.def.type === 'string' && def.out._zod.def.type !== 'transform'
+        ? [[path, schema as z.ZodType<string>]]
+        : textsIn(def.in, path);
     case 'optional':
     case 'nullable':
     case 'default':

@@ -187,6 +187,7 @@ export const catalogBuilds = (
     catalog: {
       byId: (ids) => live.read((catalog) => catalog.byId(ids)),
       bySku: (skus) => live.read((catalog) => catalog.bySku(skus)),
+      skusOf: (source, range) => live.read((catalog) => catalog.skusOf(source, range)),
       withdrawn: (ids) => live.read((catalog) => catalog.withdrawn(ids)),
       hasCategory: (category) => live.read((catalog) => catalog.hasCategory(category)),
       search: (query) => live.read((catalog) => catalog.search(query)),

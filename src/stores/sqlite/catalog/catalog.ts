@@ -14,6 +14,7 @@ import type { Pause } from '#src/ports/system.ts';
 import { LruCache } from '#src/stores/caches.ts';
 import {
   isDamage,
+  isForeignSchema,
   messageOfError,
   sqliteCodeOf,
   RecordDamaged,
@@ -50,7 +51,7 @@ import {
 } from './text.ts';
 
 /** Rises with every change of the file's contents; a file of another version is rebuilt. */
-export const CATALOG_VERSION = 4;
+export const CATALOG_VERSION = 5;
 
 /**
  * `body` is the whole product. `facts` is what a search computes with, in a table of its own so that
@@ -68,11 +69,13 @@ const TABLES = `
     product_id text not null unique,
     sku text not null,
     title_words text not null,
+    source text not null,
     body text not null,
     withdrawn text,
     crc integer not null
   );
   create index product_sku on product (sku);
+  create index product_source on product (source, sku) where withdrawn is null;
   create index product_title on product (title_words, product_id);
   create table facts (row integer primary key, facts text not null, crc integer not null);
   create table word (word text primary key) without rowid;
@@ -177,11 +180,12 @@ const detectPoison = <Result>(work: () => Result): Result => {
 const prepareAll = (db: DatabaseSync) => ({
   select: db.prepare(`select row, ${PRODUCT_COLUMNS} from product where product_id = ?`),
   insert: db.prepare(
-    `insert into product (product_id, sku, title_words, body, withdrawn, crc)
-     values (?, ?, ?, ?, ?, ?)`,
+    `insert into product (product_id, sku, title_words, source, body, withdrawn, crc)
+     values (?, ?, ?, ?, ?, ?, ?)`,
   ),
   update: db.prepare(
-    'update product set sku = ?, title_words = ?, body = ?, withdrawn = ?, crc = ? where row = ?',
+    `update product set sku = ?, title_words = ?, source = ?, body = ?, withdrawn = ?, crc = ?
+     where row = ?`,
   ),
   putFacts: db.prepare('insert or replace into facts (row, facts, crc) values (?, ?, ?)'),
   removeText: db.prepare('delete from product_text where rowid = ?'),
@@ -290,10 +294,10 @@ export class CatalogWriter {
 
   /** Returns the row, which is a new one if it was undefined. */
   #writeProduct(row: number | undefined, { product, reason }: CatalogEntry, title: string): number {
-    const { product_id, sku } = product;
+    const { product_id, sku, source = '' } = product;
     const body = encodeProduct(product);
     const withdrawn = reason ?? null;
-    const values = [sku, title, body, withdrawn, productCrc(body, withdrawn)];
+    const values = [sku, title, source, body, withdrawn, productCrc(body, withdrawn)];
     if (row === undefined)
       return Number(this.#prepared.insert.run(product_id, ...values).lastInsertRowid);
     this.#prepared.update.run(...values, row);
@@ -338,6 +342,19 @@ const prepareRowsOf = (
   };
   return (values: readonly string[]): Uint32Array =>
     Uint32Array.from(readRows(values).filter(isLive));
+};
+
+/** No text sorts after it. */
+const LAST_TEXT = '\u{10ffff}';
+
+const prepareSkusOf = (db: DatabaseSync): Catalog['skusOf'] => {
+  const select = db.prepare(
+    `select json_group_array(sku) as skus from
+       (select sku from product
+        where withdrawn is null and source = ? and sku > ? and sku <= ? order by sku)`,
+  );
+  return (source, { after = '', until = LAST_TEXT }) =>
+    JSON.parse(String(select.get(source, after, until)?.['skus'])) as string[];
 };
 
 const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
@@ -525,8 +542,8 @@ export function* openCatalog(
     catalog = catalogOf(db, index, pause);
     return catalog;
   } catch (error) {
-    if (!isDamage(error)) throw error;
-    onDiscarded(error.message);
+    if (!isDamage(error) && !isForeignSchema(error)) throw error;
+    onDiscarded(messageOfError(error));
   } finally {
     // Also if the caller ends it early.
     if (!catalog) closeMarked(db);
@@ -559,6 +576,7 @@ const catalogOf = (db: DatabaseSync, index: Index, pause: Pause): Catalog => {
   return {
     byId: (ids) => indexProducts(reader.products(rowsOfIds(ids)), 'product_id'),
     bySku: (skus) => indexProducts(reader.products(rowsOfSkus(skus)), 'sku'),
+    skusOf: prepareSkusOf(db),
     withdrawn: prepareWithdrawn(db),
     hasCategory: (category) => columns.values('category').liveOf(category) > 0,
     search(query) {

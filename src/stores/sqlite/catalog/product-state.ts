@@ -86,6 +86,7 @@ const ordered = (product: CatalogProduct): EveryMember<CatalogProduct> => ({
   })),
   certifications: product.certifications,
   source_updated_at: product.source_updated_at,
+  source: product.source,
   stock: {
     level: product.stock.level,
     available_quantity: product.stock.available_quantity,
