@@ -19,11 +19,41 @@ const CODES =
 
 export const COUNTRIES: ReadonlySet<string> = new Set(CODES.split(' '));
 
+/** An e-mail address, or a telephone number in international form. Does not match order numbers. */
+const ADDRESS = /[^\s@]@[^\s@]+[.。]\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
+
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
+
 /**
- * Text of 1 to `max` characters, without what cannot be seen around it. Line breaks and tabs are allowed; hidden
- * characters and lone surrogates are not.
+ * Refuses contact details of a person, for a text that is stored unencrypted. Full-width letters are read as the plain
+ * ones, and what cannot be seen is not read.
  */
-export const text = (max: number) =>
+export const impersonal = (schema: z.ZodString, pattern: RegExp = ADDRESS) =>
+  schema.refine((value) => !pattern.test(value.normalize('NFKC').replaceAll(UNSEEN, '')), {
+    error: 'must not contain an e-mail address or a telephone number',
+    params: { code: 'pii_not_allowed' },
+  });
+
+/** Why a text may have contact details. Every other text that a caller gives is refused with them. */
+const EXEMPTIONS = {
+  encrypted: 'stored encrypted, and erased with the personal data of its record',
+  hashed: 'stored as a hash only',
+  product: 'of a product, which staff publish',
+  staff: 'the identity of a person of staff',
+  unstored: 'read, and not stored',
+  url: 'a web address, which the caller publishes',
+} as const;
+export type Exemption = keyof typeof EXEMPTIONS;
+
+/** The exemption of each text that has one. Schemas that are derived from one inherit it. */
+export const exemptions = z.registry<{ exemption: Exemption }>();
+
+export const exempt = <Schema extends z.ZodType>(exemption: Exemption, schema: Schema): Schema => {
+  exemptions.add(schema, { exemption });
+  return schema;
+};
+
+const anyText = (max: number) =>
   z
     .string()
     .overwrite(withoutLooseJoiners)
@@ -34,11 +64,10 @@ export const text = (max: number) =>
       error: 'contains control, bidirectional or invisible characters',
     });
 
-export const line = (max: number) =>
-  text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
+const anyLine = (max: number) =>
+  anyText(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
 
-/** A name by which records are found and grouped, of 1 to `max` characters, without what cannot be seen. */
-export const identifier = (max: number) =>
+const anyIdentifier = (max: number) =>
   z
     .string()
     .overwrite(visibleText)
@@ -48,25 +77,28 @@ export const identifier = (max: number) =>
     .max(max)
     .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' });
 
-/** An e-mail address, or a telephone number in international form. Does not match order numbers. */
-const ADDRESS = /[^\s@]@[^\s@]+\.\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
+/**
+ * Text of 1 to `max` characters, without what cannot be seen around it. Line breaks and tabs are allowed; hidden
+ * characters, lone surrogates and contact details are not.
+ */
+export const text = (max: number) => impersonal(anyText(max));
 
-/** The fault of a field that is stored unencrypted and has contact details of a person. */
-export const PERSONAL = {
-  code: 'pii_not_allowed',
-  detail: 'must not contain an e-mail address or a telephone number',
-} as const;
+export const line = (max: number) => impersonal(anyLine(max));
 
-/** Whether a text has contact details. Full-width letters are read as the plain ones. */
-export const holdsAddress = (value: string, pattern: RegExp = ADDRESS): boolean =>
-  pattern.test(value.normalize('NFKC'));
+/** A name by which records are found and grouped, of 1 to `max` characters, without what cannot be seen. */
+export const identifier = (max: number) => impersonal(anyIdentifier(max));
 
-/** A text that a caller chooses and that cannot be erased: it must not have contact details. */
-export const impersonal = <Text extends z.ZodString>(schema: Text, pattern?: RegExp) =>
-  schema.refine((value) => !holdsAddress(value, pattern), {
-    error: PERSONAL.detail,
-    params: { code: PERSONAL.code },
-  });
+const exemptAs = (exemption: Exemption) => ({
+  text: (max: number) => exempt(exemption, anyText(max)),
+  line: (max: number) => exempt(exemption, anyLine(max)),
+  identifier: (max: number) => exempt(exemption, anyIdentifier(max)),
+});
+export const encrypted = exemptAs('encrypted');
+export const ofProduct = exemptAs('product');
+export const ofStaff = exemptAs('staff');
+export const unstored = exemptAs('unstored');
+/** A text that is compared with what is stored, or counted, in any form. */
+export const compared = exempt('unstored', z.string());
 
 export const id = (prefix: string) =>
   z
@@ -113,15 +145,21 @@ const plain = (value: string): boolean =>
   new URL(value).password === '';
 const PLAIN = { error: 'must be printable ASCII without spaces, user or password' };
 
-export const url = z
-  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-  .max(2_048)
-  .refine(plain, PLAIN);
+export const url = exempt(
+  'url',
+  z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .max(2_048)
+    .refine(plain, PLAIN),
+);
 
-export const httpsUrl = z
-  .url({ protocol: /^https$/, error: 'must be an https URL' })
-  .max(2_048)
-  .refine(plain, PLAIN);
+export const httpsUrl = exempt(
+  'url',
+  z
+    .url({ protocol: /^https$/, error: 'must be an https URL' })
+    .max(2_048)
+    .refine(plain, PLAIN),
+);
 
 export const money = z.object({
   amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),
@@ -159,12 +197,14 @@ export const ownerId = z
     'The promoter. Contains no dash, because a stream name is the owner, a dash and the rest',
   );
 
-export const idempotencyKey = z
-  .string()
-  .min(1)
-  .max(LIMITS.IDEMPOTENCY_KEY_CHARS_MAX)
-  .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must consist of A-Z a-z 0-9 . _ : ~ + / = -' })
-  .describe('One per intent, the same on every retry. Never expires');
+export const idempotencyKey = exempt(
+  'hashed',
+  z
+    .string()
+    .min(1)
+    .max(LIMITS.IDEMPOTENCY_KEY_CHARS_MAX)
+    .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must consist of A-Z a-z 0-9 . _ : ~ + / = -' }),
+).describe('One per intent, the same on every retry. Never expires');
 
 const flat = (text: z.ZodString) =>
   z
@@ -180,12 +220,12 @@ const flat = (text: z.ZodString) =>
     .meta({ maxProperties: LIMITS.METADATA_MEMBERS_MAX })
     .describe('Your own flat notes');
 
-export const metadata = flat(impersonal(line(500))).describe(
+export const metadata = flat(line(500)).describe(
   'Your own flat notes. No personal data: e-mail addresses and telephone numbers are refused',
 );
 
 /** Metadata as a record shows it: older records may have what is refused now. */
-export const shownMetadata = flat(line(500));
+export const shownMetadata = flat(anyLine(500));
 
 export const limit = z
   .int()
@@ -196,21 +236,21 @@ export const limit = z
 /** The position of the next page of a desk list. */
 export const before = z.int().min(1).optional().describe('next_before of the previous page');
 export const nextBefore = z.int().nullable().describe('null on the last page');
-export const cursor = z.string().min(1).max(500).describe('next_cursor of the previous page');
+export const cursor = line(500).describe('next_cursor of the previous page');
 
 /** Fields by which records are filtered and grouped. */
-export const sku = identifier(64);
+export const sku = ofProduct.identifier(64);
 export const campaign = identifier(64).describe(
   'Your name for the campaign; reports can be grouped by it',
 );
-export const externalId = impersonal(identifier(128)).describe(
+export const externalId = identifier(128).describe(
   'Your own reference; several records may have the same one. No personal data: e-mail addresses and telephone ' +
     'numbers are refused',
 );
 export const linkId = id('lnk').describe('Id of one of your links');
 export const handoffId = id('hnd').describe('Id of one of your handoffs');
 export const productId = id('prd').describe('Id of a product, from an answer of searchProducts');
-export const category = line(100).describe('Exact name of a category');
+export const category = ofProduct.line(100).describe('Exact name of a category');
 
 /** A list; in a query, one comma-separated value. */
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>

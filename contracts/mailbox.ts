@@ -1,5 +1,6 @@
 /** The mail address of a mailbox: which texts are one, how it is compared, and how it is sent to. */
 import { z } from 'zod';
+import { exempt } from './fields.ts';
 import { INVISIBLE } from './texts.ts';
 import { trimmedText } from './visible-text.ts';
 
@@ -52,12 +53,15 @@ const isMailbox = (address: string): boolean => {
 };
 
 /** A mail address, as it was typed. The part before the @ and the domain can have letters beyond ASCII. */
-export const mailbox = z
-  .string()
-  .overwrite(trimmedText)
-  .max(ADDRESS_CHARS_MAX)
-  .refine((value) => value.isWellFormed() && isMailbox(value), {
-    error: 'must be an e-mail address, like ada@example.com',
-    params: { code: 'invalid_format' },
-  })
-  .meta({ format: 'idn-email' });
+export const mailbox = exempt(
+  'encrypted',
+  z
+    .string()
+    .overwrite(trimmedText)
+    .max(ADDRESS_CHARS_MAX)
+    .refine((value) => value.isWellFormed() && isMailbox(value), {
+      error: 'must be an e-mail address, like ada@example.com',
+      params: { code: 'invalid_format' },
+    })
+    .meta({ format: 'idn-email' }),
+);

@@ -1,5 +1,6 @@
 /** Names and identities of people: nothing in them can mislead a reader. */
 import { z } from 'zod';
+import { exempt } from './fields.ts';
 import { codePointOf, INVISIBLE } from './texts.ts';
 
 /** Groups of scripts that one name may mix, separated by commas: their letters do not look alike. */
@@ -54,25 +55,31 @@ const nameFault = (name: string): { code: string; message: string } | undefined 
 };
 
 /** The name of a person on one line: no invisible characters, and letters of one script. */
-export const personName = z
-  .string()
-  .normalize('NFC')
-  .trim()
-  .min(1)
-  .max(100)
-  .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' })
-  .superRefine((value, context) => {
-    const fault = nameFault(value);
-    if (fault)
-      context.addIssue({ code: 'custom', message: fault.message, params: { code: fault.code } });
-  });
+export const personName = exempt(
+  'staff',
+  z
+    .string()
+    .normalize('NFC')
+    .trim()
+    .min(1)
+    .max(100)
+    .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' })
+    .superRefine((value, context) => {
+      const fault = nameFault(value);
+      if (fault)
+        context.addIssue({ code: 'custom', message: fault.message, params: { code: fault.code } });
+    }),
+);
 
 /** The identity of a person, chosen by an operator: an address, a number of the directory, an account name. */
-export const personId = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .max(100)
-  .regex(/^[a-z0-9](?:[a-z0-9._+@-]*[a-z0-9])?$/, {
-    error: 'must be letters of a-z, digits and . _ + @ -, like ann@acme.example',
-  });
+export const personId = exempt(
+  'staff',
+  z
+    .string()
+    .trim()
+    .toLowerCase()
+    .max(100)
+    .regex(/^[a-z0-9](?:[a-z0-9._+@-]*[a-z0-9])?$/, {
+      error: 'must be letters of a-z, digits and . _ + @ -, like ann@acme.example',
+    }),
+);

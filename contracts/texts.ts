@@ -33,13 +33,8 @@ const NEEDED = [
   '(?<=[\\p{Script=Han}\\p{Script=Myanmar}\\p{Script=Phags_Pa}])[\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]',
   '(?<=\\p{Script=Mongolian})[\\u180b-\\u180f]',
 ].join('|');
-const IGNORABLE = new RegExp(`(${NEEDED})|\\p{Default_Ignorable_Code_Point}`, 'gu');
+const JOINER = new RegExp(`(${NEEDED})|[\\u200c\\u200d\\p{Variation_Selector}]`, 'gu');
 
-/**
- * Returns a text without the joiners, selectors and soft hyphens that neither its script nor an emoji needs. Characters of
- * HIDDEN are left, to be refused.
- */
+/** Returns a text without the joiners and variation selectors that neither its script nor an emoji needs. */
 export const withoutLooseJoiners = (value: string): string =>
-  value.replaceAll(IGNORABLE, (character, needed?: string) =>
-    needed !== undefined || HIDDEN.test(character) ? character : '',
-  );
+  value.replaceAll(JOINER, (_character, needed?: string) => needed ?? '');

@@ -13,7 +13,7 @@ import {
   recordCommands,
 } from '#contracts/desk-operation.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
-import { line, ownerId, text } from '#contracts/fields.ts';
+import { compared, line, ownerId, text } from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { defineOperation } from '#contracts/operation.ts';
@@ -401,7 +401,7 @@ export const applicantOperations = {
     {
       ...applicationForm.shape,
       /** The client's address; counted, and not stored. */
-      address: z.string(),
+      address: compared,
     },
     z.object({ sent: z.literal(true) }),
     ['ApplicationReceived', 'MailQueued'],

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { EXAMPLE_AS_OF, EXAMPLE_AT, deskQuery } from '#contracts/desk-operation.ts';
 import {
   asOf,
+  campaign,
   hasYear,
   line,
   time,
@@ -159,7 +160,13 @@ const auditPerformance = deskQuery({
     'cursor_expired',
     'read_model_rebuilding',
   ],
-  fields: { owner_id: ownerSpace, at: auditAt, ...performanceFields },
+  // Each call is audited with its input.
+  fields: {
+    owner_id: ownerSpace,
+    at: auditAt,
+    ...performanceFields,
+    campaign: campaign.optional(),
+  },
   output: performance.extend({ as_of: auditAsOf }),
   example: {
     name: 'by campaign',

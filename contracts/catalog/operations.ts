@@ -15,11 +15,12 @@ import {
   line,
   list,
   listedCurrency,
+  ofProduct,
   page,
   quantity,
   sku,
   time,
-  text,
+  unstored,
   url,
 } from '#contracts/fields.ts';
 import { LIMITS, PRODUCT_LIMITS } from '#contracts/limits.ts';
@@ -47,7 +48,8 @@ export const searchProducts = defineOperation({
     'at_quantity. Use the ids or skus in createLink and createHandoff.',
   input: z
     .strictObject({
-      q: line(200)
+      q: unstored
+        .line(200)
         .refine((words) => /[\p{L}\p{N}]/u.test(words.normalize('NFKD')), {
           error: 'must contain a letter or a digit',
         })
@@ -58,7 +60,7 @@ export const searchProducts = defineOperation({
       category: category
         .optional()
         .describe(`Exact name; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`),
-      brand: line(100).optional().describe('Exact name of the brand'),
+      brand: ofProduct.line(100).optional().describe('Exact name of the brand'),
       origin: country.optional().describe('Country of origin, as an ISO 3166-1 alpha-2 code'),
       ship_from: country.optional().describe('Country of dispatch, as an ISO 3166-1 alpha-2 code'),
       at_quantity: quantity
@@ -119,7 +121,8 @@ export const searchProducts = defineOperation({
 });
 
 /** A text of one line that comes from a shop, and is read without entities and tags. */
-const shopLine = (max: number) => z.string().overwrite(plainLine).min(1).max(max).pipe(line(max));
+const shopLine = (max: number) =>
+  z.string().overwrite(plainLine).min(1).max(max).pipe(ofProduct.line(max));
 
 /** The identity of a product in a feed, which can have it encoded. */
 const shopSku = z.string().overwrite(decoded).pipe(sku);
@@ -142,7 +145,7 @@ export const productFields = {
     .string()
     .overwrite(plainText)
     .max(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX)
-    .pipe(text(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX).or(z.literal(''))),
+    .pipe(ofProduct.text(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX).or(z.literal(''))),
   brand: shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX),
   gtin: z
     .string()

@@ -10,17 +10,17 @@ import {
 } from '#contracts/desk-operation.ts';
 import { handoffExample } from '#contracts/examples/records.ts';
 import {
+  compared,
+  encrypted,
   externalId,
   homeCountry,
   id,
   idempotencyKey,
-  impersonal,
   line,
   metadata,
   productId,
   quantity,
   sku,
-  text,
   time,
   money,
   ownerSpace,
@@ -57,10 +57,11 @@ export const createHandoff = defineOperation({
   next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    title: impersonal(line(120)).describe(
-      'Title of the list, shown to the buyer; no personal data',
-    ),
-    note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list; encrypted'),
+    title: line(120).describe('Title of the list, shown to the buyer; no personal data'),
+    note_to_buyer: encrypted
+      .text(2_000)
+      .optional()
+      .describe('Shown to the buyer above the list; encrypted'),
     locale: z
       .string()
       .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
@@ -84,7 +85,10 @@ export const createHandoff = defineOperation({
             product_id: productId.optional(),
             sku: sku.optional().describe('Stock-keeping unit; instead of product_id'),
             quantity,
-            note: line(500).optional().describe('Shown to the buyer beside the line; encrypted'),
+            note: encrypted
+              .line(500)
+              .optional()
+              .describe('Shown to the buyer beside the line; encrypted'),
           })
           .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
             error: 'must have either product_id or sku',
@@ -175,7 +179,8 @@ const moveRfq = rfqCommand({
       .optional()
       .describe('What is quoted, or what it was won for; one per currency'),
     valid_until: time.optional().describe('End of a quotation'),
-    reason: line(500)
+    reason: encrypted
+      .line(500)
       .optional()
       .describe('Required with confirmed. Stored encrypted in the history; agents never see it'),
   },
@@ -193,7 +198,7 @@ const correctRfq = rfqCommand({
   fields: {
     to: z.enum(RFQ_CORRECTIONS).describe('The right state'),
     values: moneyList.optional().describe('What it was won for; one per currency'),
-    reason: line(500).describe('Stored encrypted in the history; agents never see it'),
+    reason: encrypted.line(500).describe('Stored encrypted in the history; agents never see it'),
   },
   name: 'another value',
   input: { to: 'won', values: QUOTED, reason: 'Two boxes were returned' },
@@ -215,7 +220,7 @@ const refuseRfqMove = rfqCommand({
   verb: 'refuse',
   summary: 'Refuse or take back the proposed move of an RFQ',
   guidance: 'The RFQ keeps its state. The person who proposed the move can take it back.',
-  fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },
+  fields: { proposal, reason: encrypted.line(500).describe('Stored encrypted in the history') },
   name: 'of a quotation',
   input: { proposal: 1, reason: 'Too low' },
   output: { state: 'in_progress' },
@@ -327,7 +332,7 @@ const handoffCommand = recordCommands({
   fields: {
     handoff_id: id('hnd'),
     owner_id: ownerSpace,
-    reason: line(500).describe('Stored in the history of the record'),
+    reason: encrypted.line(500).describe('Stored in the history of the record'),
   },
   output: recordState,
   example: {
@@ -422,18 +427,18 @@ const enteredText = z.string();
 
 /** The buyer's contact, checked only if the list can still be sent. */
 export const buyerContact = z.strictObject({
-  name: line(200),
+  name: encrypted.line(200),
   email: mailbox,
-  company: line(200).optional(),
-  phone: line(40).optional(),
+  company: encrypted.line(200).optional(),
+  phone: encrypted.line(40).optional(),
   /** Where the goods are to go. */
   country: homeCountry.optional(),
-  message: text(2_000).optional(),
+  message: encrypted.text(2_000).optional(),
 });
 
 export type BuyerContact = z.output<typeof buyerContact>;
 
-export const declineReason = line(500);
+export const declineReason = encrypted.line(500);
 
 /** The list as its buyer sees it. What else the page shows is not part of the contract. */
 const review = z.looseObject({
@@ -467,17 +472,17 @@ export const buyerOperations = {
         .min(1)
         .max(LIMITS.LIST_LINES_MAX),
       /** Attribution tokens: the first is the source if it is valid, others of its owner are alternatives. */
-      attribution: z.array(z.string()).max(LIST_TOKENS_MAX),
+      attribution: z.array(compared).max(LIST_TOKENS_MAX),
       /** Chosen by the page with the form, so that a repeated form makes one list. */
       once: z.string().regex(/^[0-9A-Za-z]{22}$/),
       /** The client's address; counted, and not stored. */
-      address: z.string(),
+      address: compared,
     },
     z.object({ token: z.string() }),
     ['BuyerListCreated'],
   ),
   /** Shows the list, priced with the quantities that the buyer entered, and products that match words. Changes nothing. */
-  reviewHandoff: holderView({ quantities, words: enteredText.default('') }, review),
+  reviewHandoff: holderView({ quantities, words: compared.default('') }, review),
   openHandoff: act({}, review, ['HandoffOpenedByBuyer']),
   /**
    * Saves new quantities, and puts a line on the list; 0 removes a line. Changed and added lines get their current prices.
@@ -487,9 +492,9 @@ export const buyerOperations = {
       list_revision: listRevision,
       quantities,
       /** The id of a line that the buyer removed. */
-      restore: enteredText.optional(),
+      restore: compared.optional(),
       /** The id of a product. */
-      add: enteredText.optional(),
+      add: compared.optional(),
     },
     review,
     ['HandoffOpenedByBuyer', 'HandoffListRevisedByBuyer'],
@@ -505,7 +510,7 @@ export const buyerOperations = {
       list_revision: listRevision,
       quantities,
       /** The totals that the buyer saw; default: those of the list. */
-      shown: z.array(z.strictObject({ amount: z.int(), currency: z.string() })).optional(),
+      shown: z.array(z.strictObject({ amount: z.int(), currency: compared })).optional(),
       consent: z.boolean(),
       contact: z.strictObject({
         name: enteredText,
@@ -516,7 +521,7 @@ export const buyerOperations = {
         message: enteredText.optional(),
       }),
       /** The client's address; counted, and not stored. */
-      address: z.string(),
+      address: compared,
     },
     review,
     [

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
 import { leadExample } from '#contracts/examples/records.ts';
 import {
+  encrypted,
   idempotencyKey,
   identifier,
-  line,
   metadata,
   asOf,
   cursor,
@@ -14,6 +14,7 @@ import {
   linkId,
   page,
   time,
+  unstored,
   id,
   enteredMoney,
   money,
@@ -82,7 +83,7 @@ export const submitLead = defineOperation({
         // false is the same request as none, so both have one digest.
         .transform((value) => value || undefined)
         .describe('true withdraws the lead'),
-      withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
+      withdraw_reason: encrypted.line(200).optional().describe('Why it is withdrawn; encrypted'),
       metadata: metadata.optional(),
     })
     .meta({ dependentRequired: { contact: ['consent'], withdraw_reason: ['withdraw'] } }),
@@ -129,7 +130,8 @@ export const listLeads = defineOperation({
     source: leadSource.shape.kind.optional(),
     link_id: linkId.optional(),
     handoff_id: handoffId.optional(),
-    external_id: identifier(128)
+    external_id: unstored
+      .identifier(128)
       .optional()
       .describe('Your own reference: answers the one lead that has it, or none'),
     created_from: time.optional().describe('Only leads submitted at this time or later'),
@@ -197,7 +199,7 @@ const moveLead = leadCommand({
       .enum(LEAD_STATES)
       .exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed'])
       .describe('The next state'),
-    reason: line(500).optional().describe('Stored in the history of the lead'),
+    reason: encrypted.line(500).optional().describe('Stored in the history of the lead'),
     value: enteredMoney.optional().describe('Value of a won lead'),
   },
   name: 'accepted',
@@ -213,7 +215,7 @@ const correctLead = leadCommand({
     `change. ${APPROVAL} A lead that took the outcome of an RFQ follows the corrections of the RFQ.`,
   fields: {
     to: z.enum(CORRECTIONS).describe('The right state'),
-    reason: line(500).describe('Stored in the history of the lead'),
+    reason: encrypted.line(500).describe('Stored in the history of the lead'),
     value: enteredMoney.optional().describe('The right value of a won lead'),
   },
   name: 'reversed',
@@ -236,7 +238,7 @@ const refuseLeadMove = leadCommand({
   verb: 'refuse',
   summary: 'Refuse or take back the proposed win or correction of a lead',
   guidance: 'The lead keeps its state. The person who proposed the move can take it back.',
-  fields: { proposal, reason: line(500).describe('Stored encrypted in the history') },
+  fields: { proposal, reason: encrypted.line(500).describe('Stored encrypted in the history') },
   name: 'of a win',
   input: { proposal: 1, reason: 'The value is that of another order' },
   output: { state: 'qualified' },

@@ -1,13 +1,14 @@
 /** A lead as operations answer it. */
 import { z } from 'zod';
 import {
+  encrypted,
+  exempt,
   homeCountry,
   id,
   identifier,
   line,
   money,
   quantity,
-  text,
   time,
   url,
   shownMetadata,
@@ -29,10 +30,10 @@ export const company = z.strictObject({
 
 export const contact = z
   .strictObject({
-    name: line(200).describe('Full name'),
+    name: encrypted.line(200).describe('Full name'),
     email: mailbox.describe('E-mail address'),
-    phone: z.e164().optional().describe('Number in E.164 form'),
-    role: line(100).optional().describe('Position in the company'),
+    phone: exempt('encrypted', z.e164()).optional().describe('Number in E.164 form'),
+    role: encrypted.line(100).optional().describe('Position in the company'),
   })
   .describe('Personal data: encrypted, and erasable');
 
@@ -57,7 +58,7 @@ export const interest = z.strictObject({
   product_ids: z.array(id('prd')).max(20).optional().describe('Ids of products'),
   categories: z.array(line(100)).max(20).optional().describe('Names of categories'),
   quantity_hint: quantity.optional().describe('Approximate number of pieces'),
-  note: text(2_000).optional().describe('Remark; encrypted with the contact'),
+  note: encrypted.text(2_000).optional().describe('Remark; encrypted with the contact'),
 });
 
 export const leadRecord = z

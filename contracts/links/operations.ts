@@ -6,7 +6,6 @@ import {
   externalId,
   idempotencyKey,
   identifier,
-  impersonal,
   line,
   metadata,
   time,
@@ -48,10 +47,10 @@ export const createLink = defineOperation({
         'Unique on this service; the first link that uses it keeps it. 3 to 64 of a-z, 0-9 and -',
       ),
     external_id: externalId.optional(),
-    campaign: impersonal(campaign).optional(),
+    campaign: campaign.optional(),
     channel: channel.optional(),
     sub_ids: z
-      .array(impersonal(identifier(64)))
+      .array(identifier(64))
       .max(3)
       .optional()
       .describe('Up to three tags of your own; reports can be grouped by each'),

@@ -1,7 +1,7 @@
 /** Operations on the profiles of owners, at the desk and for the holder of a link to a mailbox. */
 import { z } from 'zod';
 import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
-import { line, ownerId, text, time } from '#contracts/fields.ts';
+import { encrypted, line, ownerId, time } from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkRecord, target } from '#contracts/links/records.ts';
@@ -10,8 +10,8 @@ import { mailbox } from '#contracts/mailbox.ts';
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 
 const profile = {
-  name: line(200).describe('Name of the person or company'),
-  postal_address: text(500).describe('Postal address, with line breaks'),
+  name: encrypted.line(200).describe('Name of the person or company'),
+  postal_address: encrypted.text(500).describe('Postal address, with line breaks'),
   mailbox: mailbox.describe('Where notices to the owner are sent, once it is confirmed'),
   attribution_days: z
     .int()
@@ -96,7 +96,7 @@ const confirmOwnerMailbox = ownerCommand({
     'For a mailbox whose holder cannot open the mailed link. Name the mailbox that you have checked: a mailbox other than that of the profile is refused.',
   fields: {
     mailbox: mailbox.describe('The mailbox that was checked'),
-    reason: line(500).describe('How you know that it is the mailbox of the owner'),
+    reason: encrypted.line(500).describe('How you know that it is the mailbox of the owner'),
   },
   name: 'a call',
   input: { mailbox: exampleProfile.mailbox, reason: 'It is in the signed contract' },

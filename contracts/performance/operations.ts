@@ -14,6 +14,7 @@ import {
   list,
   page,
   productId,
+  unstored,
 } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { channel } from '#contracts/links/records.ts';
@@ -83,7 +84,10 @@ export const getPerformance = defineOperation({
           'has rows, too',
       ),
     link_id: linkId.optional(),
-    campaign: campaign.optional(),
+    campaign: unstored
+      .identifier(64)
+      .optional()
+      .describe(campaign.description ?? ''),
     channel: channel.optional(),
     product_id: productId.optional(),
     category: category.optional(),

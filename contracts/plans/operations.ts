@@ -4,9 +4,9 @@ import { agentRecord, lastRequest } from '#contracts/access/records.ts';
 import { deskQuery, EXAMPLE_AT, recordCommands, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 import { leadExample, handoffExample } from '#contracts/examples/records.ts';
 import {
-  line,
+  encrypted,
+  ofStaff,
   ownerSpace,
-  text,
   time,
   asOf,
   before,
@@ -24,7 +24,9 @@ const RECORD = {
     .describe('A lead, the handoff of an RFQ, or the agent of a request for access'),
   owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
 };
-const person = line(200).describe('Id or name of a person with a desk token of the role staff');
+const person = ofStaff
+  .line(200)
+  .describe('Id or name of a person with a desk token of the role staff');
 
 const planSummary = z.object({
   record_id: z.string(),
@@ -62,7 +64,7 @@ const addNote = planCommand({
   verb: 'notes',
   summary: 'Add a note to a lead or an RFQ',
   guidance: `readPlan shows it. ${SEALED}.`,
-  fields: { note: text(2_000).describe(SEALED) },
+  fields: { note: encrypted.text(2_000).describe(SEALED) },
   input: { note: 'Asked for samples by telephone' },
   output: { notes: 1 },
 });
@@ -71,7 +73,10 @@ const planNextStep = planCommand({
   verb: 'next-step',
   summary: 'Set the next step of a lead, an RFQ or a request for access',
   guidance: 'Replaces the step before. Lists filter by due_by.',
-  fields: { due_at: time.describe('When it is due'), step: line(500).optional().describe(SEALED) },
+  fields: {
+    due_at: time.describe('When it is due'),
+    step: encrypted.line(500).optional().describe(SEALED),
+  },
   input: { due_at: EXAMPLE_AT, step: 'Call about the samples' },
   output: { due_at: EXAMPLE_AT },
 });
@@ -150,7 +155,10 @@ export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
       agent_id: id('agt').optional().describe(`${what} through this agent only`),
       from: time.optional().describe(`${what} ${began} at this time or later`),
       to: time.optional().describe(`${what} ${began} at this time or earlier`),
-      assigned_to: line(200).optional().describe(`${what} assigned to this person only; for staff`),
+      assigned_to: ofStaff
+        .line(200)
+        .optional()
+        .describe(`${what} assigned to this person only; for staff`),
       due_by: time
         .optional()
         .describe(`${what} whose next step is due at this time or earlier; for staff`),

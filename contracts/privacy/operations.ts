@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { applicationForm } from '#contracts/access/operations.ts';
 import { deskCommand, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { handoffExample, leadExample } from '#contracts/examples/records.ts';
-import { impersonal, line, ownerId, time, ownerSpace } from '#contracts/fields.ts';
+import { compared, exempt, line, ownerId, ownerSpace, time } from '#contracts/fields.ts';
 import { handoffRecord, rfqContact } from '#contracts/handoffs/records.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { leadRecord } from '#contracts/leads/records.ts';
@@ -23,7 +23,7 @@ const recordId = z.string().regex(/^((led|hnd|apl)_[0-9a-z]{24}|own_[0-9a-f]{32}
 
 const about = {
   mailbox: mailbox.describe('The address of the person'),
-  proof: impersonal(line(500)).describe(
+  proof: line(500).describe(
     'How you know that the person asked for it. Stored unencrypted and never erased: do not name a person in it',
   ),
 };
@@ -243,18 +243,18 @@ const ownData = z.looseObject({ email: z.string() });
 const act = holderActs(LINK_PROBLEMS);
 
 /** Without `owner_id` every owner. */
-const scope = { owner_id: z.string().optional() };
+const scope = { owner_id: ownerSpace.optional() };
 
 /** Ids of records with another spelling of the mailbox that the person calls their own. */
-const folded = z.array(z.string());
+const folded = z.array(compared);
 
 export const personOperations = {
   /** Mails a link to an address that anybody can have typed. Does the same for every address. */
   requestPrivacyLink: act(
     {
-      mailbox: z.string(),
+      mailbox: exempt('encrypted', z.string()),
       /** The client's address; counted, and not stored. */
-      address: z.string(),
+      address: compared,
     },
     z.object({ sent: z.literal(true) }),
     ['PrivacyLinkRequested', 'MailQueued'],

@@ -1,6 +1,6 @@
 /** Operations of A2A on tasks. */
 import { z } from 'zod';
-import { line } from '#contracts/fields.ts';
+import { compared, exempt, line } from '#contracts/fields.ts';
 import { defineTaskOperation } from '#contracts/operation.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { attributionAnswer, attributionQuestion } from './skills.ts';
@@ -35,12 +35,15 @@ export const TASK_STATUSES = [
 ] as const;
 
 const headerText = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .regex(/^[\x21-\x7e]+( [\x21-\x7e]+)*$/, {
-      error: 'must be printable ASCII: it is sent in a header',
-    });
+  exempt(
+    'encrypted',
+    z
+      .string()
+      .max(max)
+      .regex(/^[\x21-\x7e]+( [\x21-\x7e]+)*$/, {
+        error: 'must be printable ASCII: it is sent in a header',
+      }),
+  );
 
 /** Schemes whose credentials a sender can present without a challenge of the receiver. */
 const PUSH_SCHEME = /^(bearer|basic)$/i;
@@ -52,7 +55,7 @@ export const pushConfig = {
     .string()
     .regex(/^[A-Za-z0-9._~:-]{1,100}$/, { error: 'must be 1 to 100 of A-Z a-z 0-9 . _ ~ : -' })
     .optional(),
-  url: z.string().min(1).max(2_048),
+  url: exempt('url', z.string().min(1).max(2_048)),
   token: headerText(1_024).optional(),
   authentication: z
     .object({
@@ -66,7 +69,7 @@ export const pushConfig = {
 
 /** A task in the application's form; the A2A interface converts it to that of the protocol. */
 const taskView = z.looseObject({ id: z.string(), status: z.string() });
-const taskId = z.strictObject({ id: z.string() });
+const taskId = z.strictObject({ id: compared });
 
 /** Starts or continues a task. The idempotency key is the messageId. */
 const sendMessage = defineTaskOperation({
@@ -74,12 +77,12 @@ const sendMessage = defineTaskOperation({
   kind: 'command',
   scope: null,
   input: z.strictObject({
-    messageId: z.string(),
-    taskId: z.string().optional(),
-    contextId: z.string().optional(),
+    messageId: exempt('hashed', z.string()),
+    taskId: compared.optional(),
+    contextId: compared.optional(),
     data: z.record(z.string(), z.unknown()).optional(),
     /** Hash of the parts that are not data. */
-    otherParts: z.string(),
+    otherParts: exempt('hashed', z.string()),
     /** Where the task's changes are sent from now on. Not part of the message: a retry can have another one. */
     push: z.strictObject(pushConfig).optional(),
   }),
@@ -111,7 +114,7 @@ const listTasks = defineTaskOperation({
     contextId: line(200).optional(),
     status: z.enum(TASK_STATUSES).optional(),
     pageSize: z.int(),
-    pageToken: z.string().optional(),
+    pageToken: compared.optional(),
     /** Epoch milliseconds. */
     changedAfter: z.number().optional(),
     includeArtifacts: z.boolean(),
@@ -134,7 +137,7 @@ const cancelTask = defineTaskOperation({
 
 /** A configuration without its secrets, with the names that A2A gives the fields. */
 const pushConfigView = z.looseObject({ taskId: z.string(), id: z.string(), url: z.string() });
-const pushConfigId = z.strictObject({ taskId: z.string(), id: z.string() });
+const pushConfigId = z.strictObject({ taskId: compared, id: compared });
 
 /** Registers where a task's changes are sent. The same registration again changes nothing; another one replaces it. */
 const createPushConfig = defineTaskOperation({
@@ -142,7 +145,7 @@ const createPushConfig = defineTaskOperation({
   kind: 'command',
   idempotency: 'state',
   scope: null,
-  input: z.strictObject({ taskId: z.string(), ...pushConfig }),
+  input: z.strictObject({ taskId: compared, ...pushConfig }),
   output: pushConfigView,
   problems: [...TASK_PROBLEMS, 'validation_failed'],
   writes: ['PushConfigCreated'],
@@ -162,9 +165,9 @@ const listPushConfigs = defineTaskOperation({
   kind: 'query',
   scope: null,
   input: z.strictObject({
-    taskId: z.string(),
+    taskId: compared,
     pageSize: z.int(),
-    pageToken: z.string().optional(),
+    pageToken: compared.optional(),
   }),
   output: z.looseObject({ configs: z.array(pushConfigView), nextPageToken: z.string() }),
   problems: [...TASK_PROBLEMS, 'cursor_invalid', 'cursor_expired'],

@@ -1,5 +1,4 @@
 /** Submits or amends a lead for an agent. */
-import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { EventData, EventOf, LeadEventType } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
@@ -293,9 +292,6 @@ const judge = async (
   { input, leadId, change: { state } }: Facts,
 ): Promise<Refusal | undefined> => {
   if (state && (await isErased(deps, leadId))) return ERASED_LEAD;
-  // Checked for a new lead only: older leads can have an address in their external_id.
-  if (!state && holdsAddress(input.external_id))
-    return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
     return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
   return input.contact && refuseManyKnown(deps, call);

@@ -117,9 +117,9 @@ describe('A field that is stored in plaintext', () => {
     expect(faultsOf(createHandoff, list({ ...own, title: text }))).toEqual(
       ['/title', ...mine].map((at) => `${at} ${REFUSED}`),
     );
-    expect(faultsOf(submitLead, { idempotency_key: 'a', ...own })).toEqual([
-      `/metadata/note ${REFUSED}`,
-    ]);
+    expect(faultsOf(submitLead, { idempotency_key: 'a', ...own })).toEqual(
+      mine.map((at) => `${at} ${REFUSED}`),
+    );
     const message = { idempotency_key: 'a', channel: 'email', text: 'Hello' };
     expect(
       faultsOf(requestMessage, { ...message, recipient_ref: text, external_id: text }).sort(),

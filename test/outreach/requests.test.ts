@@ -155,7 +155,7 @@ describe('An outreach proposal', () => {
         code: 'validation_failed',
       });
     for (const hidden of ['\u202e', '\u200b', '\u{e0041}', '\u0007'])
-      expect(await refused('requestMessage', message({ text: `Hi${hidden}` }))).toMatchObject({
+      expect(await refused('requestMessage', message({ text: `Hi${hidden}!` }))).toMatchObject({
         code: 'validation_failed',
       });
     const now = app.clock.now();

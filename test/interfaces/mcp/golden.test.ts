@@ -205,12 +205,11 @@ describe('Text of other people in MCP results', () => {
     for (const hidden of ['\u202E', '\u200B', '\u0007', '\u{E0041}']) {
       const input = {
         idempotency_key: 'h-1',
-        target: { kind: 'search', ref: 'mug' },
-        campaign: `a${hidden}b`,
+        target: { kind: 'search', ref: `a${hidden}b` },
       };
       const { isError, content } = await agent.call('create_link', input);
       expect(isError).toBe(true);
-      expect(content[0]?.text).toContain('/campaign');
+      expect(content[0]?.text).toContain('/target/ref');
     }
   });
 });
