@@ -11,8 +11,8 @@ type AttemptKind = 'outreach' | 'push' | 'mail';
 export const ATTEMPT_RULES = {
   /**
    * Whether it can fail before its first attempt or between two. Mail always can: the refusal can come from a process that
-   * was thought to be gone. Outreach never fails after an uncertain attempt, because a person relies on it. A newer change
-   * or the end of its configuration ends a push notification.
+   * was thought to be gone. Outreach that may have been delivered is never called failed. A push notification is ended by
+   * a newer change or with its configuration.
    */
   failsEarly: { outreach: 'while certain', push: 'never', mail: 'always' },
   /** Whether a late answer confirms what was called unknown. A person would have to settle outreach; nobody settles the rest. */
