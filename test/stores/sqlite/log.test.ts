@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog, type SqliteLogOptions } from '#src/stores/sqlite/log/event-log.ts';
 import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
-import { openStore, requireSqlite } from '#src/stores/sqlite/open.ts';
+import { openStore } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
@@ -90,13 +90,6 @@ describe('The file of the log', () => {
   test('is refused if a setting has no effect', () => {
     const kind = { ...LOG_STORE, synchronous: 'FULL; PRAGMA synchronous = NORMAL' as 'FULL' };
     expect(() => openStore(join(fresh(), 'log.db'), kind)).toThrow(/synchronous=1/);
-  });
-
-  test('is refused with a version of SQLite that has the write-ahead log race', () => {
-    for (const version of ['3.7.0', '3.50.9', '3.51.2'])
-      expect(() => requireSqlite(version)).toThrow(version);
-    for (const version of ['3.51.3', '3.53.0', '4.0.0'])
-      expect(() => requireSqlite(version)).not.toThrow();
   });
 
   test('is refused and not changed if it belongs to another application', () => {
