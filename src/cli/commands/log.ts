@@ -333,7 +333,7 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
   const opened = await openEventLog(config, { logger, directory: 'inspect', checkedAtOpen: 0 });
   try {
     const { position } = await opened.log.head();
-    const bar = startProgress({ label: 'log', total: position, unit: 'events' });
+    const bar = startProgress({ label: 'log', total: position, unit: 'positions' });
     const { events, fault } = await opened
       .verify((done) => bar.update(done))
       .finally(() => bar.stop());

@@ -7,6 +7,7 @@ import type { CommonOptions } from '../options.ts';
 import {
   CommandError,
   EXIT,
+  formatCount,
   formatPlural,
   print,
   printNotice,
@@ -15,7 +16,7 @@ import {
   startProgress,
 } from '#src/cli/terminal.ts';
 
-type Rebuilt = { name: string; space: string; events: number; seconds: number };
+type Rebuilt = { name: string; space: string; position: number; seconds: number };
 type Verified = DeskAnswer<'verifyProjection'>;
 
 const POLL_EVERY_MS = 50;
@@ -35,7 +36,7 @@ const rebuild = async (desk: Desk, name: string): Promise<Rebuilt> => {
   const startedAt = monotonic();
   const { started, head } = await desk.call('rebuildProjection', { name });
   if (!started) throw new CommandError(EXIT.refused, `${name} is already being rebuilt`);
-  const bar = startProgress({ label: name, total: head, unit: 'events' });
+  const bar = startProgress({ label: name, total: head, unit: 'positions' });
   try {
     for (;;) {
       const { data } = await desk.call('listProjections', {});
@@ -49,7 +50,8 @@ const rebuild = async (desk: Desk, name: string): Promise<Rebuilt> => {
       if (last.state === 'done') {
         bar.update(head, head);
         const seconds = (monotonic() - startedAt) / 1_000;
-        return { name, space: projection.space, events: head, seconds };
+        const { space, checkpoint: position } = projection;
+        return { name, space, position, seconds };
       }
       await pause(POLL_EVERY_MS);
     }
@@ -58,14 +60,16 @@ const rebuild = async (desk: Desk, name: string): Promise<Rebuilt> => {
   }
 };
 
-const rebuiltText = ({ name, events, space, seconds }: Rebuilt): string => {
+const rebuiltText = ({ name, position, space, seconds }: Rebuilt): string => {
   const into = space === '' ? '' : ` into ${space}`;
-  const took = `${formatPlural(events, 'event')}${into} in ${seconds.toFixed(1)} s`;
+  const took = `up to position ${formatCount(position)}${into} in ${seconds.toFixed(1)} s`;
   return `${style('green', '✓')} ${name}: ${took}, live`;
 };
 
 const verify = (desk: Desk, name: string, run: string): Promise<Verified> =>
-  askUntilDone({ label: name, unit: 'events' }, () => desk.call('verifyProjection', { name, run }));
+  askUntilDone({ label: name, unit: 'positions' }, () =>
+    desk.call('verifyProjection', { name, run }),
+  );
 
 const verifiedText = ({ name, rows, mismatches, failure }: Verified): string => {
   if (failure !== undefined) return `${style('red', '✗')} ${name}: not compared: ${failure}`;

@@ -472,18 +472,17 @@ describe('Reading commands', () => {
   });
 
   it('show the status of the read models, rebuild one, and verify all', async () => {
-    const { data: all } = await json<{ data: { name: string; space: string }[] }>(
-      'projections',
-      'status',
-      ...at(),
-    );
+    const { head, data: all } = await json<{
+      head: number;
+      data: { name: string; space: string }[];
+    }>('projections', 'status', ...at());
     expect(all.map(({ name }) => name)).toContain('leads');
-    const { rebuilt } = await json<{ rebuilt: { name: string; space: string }[] }>(
-      'projections',
-      'rebuild',
-      'leads',
-      ...at(),
-    );
+    const { rebuilt } = await json<{
+      rebuilt: { name: string; space: string; position: number }[];
+    }>('projections', 'rebuild', 'leads', ...at());
+    expect(rebuilt[0]?.position).toBeGreaterThanOrEqual(head);
+    const { stdout } = await run('projections', 'rebuild', 'leads', ...at());
+    expect(stdout).toMatch(/leads: up to position [\d,]+ into leads@\d+\.\d+ in [\d.]+ s, live/);
     expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
     const none = await run('projections', 'verify', 'none', ...at());
