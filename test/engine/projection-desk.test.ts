@@ -1,12 +1,16 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';
 import { catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
 import { projectionDesk } from '#src/wiring/read-models.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import { directories } from '../support/processes/directories.ts';
 import { append, world } from '../support/world/engine.ts';
+
+const { fresh, removeAll } = directories('projection-desk-');
+afterAll(removeAll);
 
 let { log, start, end } = world();
 let desk: ProjectionDesk;
@@ -14,6 +18,7 @@ let desk: ProjectionDesk;
 let readings: { now: number; max: number };
 let rechecks: number;
 let isFailing: boolean;
+let closeCatalog: () => void;
 
 beforeEach(async () => {
   ({ log, start, end } = world());
@@ -32,7 +37,7 @@ beforeEach(async () => {
     },
   };
   const store = memoryStore();
-  await store.goLive('links', 'links@1.1');
+  await store.goLive('links@1.1');
   for (let i = 0; i < 3; i++) await append(log, 'anna');
   const moved = Array.from({ length: 64 }, (_, partition) => ({
     partition,
@@ -41,8 +46,9 @@ beforeEach(async () => {
     writes: [],
   }));
   await store.commit('links@1.1', moved);
-  const builds = catalogBuilds(undefined, log.id);
+  const builds = catalogBuilds(fresh(), log.id);
   builds.catalog.apply([], 3);
+  closeCatalog = () => builds.catalog.close();
   const engine = { ...(await start()), recheck: () => void (rechecks += 1) };
   desk = projectionDesk({
     ...builds,
@@ -53,7 +59,10 @@ beforeEach(async () => {
     logger: pino({ level: 'silent' }),
   });
 });
-afterEach(() => end());
+afterEach(async () => {
+  await end();
+  closeCatalog();
+});
 
 const finishedRun = async (name: string, run: string) => {
   for (;;) {

@@ -26,29 +26,28 @@ export type CatalogBuilds = {
   rebuild(log: Pick<EventLog, 'readFold'>): Promise<void>;
 };
 
-/** The build files of one log in a directory, or builds in memory. */
+/** The build files of one log in a directory. */
 class BuildFiles {
-  readonly #directory: string | undefined;
+  readonly #directory: string;
   readonly #prefix: string;
 
-  constructor(directory: string | undefined, logId: string) {
+  constructor(directory: string, logId: string) {
     this.#directory = directory;
     this.#prefix = `catalog-${logId.slice(0, 8)}.`;
   }
 
   path(build: number): string {
-    if (this.#directory === undefined) return ':memory:';
     return join(this.#directory, `${this.#prefix}${build}.db`);
   }
 
   remove(build: number): void {
-    if (this.#directory !== undefined) removeDatabase(this.path(build));
+    removeDatabase(this.path(build));
   }
 
   /** Lists the numbers of the builds, rising. */
   list(): number[] {
     const { length } = this.#prefix;
-    return (this.#directory === undefined ? [] : readdirSync(this.#directory))
+    return readdirSync(this.#directory)
       .filter((name) => name.startsWith(this.#prefix) && name.endsWith('.db'))
       .map((name) => Number(name.slice(length, -'.db'.length)))
       .filter(Number.isInteger)
@@ -176,9 +175,9 @@ class LiveBuild {
   }
 }
 
-/** `directory` undefined keeps the catalog in memory. */
+/** Opens the newest build of the catalog of a log. */
 export const catalogBuilds = (
-  directory: string | undefined,
+  directory: string,
   logId: string,
   options: CatalogOptions = {},
 ): CatalogBuilds => {
