@@ -235,7 +235,7 @@ export const observe = async (
   seen: Observation,
 ): Promise<Effect | undefined> => {
   const { life, effect } = nextLife(target.life, seen);
-  if (effect === 'goLive') await store.goLive(target.projection.name, target.space);
+  if (effect === 'goLive') await store.goLive(target.space);
   if (effect === 'drop') await store.drop(target.space);
   target.life = life;
   return effect;
@@ -328,7 +328,7 @@ const openSpaces = async (
     const { all } = await store.spaces(projection.name);
     const space = live ?? spaceToFill(all, projection);
     const isEmpty = live === undefined && head.position === 0;
-    if (isEmpty) await store.goLive(projection.name, space);
+    if (isEmpty) await store.goLive(space);
     const target = await openTarget(store, { projection, space, own: state.own });
     if (live === undefined && !isEmpty) unfilled.push(target);
     else {

@@ -29,6 +29,9 @@ export const partitionOf = (scope: string): number => {
 /** Rows of one build of a projection: `{name}@{version}.{build}`. */
 export type Space = string;
 
+/** Returns the name of the read model whose rows the space has. */
+export const readModelOf = (space: Space): string => space.slice(0, space.indexOf('@'));
+
 /** A JSON object; readers must not modify it. */
 export type Row = object;
 
@@ -120,7 +123,8 @@ export type ProjectionStore = {
    * share the store, `live` is the space that is live for this version.
    */
   spaces(name: string): Promise<{ live: Space | null; all: Space[] }>;
-  goLive(name: string, space: Space): Promise<void>;
+  /** Makes the space live for its read model. */
+  goLive(space: Space): Promise<void>;
   drop(space: Space): Promise<void>;
   flush(): Promise<void>;
   close(): Promise<void>;

@@ -61,7 +61,7 @@ export const makeViews = async (directory: string): Promise<number> => {
       await store.commit(space, [{ partition, from: 0, to: head, writes }]);
     }
     last.delete(space);
-    await store.goLive(projection.name, space);
+    await store.goLive(space);
   }
   await store.close();
   await log.close();

@@ -57,7 +57,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
         ['time', 70],
       ]),
     ]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     expect(await keys({})).toEqual(['d', 'c', 'b', 'a']);
     expect(await keys({ list: 'even' })).toEqual(['d', 'b']);
     expect(await keys({ list: 'odd', before: 3 })).toEqual(['a']);
@@ -78,7 +78,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
   test('moves a row between lists, and removes a deleted row from all of them', async () => {
     const { store } = underTest();
     await commit(store, 0, [put('a', 1, [['new', 1]]), put('b', 2, [['new', 2]])]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await commit(store, 1, [put('b', 2, [['old', 2]], [['new', 2]])]);
     expect([await keys({ list: 'new' }), await keys({ list: 'old' })]).toEqual([['a'], ['b']]);
     await commit(store, 2, [put('b', 2, [['new', 2]], [['old', 2]])]);
@@ -93,7 +93,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
   test('changes no list for a batch that begins at another checkpoint', async () => {
     const { store } = underTest();
     await commit(store, 0, [put('a', 1, [['new', 1]])]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     expect(await commit(store, 5, [put('a', 1, [['old', 1]], [['new', 1]])])).toEqual(['stale']);
     expect([await keys({ list: 'new' }), await keys({ list: 'old' })]).toEqual([['a'], []]);
   });
@@ -119,7 +119,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     await commit(store, 0, [put('a', 1, [['new', 1]])]);
     await store.drop(SPACE);
     await commit(store, 0, [put('b', 2, [['new', 2]])]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     expect(await keys({ list: 'new' })).toEqual(['b']);
   });
 };

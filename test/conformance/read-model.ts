@@ -155,7 +155,7 @@ export const readModelConformance = (
           gone('anna', 'none'),
         ]),
       ]);
-      await store.goLive('things', SPACE);
+      await store.goLive(SPACE);
       expect(await list()).toEqual([{ row: { n: 9 }, sort: 1, key: 'a' }]);
       await store.commit(SPACE, [batch('anna', 2, 3, [gone('anna', 'a')])]);
       await store.commit(SPACE, [batch('anna', 3, 4, [put('anna', 'a', { n: 5 }, 7)])]);
@@ -170,7 +170,7 @@ export const readModelConformance = (
         batch('anna', 0, 9, [...writes, put('anna', 'unlisted', { n: 0 })]),
         batch('boris', 0, 9, [put('boris', 'k9', { n: 9 }, 9)]),
       ]);
-      await store.goLive('things', SPACE);
+      await store.goLive(SPACE);
       const first = await list(undefined, 3);
       expect(first.map(({ key }) => key)).toEqual(['k7', 'k6', 'k5']);
       const second = await list(first.at(-1)?.sort, 3);
@@ -237,13 +237,13 @@ export const readModelConformance = (
 
     test('separates spaces and switches readers in one step', async () => {
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
-      await store.goLive('things', SPACE);
+      await store.goLive(SPACE);
       await store.commit(NEXT, [batch('anna', 0, 1, [put('anna', 'a', { n: 2 }, 1)])]);
       await store.commit('others@1.1', [batch('anna', 0, 1)]);
       expect(await under.readModels.get('things', 'anna', 'a')).toEqual({ n: 1 });
       const { live, all } = await store.spaces('things');
       expect([live, all.toSorted()]).toEqual([SPACE, [SPACE, NEXT]]);
-      await store.goLive('things', NEXT);
+      await store.goLive(NEXT);
       expect(await under.readModels.get('things', 'anna', 'a')).toEqual({ n: 2 });
       expect((await store.spaces('things')).live).toBe(NEXT);
     });
@@ -251,7 +251,7 @@ export const readModelConformance = (
     test('drops a space with rows and checkpoints, and starts it empty again', async () => {
       for (const space of [SPACE, NEXT])
         await store.commit(space, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
-      await store.goLive('things', NEXT);
+      await store.goLive(NEXT);
       await store.drop(SPACE);
       expect(await store.spaces('things')).toEqual({ live: NEXT, all: [NEXT] });
       expect((await store.checkpoints(SPACE))[ANNA]).toBe(0);
@@ -269,7 +269,7 @@ export const readModelConformance = (
     test('has flushed rows after a kill, and no rows beyond its checkpoint', async () => {
       if (!under.reopenAfterKill)
         throw new Error('a store that outlives must say how to reopen it');
-      await store.goLive('things', SPACE);
+      await store.goLive(SPACE);
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 5 }, 5)])]);
       await store.flush();
       await store.commit(SPACE, [

@@ -215,7 +215,7 @@ describe('Every event is folded exactly once', () => {
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
     // The copy is live and has no rows.
     await store.drop('tally@1.1');
-    await store.goLive('tally', 'tally@1.1');
+    await store.goLive('tally@1.1');
     const position = await append(log, 'anna');
     await awaitPassed(engine, position);
     expect(OWNERS.map(countOf)).toEqual([3, 2, 2, 2]);

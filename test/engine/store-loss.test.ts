@@ -124,7 +124,7 @@ describe('A live space that lost rows', () => {
     const engine = await start({ log: { ...log, readFold }, recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
     await store.drop(SPACE);
-    await store.goLive('tally', SPACE);
+    await store.goLive(SPACE);
     isLost = true;
     const position = await append(log, 'anna');
     for (let turns = 0; turns < 20; turns += 1) await turn();
@@ -179,7 +179,7 @@ describe('A starting process', () => {
   test('keeps the live space although other processes fold new events meanwhile', async () => {
     const log = memoryEventLog();
     const store = memoryStore();
-    await store.goLive('tally', SPACE);
+    await store.goLive(SPACE);
     const folding: ProjectionStore = {
       ...store,
       async checkpoints(space) {

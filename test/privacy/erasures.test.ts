@@ -76,7 +76,7 @@ describe('finishErasures', () => {
   /** A read model of erasures, the newest last, and a vault with a key of each subject but the first two. */
   const world = async () => {
     const store = memoryStore();
-    await store.goLive('erasures', 'erasures@1.1');
+    await store.goLive('erasures@1.1');
     const writes = subjects.map((subject, n) => {
       const row = { subject, sort: n + 1 };
       return { scope: ALL_ERASURES, key: subject, row, sort: row.sort };

@@ -14,6 +14,7 @@ import {
   type RowKey,
   type RowWrite,
   type Space,
+  readModelOf,
 } from '#src/ports/read-model.ts';
 import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '#src/stores/row-digest.ts';
 
@@ -87,9 +88,9 @@ export const memoryStore = (): LocalStore => {
       live: live.get(name) ?? null,
       all: [...spaces.keys()].filter((space) => space.startsWith(`${name}@`)),
     }),
-    goLive: async (name, space) => {
+    goLive: async (space) => {
       if (!spaces.has(space)) spaces.set(space, emptyPartitions());
-      live.set(name, space);
+      live.set(readModelOf(space), space);
     },
     drop: async (space) => {
       spaces.delete(space);

@@ -62,7 +62,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
       await spaces.refresh(writes);
       return { live: spaces.live(name)?.space ?? null, all: spaces.all(name) };
     },
-    goLive: (_name, space) => spaces.goLive(space),
+    goLive: (space) => spaces.goLive(space),
     drop: (space) => spaces.remove(space),
     // Whether confirmed rows survive a restart depends on the settings of Redis.
     flush: async () => {},

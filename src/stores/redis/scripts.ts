@@ -13,6 +13,7 @@ import {
   ALL_PARTITIONS,
   PARTITIONS,
   type Space,
+  readModelOf,
 } from '#src/ports/read-model.ts';
 import {
   ALL_ROWS,
@@ -421,7 +422,6 @@ const CLEARED_AT_ONCE = 8;
 /** How long a projector can be paused and still learn that its space was dropped. */
 const DROPPED_SECONDS = 86_400;
 
-const nameOf = (space: Space): string => space.slice(0, space.indexOf('@'));
 /** `live:leads@3` of `leads@3.1`. */
 const pointerOf = (space: Space): string => `live:${space.slice(0, space.lastIndexOf('.'))}`;
 
@@ -467,7 +467,7 @@ export class Spaces {
   /** The spaces of one projection, in all versions. */
   all(name: string): Space[] {
     return Object.keys(this.#table)
-      .filter((field) => field.startsWith('id:') && nameOf(field.slice(3)) === name)
+      .filter((field) => field.startsWith('id:') && readModelOf(field.slice(3)) === name)
       .map((field) => field.slice(3));
   }
 

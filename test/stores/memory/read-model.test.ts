@@ -18,6 +18,6 @@ test('The memory store returns a row and the live space synchronously', async ()
   ]);
   expect(store.peek('things@1.1', 'anna', 'a')).toBe(row);
   expect(store.live('things')).toBeNull();
-  await store.goLive('things', 'things@1.1');
+  await store.goLive('things@1.1');
   expect(store.live('things')).toBe('things@1.1');
 });

@@ -94,7 +94,7 @@ describe.skipIf(!hasRedis)(`A partition in Redis with a changed bit, ${ON_REDIS}
   const fillAndFlip = async (flip: Flip, bit: number): Promise<string> => {
     const space = `things@1.${(builds += 1)}`;
     await store.commit(space, [{ partition: PARTITION, from: 0, to: 1, writes: WRITES }]);
-    await store.goLive('things', space);
+    await store.goLive(space);
     const keys = keysOf('one');
     const id = (await redis.control.hget(keys.spaces, `id:${space}`)) ?? '';
     await flip(keys.partition(id, PARTITION), bit);

@@ -31,7 +31,7 @@ test.skipIf(!hasRedis)(
     for (let first = 0; first < GIANT_ROWS; first += 500) await put('giant', first, 500);
     const small = Array.from({ length: SMALL_OWNERS }, (_, n) => `small${n}`);
     for (const scope of small) await put(scope, 0, 5);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await control.config('RESETSTAT');
     const readers = remoteReadersOf(store);
     let isDone = false;

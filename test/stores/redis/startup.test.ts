@@ -36,7 +36,7 @@ const works = async (url: URL): Promise<void> => {
   const store = await redisStore({ url, log: 'one', readMs: HANG_MS });
   const write = { scope: 'anna', key: 'k', row: { n: 1 }, sort: 1 };
   await store.commit(SPACE, [{ partition: partitionOf('anna'), from: 0, to: 1, writes: [write] }]);
-  await store.goLive('things', SPACE);
+  await store.goLive(SPACE);
   expect(await store.find('things', 'anna', 'k')).toMatchObject({ value: { n: 1 } });
   await store.drop(SPACE);
   await store.close();

@@ -56,7 +56,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     const store = await open();
     const keys = Array.from({ length: 60 }, (_, i) => `k${i}`);
     await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await store.page('things', { scope: 'anna', limit: 25 });
     await store.find('things', 'anna', 'k1');
     await redis.control.config('RESETSTAT');
@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
   test('Redis sends rows again only when the checkpoint of their partition has changed', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a', 'b'])]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     const ask = () => store.page('things', { scope: 'anna', limit: 25 });
     const first = await ask();
     await redis.control.config('RESETSTAT');
@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await ask()).value.rows.map(({ key }) => key)).toEqual(['c', 'b', 'a']);
     // Another space with the same checkpoint and other rows.
     await store.commit('things@1.2', [batch(ANNA, 0, 2, ['z'])]);
-    await store.goLive('things', 'things@1.2');
+    await store.goLive('things@1.2');
     expect((await ask()).value.rows.map(({ key }) => key)).toEqual(['z']);
   });
 
@@ -93,7 +93,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     const store = await open();
     const keys = Array.from({ length: 1_200 }, (_, i) => `k${i}`);
     await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     const ask = () => remoteReadersOf(store).list('things', { scope: 'anna', limit: 5_000 });
     await redis.control.config('RESETSTAT');
     const rows = await ask();
@@ -114,7 +114,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
       sort: i,
     }));
     await store.commit(SPACE, [{ partition: ANNA, from: 0, to: 1, writes }]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await redis.control.config('RESETSTAT');
     const rows = await remoteReadersOf(store).list<{ i: number }>('things', {
       scope: 'anna',
@@ -194,7 +194,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
   test('A space that is filled again after a flush is not taken for the one before', async () => {
     const [store, reader] = [await open(), await open()];
     await store.commit(SPACE, [batch(ANNA, 0, 2, ['a', 'b'])]);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await reader.refresh();
     expect(await reader.find('things', 'anna', 'b')).toMatchObject({ space: SPACE, checkpoint: 2 });
     await redis.control.flushall();
@@ -279,7 +279,7 @@ describe.skipIf(!hasRedis)(`the Redis store in a cluster, ${ON_REDIS}`, () => {
       writes: [{ scope, key: 'a', row: { scope }, sort: 1 }],
     }));
     await store.commit(SPACE, batches);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     const heads = await Promise.all(nodes.map(({ control }) => control.keys('*:head')));
     const shares = heads.map(({ length }) => length);
     const homeOf = (scope: string): number =>

@@ -62,7 +62,7 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     const write = async (from: number, status: string) => {
       const row = { scope: 'anna', key: 'key', row: { status }, sort: null };
       await store.commit(SPACE, [{ partition: PARTITION, from, to: from + 10, writes: [row] }]);
-      await store.goLive('credentials', SPACE);
+      await store.goLive(SPACE);
     };
     return { store, discarded, write };
   };

@@ -163,7 +163,7 @@ describe('The file of the read models', () => {
 
   test('gets the changes of memory with one scheduled flush', async () => {
     const store = open();
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     for (let n = 0; n < 5; n++) await commit(store, n);
     expect(scheduled).toHaveLength(1);
     expect(await written()).toBe(0);
@@ -177,7 +177,7 @@ describe('The file of the read models', () => {
 
   test('gets the changes at once if there are too many rows', async () => {
     const store = open({ flushRowsMax: 10 });
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     await commit(store, 0, 9);
     expect(await written()).toBe(0);
     await commit(store, 9, 1);
@@ -187,7 +187,7 @@ describe('The file of the read models', () => {
 
   test('gets many changes over several turns, each partition as a whole', async () => {
     const store = open();
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
     for (const [n, scope] of scopes.entries()) {
       const partition = partitionOf(scope);
@@ -224,7 +224,7 @@ describe('The file of the read models', () => {
     await commit(store, 99, 1);
     expect(await written()).toBe(100);
     await commit(store, 100, 5);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     expect(await written()).toBe(105);
     await store.close();
   });
@@ -322,7 +322,7 @@ describe('The file of the read models', () => {
   const filled = async (options: Partial<SqliteStoreOptions> = {}): Promise<LocalStore> => {
     const store = open(options);
     await commit(store, 0, 2_000);
-    await store.goLive('things', SPACE);
+    await store.goLive(SPACE);
     return store;
   };
 });

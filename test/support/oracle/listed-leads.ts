@@ -40,7 +40,7 @@ export const foldInto = async (
         rest = { events: [...folded.rest.events], upTo: folded.rest.upTo };
       }
     }
-    await store.goLive(projection.name, space);
+    await store.goLive(space);
   }
 };
 

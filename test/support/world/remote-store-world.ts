@@ -99,7 +99,7 @@ export const remoteStoreWorld = (
       partitionRows: (space, partition) => call((store) => store.partitionRows(space, partition)),
       count: (space) => call((store) => store.count(space)),
       spaces: (name) => call((store) => store.spaces(name)),
-      goLive: (name, space) => call((store) => store.goLive(name, space)),
+      goLive: (space) => call((store) => store.goLive(space)),
       drop: (space) => call((store) => store.drop(space)),
       flush: async () => {},
       close: async () => {},

@@ -1,7 +1,7 @@
 /** The spaces of read models in views.db. */
 import { noRows, type RowDigest } from '#src/stores/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
+import { PARTITIONS, readModelOf, type Space } from '#src/ports/read-model.ts';
 import type { GuardedFile } from './read-model-guard.ts';
 
 /** A space and its checkpoints, which are ahead of the file in the partitions of `moved`. */
@@ -57,7 +57,8 @@ export class SpaceRegistry {
     return this.#live.get(name) ?? null;
   }
 
-  goLive(name: string, space: Space): void {
+  goLive(space: Space): void {
+    const name = readModelOf(space);
     this.findOrAdd(space);
     this.#file.use((sql) => sql.goLive(name, space));
     this.#setLive(name, space);

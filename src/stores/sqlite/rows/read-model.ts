@@ -59,10 +59,10 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       live: spaces.live(name),
       all: spaces.all().flatMap(({ space }) => (space.startsWith(`${name}@`) ? [space] : [])),
     }),
-    goLive: async (name, space) => {
+    goLive: async (space) => {
       await store.writeFilling(1);
       store.flush(space);
-      spaces.goLive(name, space);
+      spaces.goLive(space);
     },
     drop: async (space) => {
       const state = spaces.find(space);
