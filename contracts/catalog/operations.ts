@@ -38,13 +38,13 @@ export const searchProducts = defineOperation({
   http: { method: 'GET', path: '/products', status: 200 },
   summary: 'Search published ready-stock products',
   guidance:
-    'Every word of q must match the beginning of a word of title, sku, category or brand; a word without a match ' +
+    'Every word of q must match the beginning of a word of title, sku, gtin, mpn, category or brand; a word without a match ' +
     'is also tried with one typo (for three letters, only with two letters swapped). Prices are indicative, and are ' +
     'compared at at_quantity. If the catalog changes between pages, products that did not change are neither skipped ' +
     'nor repeated; get the changed ones with updated_since afterwards. Use the product ids or skus in createLink and ' +
     'createHandoff.',
   brief:
-    'q matches beginnings of words of title, sku, category and brand, also with a typo. Prices are indicative, for ' +
+    'q matches beginnings of words of title, sku, gtin, mpn, category and brand, also with a typo. Prices are indicative, for ' +
     'at_quantity. Use the ids or skus in createLink and createHandoff.',
   input: z
     .strictObject({

@@ -25,6 +25,7 @@ export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
   off_increment: 'The quantity is not a multiple of the order increment',
   stock_below_quantity: 'The stock last reported is below the quantity on the list',
+  free: 'The price is 0, which may be a mistake of the catalog',
   withdrawn: 'The product is no longer offered',
 } as const;
 

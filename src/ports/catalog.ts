@@ -18,7 +18,7 @@ export type CatalogProduct = Published['product'] & {
 };
 
 export type ProductSearch = {
-  /** Each word must match a word of title, sku, category or brand, by prefix or with one typo. */
+  /** Each word must match a word of title, sku, gtin, mpn, category or brand, by prefix or with one typo. */
   q?: string;
   ids?: string[];
   skus?: string[];

@@ -71,6 +71,38 @@ describe('A text search', () => {
     expect(keys(shop, { q }).sort()).toEqual(expected);
   });
 
+  test.each([
+    ['Straße', 'strasse'],
+    ['Größe', 'grosse'],
+    ['smørbrød', 'smorbrod'],
+    ['Ærø', 'aero'],
+    ['cœur', 'coeur'],
+    ['Łódź', 'lodz'],
+    ['Đakovo', 'dakovo'],
+    ['Þingvellir', 'thingvellir'],
+    ['Isparta ılık', 'ilik'],
+    ['İzmir', 'izmir'],
+  ])('finds %s as people type it: %s', (title, typed) => {
+    const catalog = catalogWith(content('a', { title }));
+    for (const q of [typed, typed.toUpperCase(), title, title.toUpperCase()])
+      expect([q, keys(catalog, { q })]).toEqual([q, ['a']]);
+  });
+
+  test('finds a gtin and an mpn, also after they have changed', () => {
+    const [first, second] = [{ gtin: '5012345678900' }, { mpn: 'EM-77/b' }];
+    expect(keys(catalogWith(content('a', first)), { q: '5012345678900' })).toEqual(['a']);
+    expect(keys(catalogWith(content('a', second)), { q: 'em-77' })).toEqual(['a']);
+    const { events, publish, revise } = history();
+    publish(content('a', first));
+    revise(content('a', second));
+    const catalog = sqliteCatalog(':memory:');
+    catalog.apply(events, events.length);
+    expect([keys(catalog, { q: '5012345678900' }), keys(catalog, { q: '77' })]).toEqual([
+      [],
+      ['a'],
+    ]);
+  });
+
   test('ranks the title above the description, and the whole word above its beginning', () => {
     const ranked = catalogWith(
       content('a', { title: 'Tinsel Garland' }),

@@ -157,7 +157,8 @@ const TITLE_CHARS_MAX = 64;
 
 const textsOf = (product: CatalogProduct): string[] => [
   product.title,
-  product.sku,
+  // What identifies a product, on its shelf or in another catalog.
+  [product.sku, product.gtin, product.mpn].filter((code) => code !== undefined).join(' '),
   product.category,
   product.brand ?? '',
   product.description,

@@ -401,6 +401,21 @@ export class SortedWords {
  * compatibility form, so that a full-width or composed letter equals the plain one.
  */
 
+/** Letters that people type as others, and that no decomposition reaches. */
+const LETTERS: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ı: 'i',
+  ł: 'l',
+  þ: 'th',
+};
+const OTHER_LETTERS = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g');
+
 const NON_ASCII = /[^\0-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;
 const ACCENTS = /[\u0300-\u036f]+/g;
@@ -411,7 +426,12 @@ const WORD = new RegExp(`${ALONE}|[[\\p{L}\\p{N}\\p{M}]--${ALONE}]+`, 'gv');
 
 export const splitWords = (text: string): string[] => {
   if (!NON_ASCII.test(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
-  const folded = text.normalize('NFKD').replace(ACCENTS, '').normalize('NFC').toLowerCase();
+  const folded = text
+    .normalize('NFKD')
+    .replace(ACCENTS, '')
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(OTHER_LETTERS, (letter) => LETTERS[letter] ?? letter);
   return folded.match(WORD) ?? [];
 };
 
