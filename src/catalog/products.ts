@@ -108,6 +108,7 @@ const warningsFor = (product: CatalogProduct, quantity: number, inList: number):
     ...(quantity < product.moq ? (['below_moq'] as const) : []),
     ...(quantity % product.increment !== 0 ? (['off_increment'] as const) : []),
     ...(stock !== null && stock < inList ? (['stock_below_quantity'] as const) : []),
+    ...(tierAt(product, quantity).unit_price === 0 ? (['free'] as const) : []),
   ];
 };
 

@@ -287,6 +287,7 @@ const inWords = (warning: Warning, product: CatalogProduct | undefined, writer: 
     below_moq: moq,
     off_increment: increment,
     stock_below_quantity: stock.level === 'out_of_stock' ? 0 : stock.available_quantity,
+    free: null,
     withdrawn: null,
   }[warning];
   return `${WARNINGS[warning]}${limit === null ? '' : ` (${writer.count(limit)})`}.`;

@@ -52,6 +52,78 @@ describe('A file that is not a feed', () => {
   );
 });
 
+describe('A table', () => {
+  const idsIn = (items: ProductFeedItem[]): string[] =>
+    items.flatMap((item) => ('product' in item ? [item.product.product.sku] : []));
+
+  it.each([
+    ['empty columns', `${HEADER},,\n${ROW},,\n`],
+    ['a repeated column that is ignored', `${HEADER},link,link\n${ROW},a,b\n`],
+    [
+      'a repeated column that is unknown',
+      `${HEADER},additional_image_link,additional_image_link\n${ROW},a,b\n`,
+    ],
+    ['names of members of objects', `${HEADER},constructor,constructor\n${ROW},a,b\n`],
+    ['line ends of old spreadsheets', `${HEADER}\r${ROW}\r`],
+    ['line ends of Windows', `${HEADER}\r\n${ROW}\r\n`],
+    ['a byte-order mark', `\ufeff${HEADER}\n${ROW}\n`],
+    [
+      'columns with spaces that cannot be seen',
+      `${HEADER.replace('id', '\u00a0ID\u200b')}\n${ROW}\n`,
+    ],
+  ])('is read with %s, in any chunks', async (_, text) => {
+    expect(idsIn(await read('csv', text))).toEqual(['1']);
+    const bytes = [...Buffer.from(text)].map((byte) => Buffer.from([byte]));
+    const items = await read('csv', ...bytes);
+    expect(idsIn(items)).toEqual(['1']);
+    expect(items.find((item) => 'product' in item)?.line).toBe(2);
+  });
+
+  it.each([
+    ['id,title,price\n1,Mug,1 GBP\n', 'availability or available_quantity'],
+    ['id,title,availability\n1,Mug,in_stock\n', 'price'],
+    ['title,price,availability\nMug,1 GBP,in_stock\n', 'id'],
+  ])('names the column that is missing, and nothing else: %j', async (text, missing) => {
+    expect(reasonOf(await read('csv', text))).toBe(
+      `- the file has no column ${missing}; nothing was read`,
+    );
+  });
+
+  it.each([
+    'https://img.example/größe.jpg',
+    'ftp://img.example/1.jpg',
+    'img.example/1.jpg',
+    'javascript:1',
+  ])('keeps the product without a picture that no page could show: %s', async (link) => {
+    const items = await read('csv', `${HEADER},image_link\n${ROW},${link}\n`);
+    expect(idsIn(items)).toEqual(['1']);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        column: 'image_link',
+        note: expect.stringContaining('so the picture is left out'),
+      }),
+    );
+  });
+
+  it('says every id that a rejected row can have', async () => {
+    const rows = [
+      '2,Mug,free,in_stock',
+      '3,Mug',
+      'Mug, blue,4,1 GBP,in_stock',
+      '5,"Mug,1 GBP,in_stock',
+      ',Mug,1 GBP,in_stock',
+    ];
+    const items = await read('csv', `${HEADER}\n${rows.join('\n')}\n`);
+    expect(items.map((item) => ('ids' in item ? item.ids : undefined))).toEqual([
+      ['2'],
+      ['3', 'Mug'],
+      ['Mug', 'blue', '4', '1 GBP', 'in_stock'],
+      ['5', 'Mug', '1 GBP', 'in_stock'],
+      [],
+    ]);
+  });
+});
+
 describe('An object of an NDJSON feed', () => {
   it.each([
     ['"price":"9 GBP"', 'price is given twice'],

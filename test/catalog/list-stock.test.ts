@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { atDesk } from '../support/world/desk-scenes.ts';
 import { buyerOver } from '../support/world/server-over.ts';
 
 let app: TestApp;
@@ -47,4 +48,20 @@ it('A list adds and removes the stock warning of all lines of a product as the b
   expect(await revise(2, [['1', '0']])).toEqual([[52], [100]]);
   const page = await app.send({ method: 'GET', url: `/h/${token}` });
   expect(page.text).toMatch(/<span id="line-count">2\s+lines<\/span>/);
+});
+
+it('A list warns at each line that costs nothing, and says so to the buyer', async () => {
+  const free = feedProduct('FREE', { price_tiers: [{ min_quantity: 4, unit_price: 0 }] });
+  await atDesk(app, { path: '/products/import', body: { products: [free], allow_free: true } });
+  const answer = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/handoffs',
+    key,
+    payload: { title: 'Samples', line_items: [{ sku: 'FREE', quantity: 4 }] },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  const { line_items, review_url }: Handoff = answer.body;
+  expect(line_items.map(({ warnings }) => warnings)).toEqual([['free']]);
+  const page = await app.send({ method: 'GET', url: new URL(review_url).pathname });
+  expect(page.text).toContain('The price is 0, which may be a mistake of the catalog.');
 });
