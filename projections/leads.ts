@@ -10,6 +10,7 @@ import {
   LEADS_BY_CLAIM_END,
   LEADS_BY_CREATION,
   listBy,
+  listOfExternalId,
   NEEDS_APPROVAL,
   OPEN_LEADS,
   OPEN_RECORDS,
@@ -34,7 +35,7 @@ const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string | undef
 
 const records = ownerRecords({
   name: 'leads',
-  version: 7,
+  version: 8,
   handles: LEAD_EVENTS,
   begins: ['LeadSubmitted'],
   keyOf: leadOfEvent,
@@ -75,7 +76,8 @@ const listsOfLead = (row: LeadRow): ListEntry[] => {
       ];
   if (row.is_late || row.updated_at !== row.created_at)
     times.push([LEADS_BY_CHANGE, row.updated_at]);
-  return [...filters.map((values): ListEntry => [listBy(values), sort]), ...times];
+  const lists = [...filters.map(listBy), listOfExternalId(row.external_id)];
+  return [...lists.map((list): ListEntry => [list, sort]), ...times];
 };
 
 /** Readers name one of its lists: that of all rows would also have the leads at their end. */

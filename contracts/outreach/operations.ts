@@ -145,7 +145,9 @@ const requestMessage = proposal({
   summary: 'Propose a message for approval',
   fields: {
     channel: z.enum(MESSAGE_CHANNELS).describe('How the message is sent'),
-    recipient_ref: reference("The owner's name for the recipient, a list or a contact"),
+    recipient_ref: reference(
+      "The id or the external_id of a lead, or the owner's name for a list or another recipient",
+    ),
     subject: line(200).optional().describe('Subject line'),
     text: exactText(8_000),
   },
@@ -419,6 +421,10 @@ const PATH = '/approvals/{outbound_id}';
 const approval = z
   .object({
     request: outboundRecord,
+    recipient_fault: z
+      .string()
+      .optional()
+      .describe('The recipient is no lead of the owner, or one whose person refuses contact'),
     exact: z.object({
       bytes: z.string().describe('The bytes that will be sent, in UTF-8'),
       bytes_count: z.int(),

@@ -49,6 +49,9 @@ export const outboundRecord = z
         account_ref: z.string().optional(),
         channel: z.enum(MESSAGE_CHANNELS).optional(),
         recipient_ref: z.string().optional(),
+        lead_id: id('led')
+          .optional()
+          .describe('The lead that recipient_ref names, if it names one'),
         agent_card_url: z.string().optional(),
       })
       .describe('References, never addresses'),

@@ -197,13 +197,18 @@ const factsText = (request: Outbound, sha256: string): string[] => {
 };
 
 /** Formats everything that a person needs for a decision, with invisible characters made visible. */
-export const approvalText = ({ request, exact }: DeskAnswer<'showApproval'>): string => {
+export const approvalText = ({
+  request,
+  recipient_fault,
+  exact,
+}: DeskAnswer<'showApproval'>): string => {
   const { bytes, bytes_count, hidden, sha256, shown } = exact;
   const safe = formatSafely(bytes);
   const escaped = safe === bytes ? '' : ', with invisible characters as above';
   return [
     `${style('bold', request.id)} of ${request.owner_id}`,
     ...factsText(request, sha256),
+    ...(recipient_fault === undefined ? [] : [`  ${style('yellow', `${recipient_fault}.`)}`]),
     ...decisionsText(request),
     '',
     ...shown.split('\n').map((line) => `  | ${line}`),

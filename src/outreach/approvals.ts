@@ -36,7 +36,14 @@ import {
   statusAt,
 } from './outbound.decider.ts';
 import { envelopeHash, envelopeOf } from './propose.ts';
-import { changeRequest, NO_REQUEST, outboundOf, renderOutbound } from './requests.ts';
+import { findRecipients, refusesContact } from './recipients.ts';
+import {
+  changeRequest,
+  CONTACT_REFUSED,
+  NO_REQUEST,
+  outboundOf,
+  renderOutbound,
+} from './requests.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
@@ -56,6 +63,21 @@ const requestOwner = (
 const inspect = (prefix: string, texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([name, text]) => ({ pointer: `${prefix}/${name}`, ...visible(text) }));
 
+const NO_LEAD =
+  'recipient_ref names no lead of the owner, so nobody can check whether its people refuse contact';
+const REFUSED = 'recipient_ref names a lead whose person refuses contact: it cannot be approved';
+
+/** What the people who decide should know of the recipient; undefined if it is a lead whose person can be contacted. */
+const recipientFault = async (
+  deps: Deps,
+  ownerId: string,
+  { target }: OutboundState,
+): Promise<string | undefined> => {
+  if (target['recipient_ref'] === undefined) return undefined;
+  if (await refusesContact(deps, ownerId, target)) return REFUSED;
+  return (await findRecipients(deps, ownerId, target)).length === 0 ? NO_LEAD : undefined;
+};
+
 export const showApproval: DeskHandler<'showApproval'> = async (deps, input, call) => {
   const ownerId = await requestOwner(deps, call, input);
   const state = ownerId && (await outboundOf(deps, ownerId, input.outbound_id));
@@ -66,6 +88,7 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
   const target = inspect('/target', state.target);
   return done({
     request: renderOutbound(ownerId, state, call.at),
+    ...present({ recipient_fault: await recipientFault(deps, ownerId, state) }),
     exact: {
       bytes,
       bytes_count: Buffer.byteLength(bytes),
@@ -138,6 +161,7 @@ const act = async (
       if (decided.type !== 'Approve') return issue(decided);
       const dependent = await refuseApprover(deps, call, { state, stored });
       if (dependent) return dependent;
+      if (await refusesContact(deps, ownerId, state.target)) return CONTACT_REFUSED;
       const halt = await readHalt(deps, await readSettings(deps, ownerId));
       return halt === undefined ? issue(decided) : HALTED;
     },

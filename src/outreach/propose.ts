@@ -5,10 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
-import type { LeadState } from '#src/leads/lead.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
-import { suppressionInLog } from '#src/sealing/suppression.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { findRoute } from '#src/sending/settings.ts';
 import type { AgentCall } from '#src/shared/call.ts';
@@ -30,10 +27,11 @@ import {
   traceOf,
   type Written,
 } from '#src/writing/decide-and-append.ts';
-import { nameOf, leadIdOf, leadOf, linkOf } from '#src/writing/streams.ts';
+import { nameOf, linkOf } from '#src/writing/streams.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
 import { type OutboundState, outbound } from './outbound.decider.ts';
-import { changeRequest, NO_REQUEST, renderOutbound } from './requests.ts';
+import { findRecipients, refusesContact } from './recipients.ts';
+import { changeRequest, CONTACT_REFUSED, NO_REQUEST, renderOutbound } from './requests.ts';
 
 type Enveloped = Pick<
   OutboundState,
@@ -68,28 +66,6 @@ export const envelopeOf = (
 };
 
 export const envelopeHash = (envelope: string): string => hash('sha256', envelope, 'hex');
-
-type RecipientDeps = Pick<Deps, 'log' | 'vault' | 'secrets'>;
-
-const emailOf = async (
-  { vault }: RecipientDeps,
-  lead: LeadState | undefined,
-): Promise<string | undefined> => {
-  const opened = lead?.contact ? await openOne(vault, lead.contact) : undefined;
-  return opened ? (JSON.parse(opened) as { email: string }).email : undefined;
-};
-
-/** Whether a recipient is a lead of the owner, by its id or its external_id, whose person refuses contact. */
-export const refusesContact = async (
-  deps: RecipientDeps,
-  ownerId: string,
-  { recipient_ref: ref }: Readonly<Record<string, string>>,
-): Promise<boolean> => {
-  if (ref === undefined) return false;
-  const id = /^led_[0-9a-z]{24}$/.test(ref) ? ref : leadIdOf(ownerId, ref);
-  const email = await emailOf(deps, await leadOf(deps, ownerId, id));
-  return email !== undefined && (await suppressionInLog(deps)(ownerId, email)) !== undefined;
-};
 
 type Proposed = EventData<'OutboundProposed'>;
 type ContentInput = { subject?: string | undefined; text: string; link_ids: string[] };
@@ -246,20 +222,17 @@ const refuseUnreachable = (
     : refuseField('/agent_card_url', fault, 'must be reachable from the internet by https');
 };
 
-const CONTACT_REFUSED = refuse(
-  'state_conflict',
-  'The person of this lead refuses contact. Nothing was proposed.',
-);
-
 /** Checks the draft and completes it to the proposal that people decide on. */
 const prepare = async (
   deps: Deps,
   call: AgentCall,
-  { input, kind, target, subject, id, revision }: Draft & { id: string; revision: number },
+  { input, kind, target: named, subject, id, revision }: Draft & { id: string; revision: number },
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
-  const unreachable = refuseUnreachable(deps, target);
+  const unreachable = refuseUnreachable(deps, named);
   if (unreachable) return unreachable;
-  if (await refusesContact(deps, call.ownerId, target)) return CONTACT_REFUSED;
+  if (await refusesContact(deps, call.ownerId, named)) return CONTACT_REFUSED;
+  const [recipient] = await findRecipients(deps, call.ownerId, named);
+  const target = { ...named, ...present({ lead_id: recipient?.lead_id }) };
   const schedule = scheduleOf(input, call.at);
   if (isRefusal(schedule)) return schedule;
   const route = await findRoute(deps, call.ownerId, kind);

@@ -64,6 +64,11 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
 
 export const NO_REQUEST = refuse('resource_not_found', 'There is no such outreach request.');
 
+export const CONTACT_REFUSED = refuse(
+  'state_conflict',
+  'The recipient is a lead whose person refuses contact. Nothing was proposed or approved.',
+);
+
 type RequestChange = {
   ownerId: string;
   id: string;

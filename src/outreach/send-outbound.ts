@@ -25,7 +25,8 @@ import {
   type OutboundCommand,
   isAtItsEnd,
 } from './outbound.decider.ts';
-import { envelopeHash, envelopeOf, refusesContact } from './propose.ts';
+import { envelopeHash, envelopeOf } from './propose.ts';
+import { refusesContact } from './recipients.ts';
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };

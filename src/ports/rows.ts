@@ -113,6 +113,12 @@ export const OPEN_RECORDS = 'open';
 /** A row with what staff plan for its record: the id of a person, and when the next step is due, in epoch milliseconds. */
 export type PlannedRow = { sort: number; plan?: { assigned_to?: string; due_at?: number } };
 
+/** The list of the leads whose external_id differs in capitals, spaces and width of letters only. */
+export const listOfExternalId = (externalId: string): string => {
+  const folded = externalId.normalize('NFKC').toUpperCase().toLowerCase().replaceAll(/\s/g, '');
+  return listBy({ external_id: encodeURIComponent(folded.toWellFormed()) });
+};
+
 /** The list of the records that are assigned to a person. Names of lists are ASCII, and ids of people need not be. */
 export const listOfPerson = (personId: string): string =>
   listBy({ assigned: encodeURIComponent(personId) });

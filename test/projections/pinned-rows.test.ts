@@ -14,7 +14,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'links@1': '6e0fdee6c6ae5b30',
   'handoffs@4': '3a27c67c59af6358',
   'handoff-leads@2': 'cc18b3eb44bc793d',
-  'leads@7': 'f79e230497308bb8',
+  'leads@8': '92c478b721324f46',
   'outbound@3': '77b2c0794d4b35f8',
   'open-outbound@3': 'd2891ccc69cdba30',
   'open-mail@1': 'fa91f5a251315116',

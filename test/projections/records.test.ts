@@ -166,6 +166,7 @@ describe('The read model of leads', () => {
         ['state=accepted', 1],
         ['source=agent', 1],
         ['state=accepted&source=agent', 1],
+        ['external_id=1', 1],
         ['created', MIDNIGHT],
         ['claim_end', MIDNIGHT + 1],
         ['updated', MIDNIGHT + 3],
