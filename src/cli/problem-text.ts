@@ -8,6 +8,8 @@ export type ProblemReport = {
   code?: string;
   title: string;
   detail: string;
+  status?: number;
+  request_id?: string;
   recovery?: { hint: string };
   errors?: { pointer: string; detail: string }[];
   outcome?: unknown;
@@ -58,6 +60,10 @@ const hintFor = ({ code, outcome, recovery }: ProblemReport, key?: string): stri
     ? repeatHint(key)
     : (HINTS[code as ProblemCode] ?? recovery?.hint);
 
+/** The id under which the log of the service has a fault of the service. */
+const requestLine = ({ status = 0, request_id }: ProblemReport): string | undefined =>
+  status >= 500 && request_id !== undefined ? `Request id: ${request_id}` : undefined;
+
 /** Formats a problem: what happened, each fault with its flag or argument, and what to do. */
 export const formatProblem = (problem: ProblemReport, { operation, key }: RefusedCall): string =>
   [
@@ -65,6 +71,7 @@ export const formatProblem = (problem: ProblemReport, { operation, key }: Refuse
     ...(problem.errors ?? []).map(
       ({ pointer, detail }) => `  ${formatPointer(pointer, operation)}: ${detail}`,
     ),
+    requestLine(problem),
     hintFor(problem, key),
   ]
     .filter((line) => line !== undefined)
