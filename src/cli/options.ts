@@ -1,5 +1,5 @@
 /** Flags that every command has, and parsers of flags. */
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, readConfig } from '#src/config.ts';
 
@@ -37,6 +37,21 @@ export const configFor = (options: CommonOptions): Config => {
   const config = readConfig();
   return { ...config, dataDirectory: resolve(options.data ?? config.dataDirectory) };
 };
+
+/** Quotes a word of a command for a shell where that is needed. */
+const shellWord = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Makes a command line that acts on this data directory when it is pasted here. */
+export const commandLine = (words: string, directory: string): string => {
+  const path = relative(process.cwd(), directory) || '.';
+  const name = path.startsWith('..') ? directory : path;
+  return `./tributary ${words}${name === 'data' ? '' : ` --data ${shellWord(name)}`}`;
+};
+
+/** Makes a command line for the data directory of the command that prints it. */
+export const commandFor = (words: string, options: CommonOptions): string =>
+  commandLine(words, configFor(options).dataDirectory);
 
 /** Makes a parser of whole numbers from `min` to `max`, both included. */
 export const wholeNumber =

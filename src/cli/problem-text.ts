@@ -38,8 +38,7 @@ const HINTS: Partial<Record<ProblemCode, string>> = {
   idempotency_key_required: 'Give one: --idempotency-key KEY.',
   idempotency_key_invalid: 'A key has 1 to 255 characters of A-Z a-z 0-9 . _ : ~ + / = -.',
   idempotency_key_reused: 'Use another --idempotency-key for a new change.',
-  approval_mismatch:
-    'Look again: tributary approvals show REQUEST. Then approve with the hash that it prints.',
+  approval_mismatch: 'Look again with approvals show, and approve with the hash that it prints.',
   rate_limited: TRY_AGAIN,
   overloaded: TRY_AGAIN,
   shutting_down: TRY_AGAIN,

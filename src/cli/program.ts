@@ -328,7 +328,7 @@ const defineDeskCommand = (
         const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);
         if (notice && !options.json) printNotice(notice(answer));
         if (hasJsonRows && options.json) printRows(answer as Page);
-        else printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));
+        else printResult(options, answer, text?.(answer, options) ?? formatAnswer(answer, columns));
         if (options.follow) await follow?.(desk, request, { answer, options });
       });
     });

@@ -13,6 +13,7 @@ import {
 import { join, relative } from 'node:path';
 import { pino } from 'pino';
 import { z } from 'zod';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { type Config, isRemoteLog, hasRemoteReadModels, redactUrl } from '#src/config.ts';
 import type { CoreOptions } from '#src/core.ts';
 import type { DemoClock } from '#src/demo/cast.ts';
@@ -37,6 +38,7 @@ import { hostsOf } from '#src/system/hosts.ts';
 import { hasRoot, requireRoot } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { lowGenerationText, markOfGeneration } from '#src/wiring/vault.ts';
+import { commandLine } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
 /** What a person sees when the service is ready, and again with `tributary status`. */
@@ -55,9 +57,9 @@ type BannerFacts = {
   demo?: DemoAccess;
 };
 
-export const INCOMPLETE_DEMO =
+export const incompleteDemoText = (directory: string): string =>
   'The demo was interrupted while it was written, or demo.json is missing, so its data may be incomplete. ' +
-  'Stop the service, run make demo-reset, and start it again.';
+  `Stop the service, run ${commandLine('demo-reset', directory)}, and start it again.`;
 
 /** Members of the JSON report of serve and status. */
 export const accessReport = (
@@ -93,40 +95,52 @@ const logText = ({ config, head }: BannerFacts): string => {
   return `EventStoreDB${hosts}  position ${formatCount(head)}`;
 };
 
+/** The file of log lines that a demo writes in place of stderr, where they would hide the banner. */
+export const logLinesOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): string =>
+  join(dataDirectory, 'service.log');
+
 const storeRows = (banner: BannerFacts): string[] => {
   const { readModels, demo } = banner;
   const caughtUp = readModels.filter(({ lagEvents }) => lagEvents === 0).length;
   const parked = parkedOf(readModels).join(', ');
-  const parkedText = parked && `, parked: ${parked} (see tributary projections status)`;
+  const seeText = commandLine('projections status', banner.config.dataDirectory);
+  const parkedText = parked && `, parked: ${parked} (see ${seeText})`;
   const demoText = demo ? ' (with demo data; DATA=dir starts elsewhere)' : '';
   const counts = `${formatCount(caughtUp)} of ${formatCount(readModels.length)} caught up`;
-  return [row('Log', logText(banner) + demoText), row('Read models', counts + parkedText)];
+  return [
+    row('Log', logText(banner) + demoText),
+    row('Read models', counts + parkedText),
+    ...(demo ? [row('Log lines', shortPath(logLinesOf(banner.config)))] : []),
+  ];
 };
 
-const pageRows = ({ url, demo }: BannerFacts): string[] => [
+const pageRows = ({ url, demo, config }: BannerFacts): string[] => [
   row('Start page', `${url}/`),
   row('For agents', `${url}/llms.txt`),
   row('Docs', `${url}/docs`),
   row('OpenAPI', `${url}/api/affiliate/openapi.json`),
   row('Agent Card', `${url}/.well-known/agent-card.json`),
   row('Problems', `${url}/problems`),
-  ...(demo ? [row('Buyer page', buyerPage(url, demo.facts))] : []),
+  ...(demo ? [row('Buyer page', buyerPage(url, demo.facts, config.dataDirectory))] : []),
 ];
 
-const buyerPage = (url: string, { review_path: path }: DemoFacts): string =>
-  path ? url + path : style('yellow', `none. ${INCOMPLETE_DEMO}`);
+const buyerPage = (url: string, { review_path: path }: DemoFacts, directory: string): string =>
+  path ? url + path : style('yellow', `none. ${incompleteDemoText(directory)}`);
 
 const credentialRows = ({ facts, deskToken }: DemoAccess): string[] => [
   row('Demo key', `SERVICE_API_KEY=${facts.api_key}`),
   row('', style('dim', `agent of ${facts.owner} with all nine scopes; outreach needs an approval`)),
   row('Desk token', deskToken),
-  row('', style('dim', 'staff, operator, auditor and owner; ./tributary reads it by itself')),
+  row(
+    '',
+    style('dim', `has the roles ${DESK_ROLE_NAMES.join(', ')}; ./tributary reads it by itself`),
+  ),
 ];
 
 const INITIALIZE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} });
 
 /** Commands that work as they are pasted. */
-const exampleRows = ({ url }: BannerFacts, { facts }: DemoAccess): string[] => {
+const exampleRows = ({ url, config }: BannerFacts, { facts }: DemoAccess): string[] => {
   const api = `${url}/api/affiliate/v1`;
   const key = `-H "Authorization: Bearer ${facts.api_key}"`;
   const link = JSON.stringify({ target: { kind: 'product', ref: facts.sku }, campaign: 'hello' });
@@ -138,7 +152,7 @@ const exampleRows = ({ url }: BannerFacts, { facts }: DemoAccess): string[] => {
     row('Performance', `curl -s "${api}/performance?granularity=week" ${key}`),
     row('MCP', `curl -s ${url}/api/affiliate/mcp ${key} -H "Content-Type: application/json" \\`),
     row('', `  -d '${INITIALIZE}'`),
-    row('Approvals', './tributary approvals list'),
+    row('Approvals', commandLine('approvals list', config.dataDirectory)),
   ];
 };
 
@@ -244,7 +258,11 @@ export const hasLog = (config: Config): boolean =>
   isRemoteLog(config) || isThere(join(config.dataDirectory, 'log.db'));
 
 export const noDataError = ({ dataDirectory }: Config): CommandError =>
-  new CommandError(EXIT.cannotStart, `${dataDirectory} holds no Tributary data`);
+  new CommandError(
+    EXIT.cannotStart,
+    `${dataDirectory} holds no Tributary data. Name the directory of a service with --data DIR or DATA_DIR, or start ` +
+      `one here: ${commandLine('serve', dataDirectory)} (with --demo for a demo)`,
+  );
 
 /** Prepares the demo before anything is appended. It throws StartupError if the log is not the demo's. */
 export const demoStart =
@@ -368,7 +386,7 @@ const checkLogFile = (directory: string) =>
     const size = `${(statSync(join(directory, 'log.db')).size / MIB).toFixed(1)} MiB`;
     return ok(
       `${formatCount(last)} events, ${size}; no accidental damage found in the newest. ` +
-        'tributary log verify checks all',
+        `${commandLine('log verify', directory)} checks all`,
     );
   });
 
@@ -460,22 +478,24 @@ export const checkStores = (config: Config): Promise<Check[]> =>
   ]);
 
 /** Asks a running server, for up to five seconds, whether its read models follow the log. */
-export const checkReads = async ({ url }: RunningServer): Promise<Check> => {
+export const checkReads = async ({ url }: RunningServer, directory: string): Promise<Check> => {
   try {
     const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(READYZ_MS_MAX) });
-    return { name: 'reads', ...readsResult(health.parse(await answer.json())) };
+    return { name: 'reads', ...readsResult(health.parse(await answer.json()), directory) };
   } catch (error) {
     return { name: 'reads', ...warning(`/readyz gives no answer: ${(error as Error).message}`) };
   }
 };
 
-const readsResult = ({ status, parked, waiting, unreadable }: Health) => {
+const readsResult = ({ status, parked, waiting, unreadable }: Health, directory: string) => {
   if (unreadable.length > 0)
     return warning(
       `${unreadable.join(', ')} cannot be read: they are being filled, or the disk fails (see the log)`,
     );
   if (parked?.length)
-    return warning(`${parked.join(', ')} parked: see tributary projections status`);
+    return warning(
+      `${parked.join(', ')} parked: see ${commandLine('projections status', directory)}`,
+    );
   if (waiting?.length)
     return warning(`${waiting.join(', ')} behind: does a projector run, and does Redis answer it?`);
   if (status !== 'ready')

@@ -3,6 +3,7 @@ import type { Outbound } from '#contracts/outreach/records.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import { visible } from '#src/shared/visible.ts';
+import { type CommonOptions, commandFor } from './options.ts';
 import { formatTable, formatCount, style } from './terminal.ts';
 import type { DeskAnswer } from './transport.ts';
 
@@ -197,11 +198,10 @@ const factsText = (request: Outbound, sha256: string): string[] => {
 };
 
 /** Formats everything that a person needs for a decision, with invisible characters made visible. */
-export const approvalText = ({
-  request,
-  recipient_fault,
-  exact,
-}: DeskAnswer<'showApproval'>): string => {
+export const approvalText = (
+  { request, recipient_fault, exact }: DeskAnswer<'showApproval'>,
+  options: CommonOptions,
+): string => {
   const { bytes, bytes_count, hidden, sha256, shown } = exact;
   const safe = formatSafely(bytes);
   const escaped = safe === bytes ? '' : ', with invisible characters as above';
@@ -225,8 +225,8 @@ export const approvalText = ({
     ...(request.status === 'pending_approval'
       ? [
           '',
-          `  To approve exactly this: tributary approvals approve ${request.id} \\`,
-          `    --sha256 ${sha256.slice(0, SHA256_CHARS_SHOWN)}`,
+          '  To approve exactly this:',
+          `  ${commandFor(`approvals approve ${request.id} --sha256 ${sha256.slice(0, SHA256_CHARS_SHOWN)}`, options)}`,
         ]
       : []),
   ].join('\n');

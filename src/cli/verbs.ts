@@ -10,7 +10,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { DESK } from '#src/calls/audit.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import { moneyIn } from '#src/shared/cells.ts';
-import type { CommonOptions } from './options.ts';
+import { commandFor, type CommonOptions } from './options.ts';
 import {
   followUntilInterrupted,
   CommandError,
@@ -51,12 +51,12 @@ type Answer = DeskAnswer<'auditHistory'>;
 const requireFollowable = (
   _desk: Desk,
   request: Partial<DeskRequest<'auditHistory'>>,
-  { follow }: VerbOptions,
+  options: VerbOptions,
 ): Partial<DeskRequest<'auditHistory'>> => {
-  if (!follow || request.owner_id !== DESK) return request;
+  if (!options.follow || request.owner_id !== DESK) return request;
   throw new CommandError(
     EXIT.usage,
-    `the history of ${DESK} cannot be followed, because each look at it is a new act there. Use tributary events tail --owner ${DESK} --follow`,
+    `the history of ${DESK} cannot be followed, because each look at it is a new act there. Use ${commandFor(`events tail --owner ${DESK} --follow`, options)}`,
   );
 };
 
@@ -166,17 +166,17 @@ const completeHash = async <Input extends Decision>(desk: Desk, input: Input): P
 const confirmContent = async (
   desk: Desk,
   input: Decision,
-  { json }: CommonOptions,
+  options: CommonOptions,
 ): Promise<Decision> => {
   if (input.content_sha256 !== undefined) return completeHash(desk, input);
   const { outbound_id: id = '' } = input;
-  if (!process.stdin.isTTY || json)
+  if (!process.stdin.isTTY || options.json)
     throw new CommandError(
       EXIT.usage,
-      `name the content: look at it with tributary approvals show ${id}, and approve it with --sha256 HASH`,
+      `name the content: look at it with ${commandFor(`approvals show ${id}`, options)}, and approve it with --sha256 HASH`,
     );
   const approval = await showRequest(desk, input);
-  printNotice(approvalText(approval));
+  printNotice(approvalText(approval, options));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const reply = await terminal.question('\nApprove exactly this? [y/N] ');
   terminal.close();
@@ -593,7 +593,7 @@ type Verb<Request = object, Answer = object> = {
   /** Members of a list's rows that are shown, separated by spaces; default: those with plain values. */
   columns?: string;
   /** Text of the answer; default: its members by name, or a table. */
-  text?(answer: Answer): string;
+  text?(answer: Answer, options: VerbOptions): string;
 };
 
 type Verbs = {

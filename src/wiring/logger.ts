@@ -1,4 +1,5 @@
 /** The log lines of the service, without what must not be in them. */
+import { appendFileSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import { systemClock } from '#src/system/ids.ts';
@@ -9,29 +10,43 @@ const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
 /** Matches level error and above: the process may end next. */
 const URGENT = /^\{"level":[56]/;
 
-let pending = '';
-let scheduled: NodeJS.Immediate | undefined;
-let isFirst = true;
-
-const flush = (): void => {
-  clearImmediate(scheduled);
-  scheduled = undefined;
-  const lines = pending;
-  pending = '';
-  if (lines !== '') process.stderr.write(lines.replaceAll(CREDENTIALS, '[credential]'));
-};
-
 /** Writes the lines of one turn of the event loop at once: single writes would cost too much. */
-const write = (line: string): void => {
-  if (isFirst) process.once('exit', flush);
-  isFirst = false;
-  pending += line;
-  if (URGENT.test(line)) flush();
-  else scheduled ??= setImmediate(flush);
+const bufferedLines = (print: (lines: string) => void): { write(line: string): void } => {
+  let pending = '';
+  let scheduled: NodeJS.Immediate | undefined;
+  let isFirst = true;
+  const flush = (): void => {
+    clearImmediate(scheduled);
+    scheduled = undefined;
+    const lines = pending;
+    pending = '';
+    if (lines !== '') print(lines.replaceAll(CREDENTIALS, '[credential]'));
+  };
+  return {
+    write(line) {
+      if (isFirst) process.once('exit', flush);
+      isFirst = false;
+      pending += line;
+      if (URGENT.test(line)) flush();
+      else scheduled ??= setImmediate(flush);
+    },
+  };
 };
 
-/** Writes JSON lines to stderr, and replaces every credential in them. */
-export const serviceLogger = (level: string): Logger => pino({ level }, { write });
+const toStderr = bufferedLines((lines) => process.stderr.write(lines));
+
+/** Writes JSON lines to stderr, or to the end of this file, and replaces every credential in them. */
+export const serviceLogger = (level: string, file?: string): Logger =>
+  pino({ level }, file === undefined ? toStderr : bufferedLines((lines) => append(file, lines)));
+
+/** Appends to a file that only this user can read; where that fails, writes to stderr. */
+const append = (file: string, lines: string): void => {
+  try {
+    appendFileSync(file, lines, { mode: 0o600 });
+  } catch {
+    process.stderr.write(lines);
+  }
+};
 
 /** The logger of a command that opens the service in its process: the answer reports success. */
 export const commandLogger = (level: string): Logger =>

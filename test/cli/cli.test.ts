@@ -1,15 +1,17 @@
 /** Output of the command line itself: problems, progress and the banner. */
 import { spawn, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
+import { commandLine } from '#src/cli/options.ts';
+import { program } from '#src/cli/program.ts';
 import { formatBanner } from '#src/cli/service.ts';
 import { auditPerformanceText, formatAnswer, formatData } from '#src/cli/texts.ts';
 import { formatProblem, problemError } from '#src/cli/problem-text.ts';
 import { COMMAND } from '../support/clients/cli.ts';
-import { ROOT } from '../support/source/tree.ts';
+import { ROOT, sourceFiles } from '../support/source/tree.ts';
 
 describe('A table of the command line', () => {
   it('shows money as its commands read it, with the decimals of the currency', () => {
@@ -124,6 +126,28 @@ describe.each(['SIGINT', 'SIGTERM'])('Progress that %s interrupts', (signal) => 
   });
 });
 
+describe('A command that a text names', () => {
+  it.each([
+    ['data', './tributary mail list'],
+    ['other/data', './tributary mail list --data other/data'],
+    ['.', './tributary mail list --data .'],
+    ["It's here", String.raw`./tributary mail list --data 'It'\''s here'`],
+    ['/srv/tributary', './tributary mail list --data /srv/tributary'],
+  ])('acts on the data directory %s', (directory, line) => {
+    expect(commandLine('mail list', resolve(directory))).toBe(line);
+  });
+
+  it('has the data directory wherever the code of the command line names one', () => {
+    const names = new Set(program().commands.map((command) => command.name()));
+    const bare = sourceFiles('src/cli').flatMap(({ path, text }) =>
+      [...text.replaceAll(/^ *(?:\/?\*|\/\/).*$/gm, '').matchAll(/\btributary ([a-z-]+)/g)]
+        .filter(([, name = '']) => names.has(name))
+        .map(([words]) => `${path}: ${words}`),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
 describe('The banner', () => {
   it('names the parked read models', () => {
     const config = { dataDirectory: 'data', eventLogUrl: 'sqlite:log' };
@@ -138,7 +162,7 @@ describe('The banner', () => {
         ],
       });
     expect(bannerWith([{}])).toContain(
-      '1 of 2 caught up, parked: leads (see tributary projections status)',
+      '1 of 2 caught up, parked: leads (see ./tributary projections status)',
     );
     expect(bannerWith([])).toMatch(/1 of 2 caught up\n/);
   });

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { withDesk } from '#src/cli/desk.ts';
-import type { CommonOptions } from '#src/cli/options.ts';
+import { commandFor, type CommonOptions } from '#src/cli/options.ts';
 import {
   CommandError,
   EXIT,
@@ -37,7 +37,10 @@ const membersText = (live: string | null, log: string | null): string[] => {
   });
 };
 
-const differenceText = ({ difference, failure = 'the comparison failed' }: Checked): string => {
+const differenceText = (
+  { difference, failure = 'the comparison failed' }: Checked,
+  options: CommonOptions,
+): string => {
   if (!difference) return failure;
   const { read_model, scope, key, position, live, log, last_event: last } = difference;
   const value = (json: string | null): string => (json === null ? 'no row' : formatSafely(json));
@@ -49,7 +52,7 @@ const differenceText = ({ difference, failure = 'the comparison failed' }: Check
     last
       ? `  last event  ${last.type} at position ${last.position} of ${last.stream}`
       : '  no event of the log changed it',
-    'Rebuild it with: tributary projections rebuild ' + read_model,
+    `Rebuild it with: ${commandFor(`projections rebuild ${read_model}`, options)}`,
   ].join('\n');
 };
 
@@ -63,7 +66,7 @@ export const checkAudit = async (options: CheckOptions): Promise<void> => {
     askUntilDone(about, () => desk.call('auditCheck', { owner_id: owner, sample, run })),
   );
   if (checked.difference || checked.failure !== undefined)
-    throw new CommandError(EXIT.differs, differenceText(checked), checked);
+    throw new CommandError(EXIT.differs, differenceText(checked, options), checked);
   const { rows, position } = checked;
   const text = `${owner ?? 'All owners'}: ${formatPlural(rows, 'row')}, equal to a fold of the log as of position ${position}`;
   printResult(options, checked, `${style('green', '✓')} ${text}`);

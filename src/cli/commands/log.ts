@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { deskInProcess } from '#src/cli/desk-in-process.ts';
-import { type CommonOptions, configFor } from '#src/cli/options.ts';
+import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
 import {
   hasLog,
   noDataError,
@@ -49,7 +49,11 @@ import { openSecrets } from '#src/wiring/vault.ts';
 
 const HALT_REASON = 'The log was replaced: check which requests were sent already, then resume.';
 
-const textOf = (files: readonly string[], readModels: number, isEmpty: boolean): string =>
+const textOf = (
+  { dataDirectory }: Config,
+  files: readonly string[],
+  { readModels, isEmpty }: { readModels: number; isEmpty: boolean },
+): string =>
   [
     `Local databases and catalog: ${files.length > 0 ? `removed (${files.join(', ')})` : 'none here'}; ` +
       'the next start fills them from the adopted log.',
@@ -59,14 +63,14 @@ const textOf = (files: readonly string[], readModels: number, isEmpty: boolean):
     isEmpty
       ? 'Outbox: its files stay. The next start makes a new log, without any request.'
       : 'Outbox: its files stay. Outreach is halted for everybody, because requests that were sent after a backup ' +
-        'count as not sent: compare them, then run tributary outreach resume.',
+        `count as not sent: compare them, then run ${commandLine('outreach resume', dataDirectory)}.`,
   ].join('\n');
 
 /** Halts outreach in the adopted log: what was sent after a backup would be sent again. */
 const haltOutreach = async (config: Config): Promise<void> => {
   const key = `log-adopt-${systemIds().uuid()}`;
   printNotice(
-    'Halting outreach: if this fails, run `tributary outreach halt` before any other process.',
+    `Halting outreach: if this fails, run ${commandLine('outreach halt', config.dataDirectory)} before any other process.`,
   );
   const desk = await deskInProcess(config);
   try {
@@ -106,7 +110,7 @@ export const adoptRemoteLog = async (
   printResult(
     options,
     { ...report, outreach_halted: !isEmpty },
-    textOf(files, readModels, isEmpty),
+    textOf(config, files, { readModels, isEmpty }),
   );
 };
 

@@ -1,7 +1,7 @@
 /** Commands for the messages in the data directory, which need no running service. */
 import { listStoredMail, readStoredMail } from '#src/delivery/mail.ts';
 import { mailDirectory } from '#src/wiring/dispatchers.ts';
-import { type CommonOptions, configFor } from '../options.ts';
+import { type CommonOptions, commandLine, configFor } from '../options.ts';
 import { CommandError, EXIT, formatTable, printResult } from '#src/cli/terminal.ts';
 
 export const listMail = async (options: CommonOptions): Promise<void> => {
@@ -16,12 +16,15 @@ export const listMail = async (options: CommonOptions): Promise<void> => {
 };
 
 export const showMail = async (id: string, options: CommonOptions): Promise<void> => {
-  const directory = mailDirectory(configFor(options));
+  const { dataDirectory } = configFor(options);
+  const directory = mailDirectory({ dataDirectory });
   const mail = await readStoredMail(directory, id);
   if (!mail)
-    throw new CommandError(EXIT.refused, `There is no message ${id} in ${directory}: mail list`, {
-      id,
-    });
+    throw new CommandError(
+      EXIT.refused,
+      `There is no message ${id} in ${directory}: ${commandLine('mail list', dataDirectory)}`,
+      { id },
+    );
   const { date, from, to, subject, text } = mail;
   printResult(
     options,

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import type { Desk, DeskAnswer } from '#src/cli/transport.ts';
-import type { CommonOptions } from '../options.ts';
+import { commandFor, type CommonOptions } from '../options.ts';
 import {
   CommandError,
   EXIT,
@@ -80,13 +80,13 @@ const verifiedText = ({ name, rows, mismatches, failure }: Verified): string => 
 };
 
 /** Says what to do about the read models that were not equal. A partition with a damaged row was lost when it was read. */
-const adviceOn = (verified: readonly Verified[]): string => {
+const adviceOn = (verified: readonly Verified[], options: CommonOptions): string => {
   const failed = verified.filter(({ failure }) => failure !== undefined);
   const different = verified.filter(({ mismatches }) => mismatches.length > 0);
   const namesOfAll = (list: readonly Verified[]) => list.map(({ name }) => name).join(', ');
   return [
     different.length > 0 &&
-      `different from the log: ${namesOfAll(different)}. Rebuild with: tributary projections rebuild NAME`,
+      `different from the log: ${namesOfAll(different)}. Rebuild with: ${commandFor('projections rebuild NAME', options)}`,
     failed.length > 0 &&
       `not compared: ${namesOfAll(failed)}. Damaged rows are filled again from the log by themselves; verify again`,
   ]
@@ -125,7 +125,7 @@ export const verifyProjections = async (
   const run = systemIds().uuid();
   const act = (desk: Desk, each: string) => verify(desk, each, run);
   const verified = await forEach(name, options, { act, text: verifiedText });
-  const advice = adviceOn(verified);
+  const advice = adviceOn(verified, options);
   const report = { equal: advice === '', verified };
   if (!report.equal) throw new CommandError(EXIT.differs, advice, report);
   if (options.json) print(JSON.stringify(report));

@@ -7,7 +7,7 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type Config, isRemoteLog, requireRole, type ProcessRole } from '#src/config.ts';
-import { type DemoClock, demoClock } from '#src/demo/cast.ts';
+import { demoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
@@ -17,7 +17,8 @@ import { type CommonOptions, configFor } from '../options.ts';
 import {
   accessReport,
   formatBanner,
-  INCOMPLETE_DEMO,
+  incompleteDemoText,
+  logLinesOf,
   demoStart,
   removeServerFile,
   writeServerFile,
@@ -136,7 +137,7 @@ const announce = async (
     // Supervisors store stdout, and the token never expires: it is printed by the start that issued it.
     const newToken = deskToken === earlierToken ? null : deskToken;
     print(JSON.stringify({ ...report, ...accessReport(url, facts, newToken) }));
-    if (facts && !facts.review_path) printNotice(INCOMPLETE_DEMO);
+    if (facts && !facts.review_path) printNotice(incompleteDemoText(data));
     return;
   }
   const { position: head } = await deps.log.head();
@@ -161,17 +162,6 @@ const untilReady = async (service: StartingService, log: Logger): Promise<true> 
     throw error;
   } finally {
     clearTimeout(slow);
-  }
-};
-
-/** Writes the demo, with warnings only in the log: a month of log lines would hide the banner. */
-const writeDemo = async (service: Service, clock: DemoClock, log: Logger) => {
-  const { level } = log;
-  if (log.isLevelEnabled('info')) log.level = 'warn';
-  try {
-    return await ensureDemo(withLongerWaits(service), clock);
-  } finally {
-    log.level = level;
   }
 };
 
@@ -202,7 +192,7 @@ const serveRole = async (
   const { dataDirectory: directory } = config;
   const clock = demoClock(systemClock());
   const stopped = stopSignal();
-  const log = serviceLogger(config.logLevel);
+  const log = serviceLogger(config.logLevel, options.demo ? logLinesOf(config) : undefined);
   const earlierToken = storedToken(directory);
   const instance = systemIds(clock.now).base62(INSTANCE_CHARS);
   const service = await startService(config, {
@@ -222,7 +212,8 @@ const serveRole = async (
   const isReady = await Promise.race([untilReady(service, log), stopped.then(() => false)]);
   if (isReady) {
     const isDispatcher = role === 'dispatcher';
-    const facts = options.demo && !isDispatcher ? await writeDemo(service, clock, log) : undefined;
+    const facts =
+      options.demo && !isDispatcher ? await ensureDemo(withLongerWaits(service), clock) : undefined;
     // After the demo, in which time jumps.
     if (role !== 'api') service.dispatcher.start();
     writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });

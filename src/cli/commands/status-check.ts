@@ -40,7 +40,7 @@ export const diagnose = async (options: CommonOptions): Promise<void> => {
     ...(await Promise.all([checkNode(), checkSettings(config)])),
     ...(await checkDirectory(config, server)),
     ...(await checkStores(config)),
-    ...(server ? [await checkReads(server)] : []),
+    ...(server ? [await checkReads(server, config.dataDirectory)] : []),
   ];
   const rows = checks.map(({ name, state, detail }) => {
     const [color, sign] = SIGNS[state];

@@ -3,7 +3,7 @@ import { parkedOf } from '#src/reading/projections.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import { tokenIn } from '#src/cli/transport.ts';
-import { type CommonOptions, configFor } from '../options.ts';
+import { type CommonOptions, commandLine, configFor } from '../options.ts';
 import { accessReport, formatBanner, findProcess } from '#src/cli/service.ts';
 import { CommandError, EXIT, printResult } from '#src/cli/terminal.ts';
 
@@ -17,7 +17,7 @@ export const showStatus = async (options: CommonOptions & { check?: boolean }): 
   const { dataDirectory: data } = config;
   const server = await findProcess(data);
   if (!server) {
-    const text = `No server runs on ${data}. Start one: tributary serve --data ${data}`;
+    const text = `No server runs on ${data}. Start one: ${commandLine('serve', data)}`;
     throw new CommandError(EXIT.cannotStart, text, { running: false, data });
   }
   const { url, pid, role } = server;

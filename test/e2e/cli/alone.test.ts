@@ -228,6 +228,7 @@ describe('The command line', () => {
     const { code, stderr } = await run('projections', 'status', '--data', folder);
     expect(code).toBe(3);
     expect(stderr).toContain('holds no Tributary data');
+    expect(stderr).toContain(`./tributary serve --data ${folder}`);
     expect(existsSync(folder)).toBe(false);
   });
 });

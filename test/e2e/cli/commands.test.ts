@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import type { Server } from '../../support/clients/cli.ts';
 import {
   connection,
@@ -18,6 +19,7 @@ import {
   until,
 } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
+import { ROOT } from '../../support/source/tree.ts';
 
 const directory = directories('tributary-cli-');
 let server: Server;
@@ -34,6 +36,10 @@ afterAll(() => {
   directory.removeAll();
 });
 
+/** Runs a line as a person pastes it into a shell in the folder of the repository. */
+const paste = (line: string) =>
+  ended(spawn('sh', ['-c', line], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] }));
+
 describe('serve --demo', () => {
   it('prints working addresses and keys as an object on the first line of stdout', async () => {
     const { ready } = server;
@@ -49,15 +55,31 @@ describe('serve --demo', () => {
     expect(code).toBe(0);
     expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
     expect(stdout).toContain(server.ready.review_url);
-    const lines = stdout.replaceAll('\\\n', ' ').match(/curl .*/g) ?? [];
-    expect(lines).toHaveLength(5);
+    const lines = stdout.replaceAll('\\\n', ' ').match(/(?:curl|\.\/tributary) .*-.*/g) ?? [];
+    expect(lines).toHaveLength(6);
     for (const line of lines) {
-      const { stdout: answer } = await ended(
-        spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] }),
-      );
-      const body = JSON.parse(answer) as object;
-      expect(body, line).not.toHaveProperty('recovery');
+      const answer = await paste(line);
+      expect(answer, line).toMatchObject({ code: 0 });
+      if (line.startsWith('curl')) expect(JSON.parse(answer.stdout)).not.toHaveProperty('recovery');
+      else expect(answer.stdout).toContain('pending_approval');
     }
+  });
+
+  it('names the roles that its desk token has', async () => {
+    const { stdout } = await run('status', ...at());
+    expect(stdout).toContain(`has the roles ${DESK_ROLE_NAMES.join(', ')};`);
+  });
+
+  it('writes its log lines to a file, which the banner names, and none to stderr', async () => {
+    const own = await serve(directory.fresh(), '--demo');
+    const { stdout } = await run('status', '--data', own.ready.data);
+    const { stderr } = await own.stop();
+    expect(stderr).toBe('');
+    const file = join(own.ready.data, 'service.log');
+    expect(stdout).toContain(`Log lines    ${file}\n`);
+    expect(statSync(file).mode & 0o077).toBe(0);
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg');
   });
 
   it('has a month of data: valid and invalid clicks, leads, RFQs and their value', async () => {

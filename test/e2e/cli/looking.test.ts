@@ -310,6 +310,7 @@ describe('A data directory', () => {
     const { code, stderr } = await run('log', 'verify', '--data', none);
     expect({ code, there: existsSync(none) }).toEqual({ code: 3, there: false });
     expect(stderr).toContain('holds no Tributary data');
+    expect(stderr).toContain(`./tributary serve --data ${none}`);
   });
 
   it('of a demo is removed by demo-reset, with no other file or directory', async () => {
