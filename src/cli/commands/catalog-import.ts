@@ -294,7 +294,7 @@ const partsOf = (skus: Iterable<string>): Part[] => {
 const countAbsent = async (
   desk: Desk,
   parts: readonly Part[],
-  source: string | undefined,
+  { source, endsAbsent = false, dryRun = false, json = false }: ImportOptions,
 ): Promise<{ absent: number; of_source: number; skus: string[]; concerned: Part[] }> => {
   const found = { absent: 0, of_source: 0, skus: [] as string[], concerned: [] as Part[] };
   for (const part of parts) {
@@ -308,6 +308,9 @@ const countAbsent = async (
     found.of_source += of_source;
     if (found.skus.length < SHOWN_SKUS) found.skus.push(...ended_skus.slice(0, SHOWN_SKUS));
     if (ended > 0) found.concerned.push(part);
+    if (!endsAbsent || !dryRun) continue;
+    for (const sku of ended_skus)
+      print(json ? JSON.stringify({ sku, change: 'ended' }) : `ended ${sku}`);
   }
   return found;
 };
@@ -349,7 +352,7 @@ const settleAbsent = async (
 ): Promise<Absent> => {
   const { source, endsAbsent = false, dryRun = false, yes = false } = options;
   const { rows } = sender;
-  const found = await countAbsent(desk, partsOf(rows.skus), source);
+  const found = await countAbsent(desk, partsOf(rows.skus), options);
   const { absent, of_source, concerned } = found;
   const counts = { absent, of_source };
   if (absent === 0) return { ...counts, ended: 0 };
@@ -362,12 +365,11 @@ const settleAbsent = async (
     );
     return { ...counts, ended: 0 };
   }
-  const notEnded = (reason: string): CommandError =>
-    new CommandError(EXIT.refused, `nothing was ended: ${reason}`, {
-      ...sender.totals(),
-      ...counts,
-      ended: 0,
-    });
+  const notEnded = (reason: string): CommandError => {
+    const totals = { ...sender.totals(), ...counts, ended: 0 };
+    if (!options.json) print(totalsText(totals, sender.sums));
+    return new CommandError(EXIT.refused, `nothing was ended: ${reason}`, totals);
+  };
   const [unnamed] = rows.unnamed;
   if (unnamed !== undefined)
     throw notEnded(
@@ -383,7 +385,7 @@ const settleAbsent = async (
 
 const totalsText = (
   { read, unchanged, rejected, ...totals }: Totals & { ended: number },
-  { dryRun = false, republished }: { dryRun: boolean | undefined; republished: number },
+  { dryRun = false, republished }: { dryRun?: boolean; republished: number },
 ): string => {
   const again =
     republished > 0 ? ` (${formatCount(republished)} republished after a withdrawal)` : '';
