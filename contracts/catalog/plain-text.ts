@@ -67,11 +67,11 @@ export const decoded = (text: string): string => {
 const LINES =
   'address|article|blockquote|br|dd|div|dl|dt|h[1-6]|hr|li|ol|p|pre|section|table|tr|ul';
 const INLINE =
-  'a|abbr|b|big|center|cite|code|del|em|figure|font|i|iframe|img|ins|kbd|label|mark|picture|q|s|small|source|span|' +
+  'a|abbr|b|big|center|cite|code|del|em|figure|font|i|iframe|img|ins|kbd|label|mark|picture|small|source|span|' +
   'strike|strong|sub|sup|tbody|td|th|thead|tt|u|var|video';
 const tags = (names: string): RegExp => new RegExp(`</?(?:${names})(?:\\s[^<>]*)?/?>`, 'gi');
 const LINE_TAGS = tags(LINES);
-/** Only the elements of HTML: `<5 cm` and `size <S>` are text. */
+/** Only elements of HTML, and without `s`: `<5 cm`, `<abc>` and `size <S>` are text. */
 const INLINE_TAGS = tags(INLINE);
 /** Not shown by any browser, with what they contain. */
 const HIDDEN_PARTS = /<(script|style)(?:\s[^<>]*)?>[^]*?<\/\1\s*>|<!--[^]*?-->|<!\[CDATA\[|\]\]>/gi;
