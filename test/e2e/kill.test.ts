@@ -226,11 +226,13 @@ describe('A service that gets SIGKILL', () => {
     });
     expect(await once(second, 'close')).toEqual([0, null]);
     const report = JSON.parse(out.trim().split('\n').at(-1) ?? '') as object;
-    expect(report).toEqual({
+    expect(report).toMatchObject({
       read: 6_000,
-      appended: 6_000 - stored,
+      new: 6_000 - stored,
+      changed: 0,
       unchanged: stored,
       rejected: 0,
+      ended: 0,
     });
     const events = await allEvents(directory);
     const published = events.filter(({ type }) => type.startsWith('Product'));
