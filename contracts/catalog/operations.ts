@@ -50,7 +50,7 @@ export const searchProducts = defineOperation({
     .strictObject({
       q: unstored
         .line(200)
-        .refine((words) => /[\p{L}\p{N}]/u.test(words.normalize('NFKD')), {
+        .refine((words) => words === '' || /[\p{L}\p{N}]/u.test(words.normalize('NFKD')), {
           error: 'must contain a letter or a digit',
         })
         .optional()

@@ -218,7 +218,10 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
       const [owner = ''] = valuesOf(pressed.fields, 'owner');
       const input = owner === '' ? {} : { owner_id: owner };
       const outcome = await holders.perform(admission, BUTTONS[button], { input });
-      if (!outcome.ok) return sendRefusal(reply, outcome);
+      if (!outcome.ok)
+        return outcome.code === 'validation_failed'
+          ? sendErrorPage(reply, 422, NO_PROMOTER)
+          : sendRefusal(reply, outcome);
       const page = ownDataPage(admission.caller.token, outcome.value, DONE[button]);
       return sendPage(reply, 200, page);
     },
@@ -237,6 +240,11 @@ export const privacyRoutes = async (scope: FastifyInstance, app: App): Promise<v
       ? sendPage(reply, 200, mailedPage)
       : showRefusedForm(reply, { mailbox, refusal: outcome });
   });
+};
+
+const NO_PROMOTER = {
+  title: 'No such promoter',
+  detail: 'Nothing was changed. Open your page again and choose a promoter of its list.',
 };
 
 type Pressed = { admission: HolderAdmission; fields: Fields };
