@@ -38,6 +38,17 @@ export const CONSISTENCY_HEADER = {
   description: `Token of an earlier answer: this call waits at most ${LIMITS.CONSISTENCY_WAIT_MS_MAX} ms until it reflects at least that state`,
 } as const;
 
+/** Not a field of the input: marks a CSV file as UTF-8 for Excel, which otherwise guesses another encoding. */
+export const EXCEL_PARAMETER = {
+  name: 'excel',
+  description:
+    'With Accept: text/csv: 1 begins the file with a byte-order mark, so that Excel shows its accents. The same as ' +
+    'Accept: text/csv; excel=1',
+} as const;
+
+export const answersCsv = ({ alsoAs = [] }: { alsoAs?: readonly string[] }): boolean =>
+  alsoAs.includes('text/csv');
+
 export const acceptsConsistencyToken = ({ problems }: Pick<Operation, 'problems'>): boolean =>
   problems.includes('consistency_token_invalid');
 

@@ -107,7 +107,6 @@ const publicDocumentRoutes = (
     paths: ['/.well-known/ai-catalog.json'],
     type: 'application/ai-catalog+json',
     make: aiCatalog,
-    headers: () => ({ 'access-control-allow-origin': '*' }),
   });
 };
 

@@ -13,6 +13,9 @@ type Tagged = { type: string; body: Buffer | string; digest: string };
 const digestOfText = (text: string): string =>
   hash('sha256', text, 'base64url').slice(0, DIGEST_CHARS);
 
+/** The same for everybody and without a credential: pages of every origin may read it. */
+const FOR_EVERY_ORIGIN = { 'access-control-allow-origin': '*' } as const;
+
 /** Sends bytes with their digest as ETag (weak: compressed bytes have the same), or 304 to a client that has them. */
 export const sendTagged = (
   reply: FastifyReply,
@@ -20,7 +23,7 @@ export const sendTagged = (
   cacheControl: string,
 ): FastifyReply => {
   const tag = `"${digest}"`;
-  reply.headers({ etag: `W/${tag}`, 'cache-control': cacheControl });
+  reply.headers({ ...FOR_EVERY_ORIGIN, etag: `W/${tag}`, 'cache-control': cacheControl });
   const known = reply.request.headers['if-none-match'] ?? '';
   const isKnown = known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
   if (isKnown || known.trim() === '*') return reply.code(304).send();
@@ -36,6 +39,11 @@ type Document = {
   make(origin: string): string | object;
   /** More headers, made for each answer. */
   headers?(): Record<string, string>;
+};
+
+/** Redirects from a path under which clients look for a document to the document. */
+export const redirectRoute = (server: FastifyInstance, from: string, to: string): void => {
+  server.get(from, (_request, reply) => reply.headers(FOR_EVERY_ORIGIN).redirect(to, 301));
 };
 
 /** Sends a text that is the same for everybody, with its tag. */

@@ -298,7 +298,8 @@ const parseJson = (
   if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
     return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
   if (!isUtf8(body)) return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
-  const text = body.toString();
+  // Editors of Windows begin a file with a byte-order mark, which is no part of JSON (RFC 8259, 8.1).
+  const text = body.toString().replace(/^\uFEFF/, '');
   if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
   const fault = scanJson(text);
   if (fault)

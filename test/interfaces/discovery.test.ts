@@ -150,6 +150,25 @@ describe('A public document', () => {
     expect((await get(url, { 'if-none-match': '"other"' })).status).toBe(200);
   });
 
+  it.each([...DOCUMENTS, '/.well-known/mcp.json', '/assets/mark.svg'])(
+    'can be read by pages of every origin: %s',
+    async (url) => {
+      const { headers } = await get(url, { origin: 'https://other.example' });
+      expect(headers['access-control-allow-origin']).toBe('*');
+      const cached = await get(url, { 'if-none-match': headers['etag'] ?? '' });
+      expect([cached.status, cached.headers['access-control-allow-origin']]).toEqual([304, '*']);
+    },
+  );
+
+  it('is found under the former path of the agent card', async () => {
+    const { status, headers } = await get('/.well-known/agent.json');
+    expect([status, headers['location'], headers['access-control-allow-origin']]).toEqual([
+      301,
+      '/.well-known/agent-card.json',
+      '*',
+    ]);
+  });
+
   it.each([
     '/docs/rest',
     '/problems',
@@ -210,6 +229,25 @@ describe('The documentation', () => {
     const { text } = await get('/docs');
     for (const { slug } of DOC_PAGES) expect(text).toContain(`href="/docs/${slug}"`);
     expect((await get('/docs/nothing')).status).toBe(404);
+  });
+
+  it('says why a key has no place in a browser, and answers no page of another site with one', async () => {
+    for (const path of ['/docs', '/docs/rest.md'])
+      expect((await get(path)).text).toContain('A key has no place in a browser');
+    const { key } = await app.agent('acme');
+    for (const url of ['/api/affiliate/v1/connection', '/api/desk/v1/agents', '/livez']) {
+      const { headers } = await app.send({
+        method: 'GET',
+        url,
+        key,
+        headers: { origin: 'https://other.example' },
+      });
+      expect([url, headers['access-control-allow-origin']]).toEqual([url, undefined]);
+    }
+  });
+
+  it('says how a CSV file is opened in Excel', async () => {
+    expect((await get('/docs/rest.md')).text).toMatch(/`excel` \| query \|.*byte-order mark/);
   });
 
   it('shows where each field is sent over REST, also of nested fields', async () => {

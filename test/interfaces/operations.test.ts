@@ -340,8 +340,63 @@ describe('A field of the wrong type', () => {
     for (const query of ['as_of=1e3', 'as_of=99999999999999999999'])
       expect((await get(`/performance?${query}`)).body).toMatchObject({
         detail: '1 parameter is not valid.',
-        errors: [{ pointer: '/as_of', detail: 'must be a whole number of at least 0' }],
+        errors: [
+          {
+            pointer: '/as_of',
+            detail: 'must be a whole number of at least 0',
+          },
+        ],
       });
+  });
+});
+
+describe('A refusal', () => {
+  const link = { target: { kind: 'search', ref: 'mugs' } };
+  const errorsOf = async (path: string, body: object) =>
+    ((await post(path, body)).body as { errors: object[] }).errors;
+
+  it('shows the value with its invisible characters, to people and programs, and not to models', async () => {
+    const slug = 'spring\u00a0mugs';
+    const value = 'spring⟨U+00A0⟩mugs';
+    const detail = expect.stringMatching(/; U\+00A0 in it cannot be seen$/) as string;
+    expect(await errorsOf('/links', { ...link, slug })).toEqual([
+      { pointer: '/slug', code: 'invalid_format', detail, value },
+    ]);
+    const told = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/mcp',
+      key,
+      payload: {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'create_link', arguments: { ...link, idempotency_key: freshKey(), slug } },
+      },
+    });
+    expect(told.text).toContain('U+00A0 in it cannot be seen');
+    expect(told.text).not.toContain('spring');
+  });
+
+  it('names the closest field, and the place of a field that is elsewhere', async () => {
+    expect(await errorsOf('/handoffs', { title: 'A', line_items: [], note: 'Hi' })).toMatchObject([
+      { pointer: '/line_items' },
+      { pointer: '/note', detail: 'is not a field of this operation; did you mean note_to_buyer?' },
+    ]);
+    expect((await get('/products?quantity=4')).body).toMatchObject({
+      errors: [
+        { pointer: '/quantity', detail: expect.stringContaining('mean at_quantity?') as string },
+      ],
+    });
+    expect(await errorsOf('/links?slug=a', { ...link, idempotency_key: 'a' })).toMatchObject([
+      {
+        pointer: '/slug',
+        detail: 'does not belong in the query; a field of this write is sent in the body',
+      },
+      {
+        pointer: '/idempotency_key',
+        detail: 'does not belong in the body; send it in the header Idempotency-Key',
+      },
+    ]);
   });
 });
 
@@ -352,5 +407,28 @@ describe('The seven operations', () => {
         app.service.server.hasRoute({ method: http.method, url: V1 + http.path }),
         http.path,
       ).toBe(true);
+  });
+});
+
+describe('A JSON body with a byte-order mark', () => {
+  it.each([
+    ['REST', `${V1}/links`, { target: { kind: 'search', ref: 'été' } }],
+    ['the desk', '/api/desk/v1/privacy/find', { mailbox: 'ada@shop.example', proof: 'Letter' }],
+    ['MCP', '/api/affiliate/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+    ['A2A', '/api/affiliate/a2a', { jsonrpc: '2.0', id: 1, method: 'ListTasks' }],
+  ])('is read by %s', async (_which, url, body) => {
+    const { status, text } = await app.send({
+      method: 'POST',
+      url,
+      key: url.startsWith('/api/desk') ? app.deskToken : key,
+      payload: `\ufeff${JSON.stringify(body)}`,
+      headers: {
+        'content-type': 'application/json',
+        'idempotency-key': freshKey(),
+        'a2a-version': '1.0',
+      },
+    });
+    expect(status, text).toBeLessThan(300);
+    expect(text).not.toContain('"error"');
   });
 });

@@ -58,6 +58,31 @@ const rowsIn = (text: string): Record<string, string>[] => {
 const clicksIn = (rows: Record<string, string>[]): number =>
   rows.reduce((sum, row) => sum + Number(row['clicks_raw']), 0);
 
+describe('A CSV file for Excel', () => {
+  const MARK = '\ufeff';
+
+  it.each([
+    ['by the query', `${ASKED}&excel=1`, CSV],
+    ['by its media type', ASKED, `${CSV}; excel=1`],
+    ['by its media type among others', ASKED, `${NDJSON};q=0.1, ${CSV};q=0.9;excel=1`],
+  ])('begins with a byte-order mark when it is asked for %s', async (_how, url, accept) => {
+    const plain = await ask(ASKED, CSV);
+    expect(plain.text.startsWith(MARK)).toBe(false);
+    const marked = await ask(url, accept);
+    expect(marked.headers['content-type']).toBe('text/csv; charset=utf-8');
+    expect(marked.text).toBe(MARK + plain.text);
+  });
+
+  it('is the only answer with a mark, and its next page has one, too', async () => {
+    for (const accept of ['application/json', NDJSON])
+      expect((await ask(`${ASKED}&excel=1`, accept)).text.startsWith(MARK)).toBe(false);
+    expect((await ask(`${ASKED}&excel=0`, CSV)).text.startsWith(MARK)).toBe(false);
+    const page = await ask(`${ASKED}&excel=1&limit=2`, CSV);
+    const next = /<([^>]+)>; rel="next"/.exec(page.headers['link'] ?? '')?.[1] ?? '';
+    expect((await ask(next, CSV)).text.startsWith(MARK)).toBe(true);
+  });
+});
+
 describe('A performance file without limit and cursor', () => {
   it('has every row, so that the rows add up to the totals of the JSON answer', async () => {
     const { body } = await ask(ASKED, 'application/json');

@@ -135,7 +135,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
   null: ['null', { code: 'validation_failed', pointer: '' }],
   'a number': ['7', { code: 'validation_failed', pointer: '' }],
   'an empty object': ['{}', { code: 'validation_failed', pointer: '/target', fault: 'required' }],
-  'a byte order mark': [`\ufeff{${good}}`, { code: 'malformed_json' }],
+  'two byte order marks': [`\ufeff\ufeff{${good}}`, { code: 'malformed_json' }],
   'bytes that are not UTF-8': [
     Buffer.from(`{${good},"campaign":"\xff\xfe"}`, 'latin1'),
     { code: 'malformed_json' },

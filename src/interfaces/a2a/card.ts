@@ -15,10 +15,12 @@ import {
 } from '#contracts/tasks/skills.ts';
 import { json, scopeText, typescript } from '#src/interfaces/documents/markdown.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import { documentRoute } from '#src/web/documents.ts';
+import { documentRoute, redirectRoute } from '#src/web/documents.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
+/** Where the card was before A2A 0.3; many clients still look there. */
+const FORMER_CARD_PATH = '/.well-known/agent.json';
 export const KEYS_PATH = '/.well-known/jwks.json';
 
 /** Major and minor version of the protocol; patches are not negotiated. */
@@ -117,6 +119,7 @@ export const cardRoutes = (server: FastifyInstance, app: AgentApp): void => {
   };
   serve(CARD_PATH, () => signedCard(app));
   serve(KEYS_PATH, () => app.signingKeys());
+  redirectRoute(server, FORMER_CARD_PATH, CARD_PATH);
 };
 
 const skillText = ({ id, name, description, scope, operations, examples }: Skill): string =>

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { PROBLEM_CODES, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import type { PageRates } from '#src/interfaces/rest/docs.ts';
+import { BROWSER_TEXT, type PageRates } from '#src/interfaces/rest/docs.ts';
 import { searchForm } from '#src/links/product.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { COMPRESSED, sendPublic } from '#src/web/documents.ts';
@@ -17,7 +17,8 @@ const indexPage = (): Page => ({
   title: 'Documentation',
   main: html`<header class="head"><h1>Documentation</h1>
 <p class="lede">Generated from the same definitions as the interfaces. Each page is also available as Markdown:
-add <code>.md</code> to its address.</p></header>
+add <code>.md</code> to its address.</p>
+<p>${BROWSER_TEXT}</p></header>
 <ul class="links">${DOC_PAGES.map(
     ({ slug, title, about }) => html`<li><a href="/docs/${slug}">${title}</a>: ${about}</li>`,
   )}

@@ -60,15 +60,10 @@ const DOCUMENTS = [
   { path: '/.well-known/mcp.json', type: JSON_TYPE, make: serverCard },
 ] as const;
 
-/** Serves the public documents, to pages of every origin. */
+/** Serves the public documents. */
 export const documentRoutes = (server: FastifyInstance, origin: () => string): void => {
   for (const { path, type, make } of DOCUMENTS)
-    documentRoute(server, origin, {
-      paths: [path],
-      type,
-      make,
-      headers: () => ({ 'access-control-allow-origin': '*' }),
-    });
+    documentRoute(server, origin, { paths: [path], type, make });
 };
 
 /** Content of mcp-tools.json: every tool as tools/list shows it to a key with all scopes. */

@@ -9,10 +9,12 @@ import {
   AGENT_BASE,
   CONSISTENCY_HEADER,
   DESK_BASE,
+  EXCEL_PARAMETER,
   IDEMPOTENCY_HEADER,
   pathOf,
   placeOf,
   acceptsConsistencyToken,
+  answersCsv,
 } from '#contracts/places.ts';
 import type { Fields } from '#src/interfaces/documents/markdown.ts';
 import {
@@ -52,6 +54,8 @@ const fieldsText = (operation: RoutedOperation): string => {
       '',
       CONSISTENCY_HEADER.description,
     ]);
+  if ('alsoAs' in operation && answersCsv(operation))
+    rows.push([code(EXCEL_PARAMETER.name), 'query', 'string', '', EXCEL_PARAMETER.description]);
   return table(['Field', 'In', 'Type', 'Needed', ''], rows);
 };
 
@@ -100,16 +104,22 @@ const operationText = (operation: RoutedOperation, origin: string): string => {
   ].join('\n\n');
 };
 
-/** The page about the REST operations as Markdown, with the place of each field and a working call. */
 /** The settings that the pages name. */
 export type PageRates = Pick<Rates, 'readsPerMinute' | 'writesPerMinute'>;
 
+/** Why no page of another site can call with a key. */
+export const BROWSER_TEXT =
+  'A key has no place in a browser: whoever opens the page, and every script and extension in it, can read the key and act ' +
+  'under the name of its promoter. So calls from pages of other sites are not allowed (no CORS); the public documents, ' +
+  'which need no key, can be read from every page.';
+
+/** The page about the REST operations as Markdown, with the place of each field and a working call. */
 export const restMarkdown = (origin: string, rates: PageRates): string =>
   [
     '# REST',
     `Seven operations under ${code(`${origin}${AGENT_BASE}`)}; the [contract](${origin}/api/affiliate/openapi.json) is OpenAPI 3.1.`,
     [
-      `- Send ${code('Authorization: Bearer <API_KEY>')}; keep the key in a server-side secret named SERVICE_API_KEY.`,
+      `- Send ${code('Authorization: Bearer <API_KEY>')}; keep the key in a server-side secret named SERVICE_API_KEY. ${BROWSER_TEXT}`,
       `- Every write needs ${code(IDEMPOTENCY_HEADER)}: one per intent, the same on every retry, also over MCP or A2A. It never expires.`,
       `- Every write answers ${code(CONSISTENCY_HEADER.name)}; a read that sends it sees that write.`,
       '- A list in a query is one value with commas: `facets=category,brand`.',

@@ -19,9 +19,11 @@ import {
   CONSISTENCY_HEADER,
   CONTRACT_VERSION,
   DESK_BASE,
+  EXCEL_PARAMETER,
   IDEMPOTENCY_HEADER,
   placeOf,
   acceptsConsistencyToken,
+  answersCsv,
 } from '#contracts/places.ts';
 import {
   PROBLEM_CODES,
@@ -82,7 +84,17 @@ const problem = z.object({
   }),
   links: z.record(z.string(), z.string()),
   errors: z
-    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .array(
+      z.object({
+        pointer: z.string(),
+        code: z.string(),
+        detail: z.string(),
+        value: z
+          .string()
+          .optional()
+          .describe('The text that was sent, cut, with each invisible character as its code point'),
+      }),
+    )
     .optional(),
   required_scope: z
     .string()
@@ -249,6 +261,8 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
   }
   if (acceptsConsistencyToken(operation))
     parameters.push({ ...CONSISTENCY_HEADER, in: 'header', schema: { type: 'string' } });
+  if (answersCsv(operation))
+    parameters.push({ ...EXCEL_PARAMETER, in: 'query', schema: { type: 'string', enum: ['1'] } });
   const needed = required.filter((name) => placeOf(operation, name) === 'body');
   return { parameters, body, needed, dependentRequired };
 };

@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { HttpMethod, Operation } from '#contracts/operation.ts';
-import { placeOf } from '#contracts/places.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
+import { answersCsv, EXCEL_PARAMETER, IDEMPOTENCY_HEADER, placeOf } from '#contracts/places.ts';
+import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { pointerOf } from '#src/calls/input.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
@@ -61,23 +61,19 @@ export const inputReader = (operation: Routed) => {
   const query = operation.http.method === 'GET';
   return (request: FastifyRequest): Record<string, unknown> | Refusal => {
     const params = request.params as Record<string, string>;
-    if (query) return { ...readQuery(kinds, request.query as Record<string, unknown>), ...params };
-    const unknown = Object.keys(request.query as object);
+    if (query) {
+      const sent = { ...(request.query as Record<string, unknown>) };
+      if (answersCsv(operation)) delete sent[EXCEL_PARAMETER.name];
+      return { ...readQuery(kinds, sent), ...params };
+    }
     const { body } = request;
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       return refuse('validation_failed', 'The body must be one JSON object.', {
         errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
       });
-    const misplaced = Object.keys(body).filter((name) => placeOf(operation, name) !== 'body');
-    const strangers = [...unknown, ...misplaced];
-    if (strangers.length > 0)
-      return refuse('validation_failed', 'Some fields do not belong there.', {
-        errors: strangers.map((name) => ({
-          pointer: pointerOf([name]),
-          code: 'unknown_field',
-          detail: 'does not belong in the body; see the contract',
-        })),
-      });
+    const misplaced = misplacedIn(operation, request.query as object, body);
+    if (misplaced.length > 0)
+      return refuse('validation_failed', 'Some fields do not belong there.', { errors: misplaced });
     const header = request.headers['idempotency-key'];
     return {
       ...body,
@@ -87,8 +83,34 @@ export const inputReader = (operation: Routed) => {
   };
 };
 
+/** The fields of a write that are not where its contract says. */
+const misplacedIn = (operation: Routed, query: object, body: object): InputFault[] => {
+  const fault = (name: string, detail: string): InputFault => ({
+    pointer: pointerOf([name]),
+    code: 'unknown_field',
+    detail,
+  });
+  const placeText = (name: string): string => {
+    const place = placeOf(operation, name);
+    return place === 'header' ? `in the header ${IDEMPOTENCY_HEADER}` : `in the ${place}`;
+  };
+  return [
+    ...Object.keys(query).map((name) =>
+      fault(name, `does not belong in the query; a field of this write is sent ${placeText(name)}`),
+    ),
+    ...Object.keys(body)
+      .filter((name) => placeOf(operation, name) !== 'body')
+      .map((name) => fault(name, `does not belong in the body; send it ${placeText(name)}`)),
+  ];
+};
+
 /** Reads an idempotency key, quoted as in the draft standard or not. */
 const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
+
+/** Whether a CSV file is for Excel: by the query, or by a parameter of its media type. */
+export const isForExcel = ({ query, headers: { accept = '' } }: FastifyRequest): boolean =>
+  (query as Record<string, unknown>)[EXCEL_PARAMETER.name] === '1' ||
+  /\btext\/csv\s*;[^,]*\bexcel=1\b/i.test(accept);
 
 /** Chooses the offered media type that the client prefers (RFC 9110, 12.5.1); undefined when it accepts none. */
 export const negotiate = (

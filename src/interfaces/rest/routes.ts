@@ -14,7 +14,7 @@ import { type Done, isRefusal, type Outcome, type Refusal, refuse } from '#src/s
 import { inTurns } from '#src/shared/work.ts';
 import { arrivalOf, httpRefusal, sendProblem } from '#src/web/http.ts';
 import { COMPRESSED } from '#src/web/documents.ts';
-import { negotiate, inputReader, type Routed, routePath } from './request.ts';
+import { isForExcel, negotiate, inputReader, type Routed, routePath } from './request.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };
@@ -34,6 +34,8 @@ const cell = (value: string | number | null): string => {
   const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
+
+const BYTE_ORDER_MARK = '\ufeff';
 
 const amountsText = (amounts: Performance['totals']['rfq_value']): string =>
   amounts.map(moneyText).join('|');
@@ -221,7 +223,9 @@ const handlerFor = <C extends Caller>(
     if (media !== JSON_TYPE) {
       const text = await fileOf(media, outcome, input);
       fileHeaders(reply.type(`${media}; charset=utf-8`), outcome.value as Listed);
-      return reply.send(text);
+      return reply.send(
+        media === 'text/csv' && isForExcel(request) ? BYTE_ORDER_MARK + text : text,
+      );
     }
     return reply.type(JSON_TYPE).send(outcome.json ?? JSON.stringify(outcome.value));
   };
