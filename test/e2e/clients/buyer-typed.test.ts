@@ -255,6 +255,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     const [sku, other] = ['LAMP-1', 'LAMP-2'];
     const at = (price: number, currency = 'GBP') => ({
       currency,
+      moq: 6,
       price_tiers: [
         { min_quantity: 6, unit_price: price + 200 },
         { min_quantity: 48, unit_price: price },

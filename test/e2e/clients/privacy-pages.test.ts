@@ -1,4 +1,5 @@
 /** The pages of people about their own data, in a real browser on a phone, with and without script. */
+import { LIMITS } from '#contracts/limits.ts';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
@@ -38,6 +39,9 @@ describe.skipIf(!hasChromium)(`The pages of /privacy, ${IN_CHROMIUM}`, () => {
       const id = await world.lead(key, email);
       const folded = await world.rfq(key, `${name}a@gmail.com`);
       await world.caughtUp();
+      // The confirmation of the RFQ went to another spelling of the same mailbox.
+      await app.service.dispatcher.idle();
+      app.clock.advance(LIMITS.CONFIRMATION_WAIT_MINUTES * 60_000);
       const options = { ...PHONE, javaScriptEnabled };
       const { page, context, faults } = await visitor(browser, origin, options);
       const isFine = async (): Promise<void> => {

@@ -152,7 +152,8 @@ export const testApp = async (
       return { agentId: id, keyId: issued['id'] ?? '', key: issued['api_key'] ?? '' };
     },
     async publish(products) {
-      await create('/products/import', { products });
+      const { rejected } = await create('/products/import', { products });
+      if (rejected?.length) throw new Error(`rejected: ${JSON.stringify(rejected)}`);
     },
     async close() {
       await service.close();
