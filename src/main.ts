@@ -9,7 +9,6 @@ import {
   type Dispatchers,
   startFinishingErasures,
   lacksMail,
-  sendDue,
 } from '#src/wiring/dispatchers.ts';
 import { healthServer } from '#src/wiring/listener.ts';
 import { serviceLogger } from './wiring/logger.ts';
@@ -23,8 +22,6 @@ export type Service = Pick<Core, 'deps' | 'app'> & {
   server: FastifyInstance;
   /** Sends approved outreach, push notifications and mail once it is started; `close` stops it. */
   dispatcher: Dispatchers;
-  /** Sends what is due now, mail into files, also while `dispatcher` is not started. */
-  sendDue(): Promise<void>;
   /** Starts the HTTP server and returns the URL it listens on. */
   listen(): Promise<string>;
   /** Stops accepting requests, drains, flushes, and releases the lock. */
@@ -104,16 +101,7 @@ const createServer = (
     isClosing = true;
     await awaitAll(server.close(), dispatcher.stop(), erasures?.stop() ?? Promise.resolve());
   });
-  return {
-    ready,
-    deps,
-    app,
-    config,
-    server,
-    dispatcher,
-    sendDue: () => sendDue(deps, config, log),
-    listen: () => listener.listen(server),
-  };
+  return { ready, deps, app, config, server, dispatcher, listen: () => listener.listen(server) };
 };
 
 /** Waits until all have settled, then throws the first error. They end concurrently to save time. */

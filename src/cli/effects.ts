@@ -56,7 +56,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
       lines: [
         `Agent ${name} (${agent_id}, ${status}) of ${owner_id} stops working within a second, with ${formatPlural(keys.length, 'key')}:`,
         ...keys.map((key) => `  ${keyText(key)}`),
-        'tributary access reinstate lifts the suspension.',
+        'The command access reinstate lifts the suspension.',
       ],
     };
   },
@@ -94,7 +94,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
     owner_id === undefined
       ? {
           lines: [
-            'All outreach and all mail of every promoter stop until tributary outreach resume. Confirmation links and notices ' +
+            'All outreach and all mail of every promoter stop until the command outreach resume. Confirmation links and notices ' +
               'of buyers wait, too.',
           ],
         }

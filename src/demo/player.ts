@@ -35,7 +35,6 @@ const STORE_PROBLEMS: ReadonlySet<string> = new Set([
 ]);
 const ATTEMPTS_MAX = 30;
 const RETRY_MS = 1_000;
-const PAGE_EVENTS = 1_000;
 
 const REFERENCE = /\{([^{}.]+)\.(\w+)\}/g;
 
@@ -71,8 +70,6 @@ export class Player {
   readonly #authenticator: Authenticator;
   readonly #run: string;
   #acts = 0;
-  /** The position up to which the log was searched for mail. */
-  #readTo = 0;
   /** By the names of the story. `previous_id` is the id of an earlier answer of that name. */
   readonly #answers = new Map<string, Answer>();
   readonly #codes = new Map<string, CodeRow>();
@@ -100,7 +97,6 @@ export class Player {
     }
     const answer = requireSuccess(outcome, `${operation} by ${by}`) as Answer;
     await this.#approve(answer);
-    await this.#sendMail();
     if (as === undefined) return;
     this.#answers.set(as, {
       ...answer,
@@ -114,20 +110,6 @@ export class Player {
     const row = requireSuccess(await withRetries(() => mappingFailures(read)), `the code of ${as}`);
     if (!row) throw new Error(`demo story: no row has the code of ${as}`);
     this.#codes.set(as, row);
-  }
-
-  /** Sends the mail that the last act has queued: it would be too old for the dispatcher that starts after the story. */
-  async #sendMail(): Promise<void> {
-    const { deps, sendDue } = this.#service;
-    let hasMail = false;
-    for (;;) {
-      const page = await deps.log.readAll({ after: this.#readTo, limit: PAGE_EVENTS });
-      const last = page.at(-1);
-      if (!last) break;
-      hasMail ||= page.some(({ type }) => type === 'MailQueued');
-      this.#readTo = last.position;
-    }
-    if (hasMail) await sendDue();
   }
 
   /** Approves the move of an RFQ that the answer says was only proposed. */

@@ -5,7 +5,7 @@ import type { ListedFacts, MailFacts, MailKind } from './mail.ts';
 export type Paragraph = string | { text: string; link: string };
 
 /** `title` and `list` are for mailboxes that have confirmed something; no letter to a stranger has them. */
-export type Letter = {
+export type LetterText = {
   subject: string;
   title?: string;
   list?: ListedFacts | undefined;
@@ -14,5 +14,5 @@ export type Letter = {
 
 /** The text of a letter of each kind, from its facts. `origin` is the public origin, without a slash at the end. */
 export type LetterTexts<Kind extends MailKind = MailKind> = {
-  [Each in Kind]: (facts: MailFacts[Each], place: { origin: string }) => Letter;
+  [Each in Kind]: (facts: MailFacts[Each], place: { origin: string }) => LetterText;
 };

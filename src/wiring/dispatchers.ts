@@ -196,14 +196,6 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
   };
 };
 
-/** Sends what is due now, mail into files, and resolves when nothing is in progress. For a demo, whose time jumps. */
-export const sendDue = async (deps: Deps, config: Config, logger: Logger): Promise<void> => {
-  const dispatchers = createDispatchers(deps, { ...config, mailUrl: undefined }, logger);
-  dispatchers.start();
-  await dispatchers.idle();
-  await dispatchers.stop();
-};
-
 const schedule: Scheduling['schedule'] = (task, ms) => {
   const timer = setTimeout(task, ms).unref();
   return () => clearTimeout(timer);

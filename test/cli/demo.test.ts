@@ -59,20 +59,6 @@ describe('The demo story', () => {
     await Promise.all([one.service.close(), two.service.close()]);
   });
 
-  it('sends each message at the time of the story, into files, so that none fails at the first start', async () => {
-    const env = { MAIL_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'shop@house.example' };
-    const { service, events } = await openDemo(directory.fresh(), true, env);
-    const timesOf = (type: string) =>
-      events.flatMap((event) => (event.type === type ? [event.meta.at] : []));
-    expect(timesOf('MailQueued').length).toBeGreaterThan(5);
-    expect(timesOf('MailSent')).toEqual(timesOf('MailQueued'));
-    service.dispatcher.start();
-    await service.dispatcher.idle();
-    const later = await service.deps.log.readAll({ after: events.length, limit: 100 });
-    expect(later.map(({ type }) => type)).toEqual([]);
-    await service.close();
-  });
-
   it('has what is above APPROVAL_ABOVE approved by a second person', async () => {
     const env = { APPROVAL_ABOVE: '100 GBP' };
     const { service, events } = await openDemo(directory.fresh(), true, env);

@@ -109,7 +109,7 @@ export type PageRates = Pick<Rates, 'readsPerMinute' | 'writesPerMinute'>;
 
 /** Why no page of another site can call with a key. */
 export const BROWSER_TEXT =
-  'A key has no place in a browser: whoever opens the page, and every script and extension in it, can read the key and act ' +
+  'A key has no place in a browser: the person who opens the page, and every script and extension in it, can read the key and act ' +
   'under the name of its promoter. So calls from pages of other sites are not allowed (no CORS); the public documents, ' +
   'which need no key, can be read from every page.';
 

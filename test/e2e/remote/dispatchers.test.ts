@@ -43,7 +43,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     await atDesk(api, `/agents/${id}/approve`, { reason: 'Known' });
     key = (await atDesk(api, `/agents/${id}/keys`, {}))['api_key'] ?? '';
     await atDesk(api, '/outreach/acme', {
-      mode: 'admin_approved',
+      mode: 'owner_controlled',
       approvals_required: 1,
       channels: [
         { kind: 'social_post', adapter: 'webhook', url: `http://${webhook.host}/` },
