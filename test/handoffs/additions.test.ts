@@ -15,7 +15,7 @@ beforeAll(async () => {
   await app.publish([
     feedProduct('MUG-1', { title: 'Blue <Mug>' }),
     feedProduct('MUG-2', { title: 'Red mug' }),
-    feedProduct('TRAY-1', { title: 'Oak tray', moq: 5, increment: 3 }),
+    feedProduct('TRAY-1', { title: 'Oak tray', moq: 6, increment: 3 }),
     feedProduct('GONE-1', { title: 'Old tray' }),
     ...Array.from({ length: 12 }, (_, n) => feedProduct(`CUP-${n}`, { title: `Cup ${n}` })),
   ]);
@@ -134,7 +134,7 @@ describe('A search on the review page', () => {
     const none = await post(`${path}/search`, { ...form, q: 'zzzz' });
     expect(none.text).toContain('Nothing matches “zzzz”.');
     const sku = await post(`${path}/search`, { ...form, q: 'TRAY-1' });
-    expect(sku.text).toMatch(/Oak tray[^]*at least\s+5, in steps of 3/);
+    expect(sku.text).toMatch(/Oak tray[^]*at least\s+6, in steps of 3/);
   });
 
   it('leads to the line of a product that is on the list', async () => {

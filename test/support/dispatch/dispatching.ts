@@ -1,4 +1,5 @@
 /** A dispatcher over a log in memory, with a clock and channels that tests control. */
+import { leads } from '#projections/leads.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';
 import { localReadModels } from '#projections/engine/readers.ts';
 import { runProjections } from '#projections/engine/engine.ts';
@@ -22,7 +23,7 @@ import {
   promptStreamQueue,
 } from '../world/outreach-acts.ts';
 
-const PROJECTIONS: Projection[] = [openOutbound, outboundRequests];
+const PROJECTIONS: Projection[] = [openOutbound, outboundRequests, leads];
 
 /** Opens a log, its read models, and the dispatchers that a test starts. */
 export const dispatching = async (log: EventLog = memoryEventLog()) => {
