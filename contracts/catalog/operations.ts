@@ -9,6 +9,7 @@ import {
   currency,
   cursor,
   date,
+  exempt,
   id,
   identifier,
   limit,
@@ -122,10 +123,10 @@ export const searchProducts = defineOperation({
 
 /** A text of one line that comes from a shop, and is read without entities and tags. */
 const shopLine = (max: number) =>
-  z.string().overwrite(plainLine).min(1).max(max).pipe(ofProduct.line(max));
+  exempt('product', z.string().overwrite(plainLine).min(1).max(max).pipe(ofProduct.line(max)));
 
 /** The identity of a product in a feed, which can have it encoded. */
-const shopSku = z.string().overwrite(decoded).pipe(sku);
+const shopSku = exempt('product', z.string().overwrite(decoded).pipe(sku));
 
 /** The name of a feed. */
 export const source = identifier(PRODUCT_LIMITS.SKU_CHARS_MAX);
@@ -141,16 +142,22 @@ const priceTiers = z
 export const productFields = {
   sku: shopSku,
   title: shopLine(PRODUCT_LIMITS.TITLE_CHARS_MAX),
-  description: z
-    .string()
-    .overwrite(plainText)
-    .max(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX)
-    .pipe(ofProduct.text(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX).or(z.literal(''))),
+  description: exempt(
+    'product',
+    z
+      .string()
+      .overwrite(plainText)
+      .max(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX)
+      .pipe(ofProduct.text(PRODUCT_LIMITS.DESCRIPTION_CHARS_MAX).or(z.literal(''))),
+  ),
   brand: shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX),
-  gtin: z
-    .string()
-    .overwrite(visibleText)
-    .regex(/^(?:\d{8}|\d{12,14})$/, { error: 'must be 8, 12, 13 or 14 digits' }),
+  gtin: exempt(
+    'product',
+    z
+      .string()
+      .overwrite(visibleText)
+      .regex(/^(?:\d{8}|\d{12,14})$/, { error: 'must be 8, 12, 13 or 14 digits' }),
+  ),
   mpn: shopLine(PRODUCT_LIMITS.MPN_CHARS_MAX),
   category: shopLine(PRODUCT_LIMITS.NAME_CHARS_MAX),
   image_url: url,
