@@ -36,7 +36,7 @@ import {
   statusAt,
 } from './outbound.decider.ts';
 import { envelopeHash, envelopeOf } from './propose.ts';
-import { findRecipients, refusesContact } from './recipients.ts';
+import { readRecipient, refusesContact } from './recipients.ts';
 import {
   changeRequest,
   CONTACT_REFUSED,
@@ -64,7 +64,7 @@ const inspect = (prefix: string, texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([name, text]) => ({ pointer: `${prefix}/${name}`, ...visible(text) }));
 
 const NO_LEAD =
-  'recipient_ref names no lead of the owner, so nobody can check whether its people refuse contact';
+  'recipient_ref names no lead of the owner, so it is unknown whether the recipient refuses contact';
 const REFUSED = 'recipient_ref names a lead whose person refuses contact: it cannot be approved';
 
 /** What the people who decide should know of the recipient; undefined if it is a lead whose person can be contacted. */
@@ -74,8 +74,9 @@ const recipientFault = async (
   { target }: OutboundState,
 ): Promise<string | undefined> => {
   if (target['recipient_ref'] === undefined) return undefined;
-  if (await refusesContact(deps, ownerId, target)) return REFUSED;
-  return (await findRecipients(deps, ownerId, target)).length === 0 ? NO_LEAD : undefined;
+  const { leads, isRefused } = await readRecipient(deps, ownerId, target);
+  if (isRefused) return REFUSED;
+  return leads.length === 0 ? NO_LEAD : undefined;
 };
 
 export const showApproval: DeskHandler<'showApproval'> = async (deps, input, call) => {

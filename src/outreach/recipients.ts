@@ -17,7 +17,7 @@ const ALIKE_MAX = 100;
  * or the external_id in other capitals or with other spaces. Of a lead that was submitted a moment ago, only its id and its
  * exact external_id are found.
  */
-export const findRecipients = async (
+const findRecipients = async (
   deps: Pick<Deps, 'log' | 'readModels'>,
   ownerId: string,
   { recipient_ref: ref }: Target,
@@ -49,13 +49,20 @@ const isRefused = async (
   return (await suppressionInLog(deps)(ownerId, email)) !== undefined;
 };
 
-/** Whether a recipient names a lead whose person refuses contact. Asked at the proposal, the approval and each attempt. */
+/** The leads that a recipient names, and whether the person of one of them refuses contact. */
+export const readRecipient = async (
+  deps: RecipientDeps,
+  ownerId: string,
+  target: Target,
+): Promise<{ leads: LeadState[]; isRefused: boolean }> => {
+  const leads = await findRecipients(deps, ownerId, target);
+  const refused = await Promise.all(leads.map((lead) => isRefused(deps, ownerId, lead)));
+  return { leads, isRefused: refused.includes(true) };
+};
+
+/** Whether a recipient names a lead whose person refuses contact. Asked at the approval and each attempt. */
 export const refusesContact = async (
   deps: RecipientDeps,
   ownerId: string,
   target: Target,
-): Promise<boolean> => {
-  const leads = await findRecipients(deps, ownerId, target);
-  const refused = await Promise.all(leads.map((lead) => isRefused(deps, ownerId, lead)));
-  return refused.includes(true);
-};
+): Promise<boolean> => (await readRecipient(deps, ownerId, target)).isRefused;
