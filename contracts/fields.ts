@@ -71,8 +71,6 @@ const anyIdentifier = (max: number) =>
   z
     .string()
     .overwrite(visibleText)
-    // What was between a letter and its accent is gone now.
-    .normalize('NFC')
     .min(1)
     .max(max)
     .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' });

@@ -26,7 +26,13 @@ const PLAIN = /^[!-~](?: ?[!-~])*$/;
 export const visibleText = (text: string): string =>
   PLAIN.test(text)
     ? text
-    : text.normalize('NFC').replace(BLANKS, ' ').replace(UNSEEN, '').replace(/ {2,}/g, ' ').trim();
+    : text
+        .replace(BLANKS, ' ')
+        .replace(UNSEEN, '')
+        .replace(/ {2,}/g, ' ')
+        .trim()
+        // Last: what was between a letter and its accent is gone now.
+        .normalize('NFC');
 
 /**
  * Returns a text for readers without what cannot be seen at its ends. Joiners and variation selectors inside it stay,

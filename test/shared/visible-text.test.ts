@@ -49,3 +49,7 @@ describe('A text keeps', () => {
     expect(visibleText('Cafe\u0301')).toBe('Café');
   });
 });
+
+it('An identifier is in one composition, also where something invisible was between a letter and its accent', () => {
+  expect(visibleText('Cafe\u200d\u0301')).toBe('Caf\u00e9');
+});
