@@ -14,6 +14,7 @@ import {
 } from '#src/shared/cells.ts';
 import { scanJson } from '#src/shared/json.ts';
 import { present } from '#src/shared/present.ts';
+import { NO_CATEGORY } from './product.decider.ts';
 
 /** Named as in the feeds of Google Merchant Center, with more columns for wholesale. */
 const REQUIRED_COLUMNS = ['id', 'title', 'price'] as const;
@@ -135,7 +136,7 @@ const COUNTRY = 'must be a country code of two letters, like GB';
 const categoryOf = (cells: CellReader): string | undefined => {
   const [own, google] = ['product_type', 'google_product_category'];
   const column = cells.raw(own) === undefined && cells.has(google) ? google : own;
-  return orDefault(cells, column, [cells.read(column, productFields.category), 'Uncategorised']);
+  return orDefault(cells, column, [cells.read(column, productFields.category), NO_CATEGORY]);
 };
 
 /** Reads a product and its stock, or all faults of its row. */
@@ -375,7 +376,7 @@ export type FeedFormat = 'csv' | 'tsv' | 'ndjson';
 type FeedRow = { line: number; product: ProductChange };
 /**
  * Why a row was rejected, or the whole file if `ofFile`. `ids` has every id that the row can have: its product is not
- * absent from the feed. None: nobody can say which product it is.
+ * absent from the feed. Without any, its product is unknown.
  */
 export type FeedFault = {
   line: number;

@@ -61,7 +61,8 @@ type Content = Published['product'];
 type Stock = Published['stock'];
 type Tiers = Content['price_tiers'];
 
-const NO_CATEGORY = 'Uncategorised';
+/** The category of a product whose feed names none. */
+export const NO_CATEGORY = 'Uncategorised';
 /** Stock for fewer minimum orders than this is low. */
 const LOW_ORDERS = 2;
 
