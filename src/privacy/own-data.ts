@@ -13,6 +13,7 @@ import {
   renderSuppression,
   findMailbox,
 } from '#src/sealing/suppression.ts';
+import { chosenMatches } from '#src/shared/mailbox.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { queueMail } from '#src/sending/mail.ts';
 import type { HolderCall } from '#src/shared/call.ts';
@@ -148,9 +149,7 @@ export const readOwnData: HolderHandler<'readOwnData', OwnData> = (deps, _input,
 
 /** The exact matches, and the folded ones that the person calls their own; ids of other records have no effect. */
 const ownRecords = async (deps: Deps, { email }: Link, folded: readonly string[]) =>
-  (await findRecords(deps, email, () => true)).filter(
-    ({ id, match }) => match === 'exact' || folded.includes(id),
-  );
+  chosenMatches(await findRecords(deps, email, () => true), folded);
 
 export const exportOwnData: HolderHandler<'exportOwnData', OwnDataCopy> = (
   deps,

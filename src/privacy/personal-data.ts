@@ -2,6 +2,7 @@
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { recordRequest, renderSuppression } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
+import { chosenMatches } from '#src/shared/mailbox.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
@@ -19,14 +20,14 @@ const allowedFor =
   (ownerId: string): boolean =>
     mayActFor(call, ownerId);
 
-/** The exact matches, and the folded ones that the caller named. */
+/** The records that the caller chose, or a refusal of an id that is none of them. */
 const chosenFrom = (
   found: readonly FoundRecord[],
   folded: readonly string[],
 ): FoundRecord[] | Refusal => {
   const unknown = folded.findIndex((id) => !found.some((record) => record.id === id));
   return unknown === -1
-    ? found.filter(({ id, match }) => match === 'exact' || folded.includes(id))
+    ? chosenMatches(found, folded)
     : refuseField(`/folded/${unknown}`, 'not_found', 'is no record of this mailbox');
 };
 

@@ -5,6 +5,7 @@ import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { isApplication } from '#src/access/applications.ts';
 import type { App } from '#src/registries/app.ts';
+import { chosenMatches } from '#src/shared/mailbox.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
@@ -150,9 +151,7 @@ const confirmErasurePage = (
   data: OwnData,
   { folded, allow_contact }: Choice,
 ): Page => {
-  const taken = data.records.filter(
-    ({ id, match, isErased }) => !isErased && (match === 'exact' || folded.includes(id)),
-  );
+  const taken = chosenMatches(data.records, folded).filter(({ isErased }) => !isErased);
   return {
     title: 'Erase your data?',
     main: html`<article class="review"><header class="head"><h1>Erase your data?</h1></header>

@@ -80,3 +80,12 @@ export const isSameAddress = (one: string, other: string): boolean =>
 
 export const isSameMailbox = (one: string, other: string): boolean =>
   mailboxOf(one) === mailboxOf(other);
+
+/** A record that was found by an address: it has that address, or another spelling of its mailbox. */
+type Match = { id: string; match: 'exact' | 'folded' };
+
+/** Chooses the exact matches, and the folded ones whose ids are named. */
+export const chosenMatches = <Found extends Match>(
+  found: readonly Found[],
+  folded: readonly string[],
+): Found[] => found.filter(({ id, match }) => match === 'exact' || folded.includes(id));
