@@ -4,8 +4,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { mailToOwner } from '#src/owners/profile.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
-import { listing } from '#src/reading/lists.ts';
+import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { DeskCall } from '#src/shared/call.ts';
@@ -27,8 +26,8 @@ import {
   agent,
 } from './access.decider.ts';
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
-import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
-import { renderKey } from './keys.ts';
+import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from './independence.ts';
+import { keyPages, renderKey } from './keys.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
@@ -151,10 +150,10 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
   ({ scopes: given, reason }, { call }, deps) =>
     async (state, stored) => {
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
+      const refusal = await refuseDependent(deps, call.actor, { askers });
       // The first agents of a new service: the machine asks and approves, and claims no second person.
-      const areMachines = await everyIsMachine(deps, [call.actor, ...askers]);
-      const refusal = areMachines ? undefined : await refuseDependent(deps, call.actor, { askers });
-      if (refusal) return refusal;
+      const isMachines = refusal === MACHINE && (await everyIsMachine(deps, askers));
+      if (refusal && !isMachines) return refusal;
       const { requested = [] } = state ?? {};
       const scopes = given ?? requested;
       const isPartial = requested.some((scope) => !scopes.includes(scope));
@@ -194,17 +193,12 @@ export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
     render: (row: AgentRow) => renderAgent(query.owner_id, row),
   });
 
-const PAGE_KEYS = 1_000;
-
 /** The agent, with its keys that are not revoked, newest first. */
 export const readAgent: DeskHandler<'readAgent'> = async (deps, { agent_id }, call) => {
   const agent = deps.credentials.agent(agent_id);
   if (!agent || !mayActFor(call, agent.owner)) return NO_AGENT;
   const keys: KeyRecord[] = [];
-  const query = { scope: accessScope(agent.owner, 'key'), limit: PAGE_KEYS };
-  for await (const page of listing<KeyRow>(deps.readModels, 'access', query))
-    for (const { row } of page)
-      if (row.agent_id === agent_id && row.status !== 'revoked')
-        keys.push(renderKey(agent.owner, row, { at: call.at, agent }));
+  for await (const page of keyPages(deps, agent))
+    keys.push(...page.map((key) => renderKey(agent.owner, key, { at: call.at, agent })));
   return done({ ...renderAgent(agent.owner, agent), keys });
 };

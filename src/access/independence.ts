@@ -17,7 +17,7 @@ const ACTOR = 'desk:';
 export const tokenOf = (actor: string): string | undefined =>
   actor.startsWith(ACTOR) ? actor.slice(ACTOR.length) : undefined;
 
-const isAtDesk = (actor: string): boolean => actor.startsWith(ACTOR);
+const isAtDesk = (actor: string): boolean => tokenOf(actor) !== undefined;
 
 /**
  * Reads the holder of a desk token, the person who issued it, and so on. The root token, which the service issues for

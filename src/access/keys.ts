@@ -93,23 +93,30 @@ export const issueOnce = async (
   );
 };
 
+/** Reads the keys of an agent that are not revoked, newest first, page by page. Reads the list of its owner's keys. */
+export async function* keyPages(
+  { readModels }: Pick<Deps, 'readModels'>,
+  { owner, agent_id }: Pick<KeyHolder, 'owner' | 'agent_id'>,
+): AsyncGenerator<KeyRow[], void> {
+  const query = { scope: accessScope(owner, 'key'), limit: PAGE_KEYS };
+  for await (const page of listing<KeyRow>(readModels, 'access', query))
+    yield page
+      .map(({ row }) => row)
+      .filter((key) => key.agent_id === agent_id && key.status !== 'revoked');
+}
+
 /** Refuses when the agent has the greatest allowed number of live keys in this environment. */
 export const refuseIfFull = async (
-  { readModels }: Pick<Deps, 'readModels'>,
+  deps: Pick<Deps, 'readModels'>,
   call: Call,
   { owner, agent_id, environment }: KeyHolder,
 ): Promise<Refusal | undefined> => {
   const newId = keyIdOf(owner, call.idem ?? '');
   const isLive = (key: KeyRow): boolean =>
-    key.agent_id === agent_id &&
-    key.environment === environment &&
-    key.status !== 'revoked' &&
-    key.expires_at > call.at &&
-    key.key_id !== newId;
-  const query = { scope: accessScope(owner, 'key'), limit: PAGE_KEYS };
+    key.environment === environment && key.expires_at > call.at && key.key_id !== newId;
   const live: KeyRow[] = [];
-  for await (const page of listing<KeyRow>(readModels, 'access', query)) {
-    live.push(...page.map(({ row }) => row).filter(isLive));
+  for await (const page of keyPages(deps, { owner, agent_id })) {
+    live.push(...page.filter(isLive));
     if (live.length >= LIMITS.KEYS_PER_AGENT_MAX) break;
   }
   if (live.length < LIMITS.KEYS_PER_AGENT_MAX) return undefined;
