@@ -1,8 +1,8 @@
 /** What a command ends for good, shown before it runs, and the yes that it needs. */
-import { createInterface } from 'node:readline/promises';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
+import { chosenMatches } from '#src/shared/mailbox.ts';
 import type { VerbOptions } from './verbs.ts';
-import { CommandError, EXIT, formatPlural, printNotice } from './terminal.ts';
+import { ask, canAsk, CommandError, EXIT, formatPlural, isYes, printNotice } from './terminal.ts';
 import type { Desk, DeskAnswer, DeskRequest } from './transport.ts';
 
 /** The lines that say what happens, and the text to type in place of a yes. */
@@ -39,8 +39,8 @@ const listEffect =
   (ending: string): EffectOf<'withdrawHandoff'> =>
   (_desk, { handoff_id, owner_id }) => ({
     lines: [
-      `List ${handoff_id} of ${owner_id} ${ending}: its buyer can no longer send it, and an open RFQ ends. A new list is ` +
-        'needed to go on.',
+      `List ${handoff_id} of ${owner_id} ${ending}: its buyer can no longer send it, and an open RFQ ends. The ` +
+        'buyer needs another list.',
     ],
   });
 
@@ -95,7 +95,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
       ? {
           lines: [
             'All outreach and all mail of every promoter stop until the command outreach resume. Confirmation links and notices ' +
-              'of buyers wait, too.',
+              'for buyers also wait.',
           ],
         }
       : undefined,
@@ -105,7 +105,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
   invalidateHandoff: listEffect('becomes invalid'),
   disableLink: (_desk, { link_id, owner_id }) => ({
     lines: [
-      `Link ${link_id} of ${owner_id} redirects nobody any more, and counts no visit. It cannot be enabled again.`,
+      `Link ${link_id} of ${owner_id} stops redirecting visitors and counts no more visits. It cannot be enabled again.`,
     ],
   }),
   async eraseSubject(desk, { subject = '', owner_id }) {
@@ -124,10 +124,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
   },
   async erasePersonalData(desk, { mailbox = '', proof = '', folded = [] }) {
     const found = await lookUp(desk, 'findPersonalData', { mailbox, proof });
-    const records =
-      found?.data.filter(
-        ({ id, match, erased }) => !erased && (match === 'exact' || folded.includes(id)),
-      ) ?? [];
+    const records = chosenMatches(found?.data ?? [], folded).filter(({ erased }) => !erased);
     return {
       lines: [
         found
@@ -152,7 +149,7 @@ export const mayAsk = (id: string): boolean => id in EFFECTS;
 
 /**
  * Shows what a command ends for good, and asks for a yes on a terminal, or for the id where one must be typed. `--yes` answers
- * in a script. Throws CommandError, with nothing done, after another answer, and where nobody can be asked.
+ * in a script. Throws CommandError, with nothing done, after another answer, and where there is no terminal to ask on.
  */
 export const confirmEffect = async (
   desk: Desk,
@@ -164,7 +161,7 @@ export const confirmEffect = async (
   if (!effect) return;
   const { lines, typed } = effect;
   const text = lines.join('\n');
-  if (!process.stdin.isTTY || options.json)
+  if (!canAsk(options))
     throw new CommandError(
       EXIT.usage,
       `${text}\nNothing was done. Repeat the command with --yes to do it.`,
@@ -174,11 +171,9 @@ export const confirmEffect = async (
       },
     );
   printNotice(text);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const reply = await terminal.question(
-    typed === undefined ? 'Do it? [y/N] ' : `Type ${typed} to do it: `,
-  );
-  terminal.close();
-  const isYes = typed === undefined ? /^y(es)?$/i.test(reply.trim()) : reply.trim() === typed;
-  if (!isYes) throw new CommandError(EXIT.refused, 'Nothing was done.');
+  const isConfirmed =
+    typed === undefined
+      ? isYes(await ask('Do it? [y/N] '))
+      : (await ask(`Type ${typed} to do it: `)) === typed;
+  if (!isConfirmed) throw new CommandError(EXIT.refused, 'Nothing was done.');
 };

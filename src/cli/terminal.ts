@@ -1,6 +1,7 @@
 /** How commands write to a terminal: results, progress, help. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { type Argument, type Command, Help, type HelpConfiguration } from 'commander';
@@ -41,6 +42,20 @@ export class CommandError extends Error {
     this.report = report;
   }
 }
+
+/** Whether a person can be asked: the command was typed on a terminal, and its output is not read by a program. */
+export const canAsk = ({ json = false }: { json?: boolean }): boolean =>
+  process.stdin.isTTY && !json;
+
+/** Asks on stderr, and resolves to the line that the person types, without spaces around it. */
+export const ask = async (question: string): Promise<string> => {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const reply = await terminal.question(question);
+  terminal.close();
+  return reply.trim();
+};
+
+export const isYes = (reply: string): boolean => /^y(es)?$/i.test(reply);
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 

@@ -1,5 +1,4 @@
 /** The words, arguments and texts of commands that are one operation of the desk. */
-import { createInterface } from 'node:readline/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
@@ -12,6 +11,9 @@ import { everyPage } from '#src/reading/lists.ts';
 import { moneyIn } from '#src/shared/cells.ts';
 import { commandFor, type CommonOptions } from './options.ts';
 import {
+  ask,
+  canAsk,
+  isYes,
   followUntilInterrupted,
   CommandError,
   EXIT,
@@ -170,17 +172,14 @@ const confirmContent = async (
 ): Promise<Decision> => {
   if (input.content_sha256 !== undefined) return completeHash(desk, input);
   const { outbound_id: id = '' } = input;
-  if (!process.stdin.isTTY || options.json)
+  if (!canAsk(options))
     throw new CommandError(
       EXIT.usage,
       `name the content: look at it with ${commandFor(`approvals show ${id}`, options)}, and approve it with --sha256 HASH`,
     );
   const approval = await showRequest(desk, input);
   printNotice(approvalText(approval, options));
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const reply = await terminal.question('\nApprove exactly this? [y/N] ');
-  terminal.close();
-  if (!/^y(es)?$/i.test(reply.trim()))
+  if (!isYes(await ask('\nApprove exactly this? [y/N] ')))
     throw new CommandError(EXIT.refused, 'Nothing was approved.');
   return { ...input, content_sha256: approval.request.content_sha256 };
 };
