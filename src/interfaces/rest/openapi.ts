@@ -84,17 +84,7 @@ const problem = z.object({
   }),
   links: z.record(z.string(), z.string()),
   errors: z
-    .array(
-      z.object({
-        pointer: z.string(),
-        code: z.string(),
-        detail: z.string(),
-        value: z
-          .string()
-          .optional()
-          .describe('The text that was sent, cut, with each invisible character as its code point'),
-      }),
-    )
+    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
     .optional(),
   required_scope: z
     .string()
