@@ -78,9 +78,15 @@ beforeAll(async () => {
   await moveAndNote();
   await setProfile();
   await apply();
-  await world.caughtUp();
+  await lettersSent();
 });
 afterAll(() => app.close());
+
+/** Waits until each letter of what was done is sent or dropped by the limit of its mailbox, which the clock moves. */
+const lettersSent = async () => {
+  await world.caughtUp();
+  await app.service.dispatcher.idle();
+};
 
 const moveAndNote = async () => {
   const of = (id: string, operation: { input: z.ZodObject }, known: object = {}) => {
@@ -223,8 +229,7 @@ it('Every view of such records answers', async () => {
 });
 
 it('Every letter about them is sent', async () => {
-  await world.caughtUp();
-  await app.service.dispatcher.idle();
+  await lettersSent();
   const types = (await allEvents()).map(({ type }) => type);
   expect(types).not.toContain('MailFailed');
   expect(types.filter((type) => type === 'MailSent').length).toBeGreaterThan(3);
