@@ -11,6 +11,7 @@ import { Replays } from '#src/audits/replays.ts';
 import { auditLog } from '#src/calls/audit.ts';
 import { serviceLog } from '#src/calls/log.ts';
 import { confirmation, type Credentials } from '#src/calls/authenticate.ts';
+import { acknowledgedWrites, freshness } from '#src/calls/freshness.ts';
 import { unresolvedFault } from '#src/delivery/http.ts';
 import { surplusVisits, visitRecorder } from '#src/links/visitors.ts';
 import { FactsCache } from '#src/performance/facts.ts';
@@ -50,20 +51,31 @@ import {
   requireRole,
 } from './config.ts';
 
-type RecorderBase = { config: Config; clock: Clock; ids: Ids; logger: Logger; signal: AbortSignal };
+type RecorderBase = { config: Config; clock: Clock; ids: Ids; logger: Logger };
 
-/** Creates what records calls and visits, and what confirms credentials against a remote log. */
+const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
+
+/** Creates what compares this process with a remote log: whether it has read the log, and whether credentials still hold. */
+const currencyOf = (
+  { config, clock, signal }: Base,
+  log: EventLog,
+  { following, localPassed: passed }: OpenReadModels,
+): Pick<AppDeps, 'acknowledged' | 'freshness' | 'confirmation'> => ({
+  acknowledged: acknowledgedWrites(following),
+  ...(isRemoteLog(config) && {
+    freshness: freshness({ log, following, clock, pause }),
+    confirmation: confirmation({ log, passed, clock, signal, schedule }),
+  }),
+});
+
+/** Creates what records calls and visits. */
 const recordersOf = (
-  { config, clock, ids, logger, signal }: RecorderBase,
+  { config, clock, ids, logger }: RecorderBase,
   { log, secrets }: { log: EventLog; secrets: Secrets },
-  { readModels, localPassed: passed }: OpenReadModels,
-): Pick<AppDeps, 'audit' | 'visits' | 'confirmation'> => {
-  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
+  { readModels }: OpenReadModels,
+): Pick<AppDeps, 'audit' | 'visits'> => {
   const records = recorder(log, ids.base62(6));
   return {
-    ...(isRemoteLog(config) && {
-      confirmation: confirmation({ log, passed, clock, signal, schedule }),
-    }),
     audit: auditLog({
       recorder: records,
       clock,
@@ -247,6 +259,7 @@ const open = async (
     streamQueue: new StreamQueue({ monotonic: clock.monotonic, random: Math.random, pause }),
     readModels,
     following,
+    ...currencyOf(base, log, models),
     ...recordersOf(base, { log, secrets }, models),
     credentials: credentialsOf(models.local),
     facts: new FactsCache(),

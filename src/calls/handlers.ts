@@ -14,6 +14,7 @@ import type { StreamQueue } from '#src/writing/idempotency.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials, Confirmation } from './authenticate.ts';
+import type { AcknowledgedWrites, Freshness } from './freshness.ts';
 
 /**
  * What use cases work with; src/core.ts wires it. A capability that needs more has a slice of its own, and the registry of its
@@ -26,6 +27,9 @@ export type Deps = {
   credentials: Credentials;
   /** Where the log is on a server, which a process may be cut off from. */
   confirmation?: Confirmation;
+  /** Where the log is on a server, to which other processes write. */
+  freshness?: Freshness;
+  acknowledged: AcknowledgedWrites;
   catalog: Catalog;
   secrets: Secrets;
   vault: KeyVault;

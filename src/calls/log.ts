@@ -16,6 +16,7 @@ import type { Metrics, SendingKind, SendingOutcome } from '#src/ports/metrics.ts
 import type { Call } from '#src/shared/call.ts';
 import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
 import { claimKey, type KeyClaimer } from '#src/writing/idempotency.ts';
+import { ownerOfStream } from '#src/writing/streams.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { type CredentialState, UNCONFIRMED } from './authenticate.ts';
 import type { Deps } from './handlers.ts';
@@ -100,7 +101,7 @@ const countSendings = (appends: readonly Append[], metrics: ServiceLogParts['met
   }
 };
 
-type CallLogParts = CredentialParts & Pick<Deps, 'log' | 'ids'>;
+type CallLogParts = CredentialParts & Pick<Deps, 'log' | 'ids' | 'acknowledged'>;
 
 type CallGuards = {
   /** Looks the credential up again; undefined for a caller without one. */
@@ -121,7 +122,8 @@ export type CallLog = EventLog & {
  * 2. looks the credential up again. On a server its rows must have been confirmed within the last second;
  * 3. goes to the log of the process, on condition that the credential has not changed. An embedded log checks that in the
  *    transaction of the append, a server right before each attempt. A change is awaited, and decides the append at step 2;
- * 4. leaves a trace for the answer of a call that fails later: whether it was written, or may have been.
+ * 4. leaves a trace: whether it was written, or may have been, for the answer of a call that fails later; its position, for
+ *    the reads of its owner.
  * Visits and audit records use the log of the process and leave no such trace. Throws Refused if the key is another
  * request's, or the credential no longer allows the operation.
  */
@@ -130,7 +132,7 @@ export const callLog = (
   call: Call,
   { credential, keyStream }: CallGuards,
 ): CallLog => {
-  const { log, ids } = parts;
+  const { log, ids, acknowledged } = parts;
   let hasWritten = false;
   let claiming: Promise<Refusal | undefined> | undefined;
 
@@ -140,6 +142,9 @@ export const callLog = (
       try {
         const result = await log.appendAll(conditioned);
         hasWritten ||= result.outcome === 'appended' || result.isPartial === true;
+        if (result.outcome === 'appended')
+          for (const { stream } of appends)
+            acknowledged.note(ownerOfStream(stream), result.position);
         return result;
       } catch (error) {
         hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';

@@ -1,6 +1,7 @@
 /** The path of every call, from its arrival to its answer, in numbered steps. Start reading at `Pipeline`. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
+import { acceptsConsistencyToken } from '#contracts/places.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type {
@@ -12,6 +13,7 @@ import type {
   VisitorCall,
 } from '#src/shared/call.ts';
 import {
+  type Done,
   type Refusal,
   refuse,
   type Outcome,
@@ -21,16 +23,18 @@ import {
   isRefusal,
 } from '#src/shared/outcome.ts';
 import { readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
-import type { AuditedCall } from './audit.ts';
+import type { AuditedCall, AuditedCaller } from './audit.ts';
 import { mappingFailures, storeRefusal } from './failure.ts';
+import { askCurrent, type Freshness } from './freshness.ts';
 import type { Deps } from './handlers.ts';
 import { parseFields } from './input.ts';
-import { limitByAddress, type Overload } from './limits.ts';
+import { limitByAddress, networkOf, type Overload } from './limits.ts';
 import { callLog } from './log.ts';
 import type {
   ActorTypes,
   Incoming,
   PipelineParts,
+  RowsRead,
   RegistryOf,
   Signatures,
   Trail,
@@ -44,24 +48,37 @@ const OWN_WRITE_WAIT_MS = 50;
 export const consistencyToken = (logId: string, position: Position): string =>
   Buffer.from(`${logId.slice(0, 8)}:${position}`).toString('base64url');
 
-/** Waits until the read models of `scope` have reached the token, for LIMITS.CONSISTENCY_WAIT_MS_MAX at most. */
-export const awaitToken = async (
-  deps: Pick<Deps, 'log' | 'following'>,
-  token: string | undefined,
-  scope?: string,
-): Promise<Refusal | undefined> => {
-  if (token === undefined) return undefined;
+/** The position of a token; undefined for one of another log. */
+const positionOf = async (
+  { log }: Pick<Deps, 'log'>,
+  token: string,
+): Promise<Position | undefined> => {
   const [, logId, digits] =
     /^([^:]{8}):(\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString('latin1')) ?? [];
   const position = Number(digits);
-  const isOfThisLog =
-    logId === deps.log.id.slice(0, 8) && position <= (await deps.log.head()).position;
-  if (!isOfThisLog) return refuse('consistency_token_invalid', 'The token is not of this log.');
+  const isOfThisLog = logId === log.id.slice(0, 8) && position <= (await log.head()).position;
+  return isOfThisLog ? position : undefined;
+};
+
+/**
+ * Waits until the rows that a call reads have what its token names, and what this process acknowledged to their owner, for
+ * LIMITS.CONSISTENCY_WAIT_MS_MAX at most.
+ */
+export const awaitWrites = async (
+  deps: Pick<Deps, 'log' | 'following' | 'acknowledged'>,
+  { owner, scope }: RowsRead,
+  token: string | undefined,
+): Promise<Refusal | undefined> => {
+  const named = token === undefined ? 0 : await positionOf(deps, token);
+  if (named === undefined)
+    return refuse('consistency_token_invalid', 'The token is not of this log.');
+  const position = Math.max(named, deps.acknowledged.newest(owner) ?? 0);
+  if (position === 0) return undefined;
   if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope))
     return undefined;
   return refuse(
-    'consistency_timeout',
-    'The read models have not reached the position of the token yet.',
+    position === named ? 'consistency_timeout' : 'read_model_rebuilding',
+    'The read models have not reached what was written before this call.',
     { retryAfterS: 1 },
   );
 };
@@ -96,6 +113,12 @@ export const requireOutput = (
     throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
 };
 
+/** The refusal of a credential as its caller sees it. */
+const withoutSubject = ({
+  of: _of,
+  ...refusal
+}: Refusal & { of?: AuditedCaller | undefined }): Refusal => refusal;
+
 /** What an exchange without an operation is audited as, when its credential is refused. */
 type Unnamed = { exchange: string };
 
@@ -121,16 +144,17 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  *  8. Make the call: actor, time, idempotency key and fingerprint.
  *  9. Guard the log: each append of a command requires that the credential still allows it (`callLog`), and an
  *     unavailable store becomes a refusal that says whether something was written (`failure.ts`).
- * 10. Wait for the consistency token: a read sees at least what its token names.
+ * 10. Wait for earlier writes: a read sees what its consistency token names, and what this process acknowledged to its owner.
  * 11. Refuse an idempotency key of another request at the desk. Its log claims the key with the first append, whatever that
  *     is; handlers of agents claim it together with their record.
- * 12. Handle: the use case reads, decides and appends; see `src/writing/decide-and-append.ts`.
+ * 12. Handle: the use case reads, decides and appends; see `src/writing/decide-and-append.ts`. Its final refusal, as those of
+ *     steps 1, 3 and 6, counts only if this process had read what the log had; see `askCurrent`.
  * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
  * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
  * 15. Audit what no event records, count the call, and free the place.
  *
  * @example
- * const admitted = agents.admit(arrival, 'createLink');
+ * const admitted = await agents.admit(arrival, 'createLink');
  * if (!admitted.ok) return sendProblem(admitted);
  * const outcome = await agents.perform(admitted.value, 'createLink', { input });
  */
@@ -145,15 +169,18 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
    * Identifies the caller, refuses the call if the service is overloaded, takes it from the caller's budget and checks
    * scope or role. Where the body names the operation, `charge` takes it from a budget later. A refusal is audited here.
    */
-  admit(arrival: Arrival, about: keyof S | Unnamed): Outcome<Admission<A['caller']>> {
+  async admit(
+    arrival: Arrival,
+    about: keyof S | Unnamed,
+  ): Promise<Outcome<Admission<A['caller']>>> {
     const { rules } = this.#parts;
     const operation = typeof about === 'object' ? undefined : this.operationOf(about);
     const name = typeof about === 'object' ? about.exchange : this.operationOf(about).id;
     // 1. Identify.
-    const identified = rules.identify(arrival);
+    const identified = await askCurrent(this.#freshnessFor(arrival), () => rules.identify(arrival));
     if (!identified.ok) {
-      const { of, ...refusal } = identified;
-      const answered = this.#limitRefused(arrival, refusal);
+      const answered = this.#limitRefused(arrival, withoutSubject(identified));
+      const of = 'of' in identified ? identified.of : undefined;
       if (of) this.#parts.audit.record(of, { ...arrival, operation: name }, answered);
       return answered;
     }
@@ -166,7 +193,8 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     };
     // 2. Limit. 3. Authorize. Without an operation, `charge` and `perform` do both once the body names one.
     const refusal = operation
-      ? (this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller))
+      ? (this.charge(admission, rules.budgetFor(operation)) ??
+        (await this.#authorize(operation, admission)))
       : this.#parts.overload();
     if (!refusal) return done(admission);
     this.conclude(admission, name, refusal);
@@ -248,10 +276,7 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { rules } = this.#parts;
     const { arrival, caller } = admission;
     const identified = rules.confirm ? rules.confirm(caller) : rules.identify(arrival);
-    if (!identified.ok) {
-      const { of: _of, ...refusal } = identified;
-      return refusal;
-    }
+    if (!identified.ok) return withoutSubject(identified);
     admission.caller = identified.value;
     return undefined;
   }
@@ -297,16 +322,17 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
   ): Promise<Outcome<S[Id]['answer']>> {
     const { rules, deps } = this.#parts;
     const operation = this.operationOf(id);
-    const { caller } = incoming;
     // 6. Authorize.
-    const refusal = rules.authorize(operation, caller);
+    const allowed = { caller: incoming.caller };
+    const refusal = await this.#authorize(operation, allowed);
     if (refusal) return refusal;
+    const { caller } = allowed;
     // 7. Parse.
     const parsed = rules.parse<S[Id]['input']>(operation, incoming.input);
     if ('refusal' in parsed) return parsed.refusal;
     const { input } = parsed;
     // 8. Make the call.
-    const call = rules.callFor(incoming, { operation, input, trail });
+    const call = rules.callFor({ ...incoming, caller }, { operation, input, trail });
     // 9. Guard the log. A query writes nothing.
     const log =
       operation.kind === 'query'
@@ -315,11 +341,13 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
             credential: rules.currentCredential?.bind(rules, operation, caller),
             keyStream: rules.keyStream,
           });
+    const hasWritten = (): boolean =>
+      log?.hasWritten() === true || (trail.inner !== undefined && isRecorded(trail.inner.outcome));
     try {
-      // 10. Wait for the consistency token.
-      const scope = rules.readModelScope(operation, caller);
-      const lagging =
-        scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
+      // 10. Wait for earlier writes.
+      const reads = rules.reads(operation, caller);
+      const token = acceptsConsistencyToken(operation) ? incoming.consistencyToken : undefined;
+      const lagging = reads && (await awaitWrites(deps, reads, token));
       if (lagging) return lagging;
       // 11. Refuse a key of another request.
       const reused =
@@ -328,16 +356,52 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
           : refuseOtherRequest(await readKeyClaims(deps, call), call);
       if (reused) return reused;
       // 12. Handle.
-      const handled = await this.#parts.handlers[id](log ? { ...deps, log } : deps, input, call);
+      const handle = () => this.#parts.handlers[id](log ? { ...deps, log } : deps, input, call);
+      const handled = await askCurrent(deps.freshness, handle, {
+        hasActed: hasWritten,
+        again() {
+          delete trail.inner;
+          return handle();
+        },
+      });
       // 13. Check.
       const outcome = requireContract(operation, handled);
       // 14. Wait for the own write.
       if (outcome.ok) await awaitOwnWrite(deps, outcome.position);
       return outcome;
     } catch (error) {
-      const hasWrittenInside = trail.inner !== undefined && isRecorded(trail.inner.outcome);
-      return storeRefusal(error, log?.hasWritten() || hasWrittenInside);
+      return storeRefusal(error, hasWritten());
     }
+  }
+
+  /**
+   * Why the caller may not perform the operation. A caller without the scope or role is looked up again once this process
+   * has read what the log has, and replaced by what it is then.
+   */
+  async #authorize(
+    operation: A['operation'],
+    holder: { caller: A['caller'] },
+  ): Promise<Refusal | undefined> {
+    const { rules, deps } = this.#parts;
+    const allow = (): Done<A['caller']> | Refusal =>
+      rules.authorize(operation, holder.caller) ?? done(holder.caller);
+    const allowed = await askCurrent(deps.freshness, allow, {
+      again() {
+        const found = rules.confirm?.(holder.caller);
+        if (found?.ok === false) return withoutSubject(found);
+        if (found) holder.caller = found.value;
+        return allow();
+      },
+    });
+    return allowed.ok ? undefined : allowed;
+  }
+
+  /** Undefined where no log is asked: without a credential, and after too many wrong ones from the same address. */
+  #freshnessFor({ credential, address }: Arrival): Freshness | undefined {
+    const { deps, limiters } = this.#parts;
+    if (credential === undefined || !limiters.failed.peek(networkOf(address)).allowed)
+      return undefined;
+    return deps.freshness;
   }
 
   #record(caller: A['caller'], call: AuditedCall, outcome: Outcome<unknown>): void {
@@ -365,7 +429,7 @@ type Parts<S extends Signatures, D> = {
  * The path of a visitor's call to its use case. A visitor has no credential, no limit of calls and no audit record: a visit
  * is an event of its own. Only overload refuses one, redirects last.
  */
-export class VisitorPipeline<S extends Signatures, D extends Pick<Deps, 'clock'>> {
+export class VisitorPipeline<S extends Signatures, D extends Pick<Deps, 'clock' | 'freshness'>> {
   readonly #parts: Parts<S, D>;
 
   constructor(parts: Parts<S, D>) {
@@ -395,8 +459,9 @@ export class VisitorPipeline<S extends Signatures, D extends Pick<Deps, 'clock'>
       requestId,
       at: deps.clock.now(),
     };
-    return mappingFailures(async () =>
-      requireContract(operation, await handlers[id](deps, parsed.input, call)),
-    );
+    return mappingFailures(async () => {
+      const handle = () => handlers[id](deps, parsed.input, call);
+      return requireContract(operation, await askCurrent(deps.freshness, handle));
+    });
   }
 }

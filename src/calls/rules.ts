@@ -60,6 +60,9 @@ export type Trail = {
   operation?: string;
 };
 
+/** Rows of one owner, in one scope of the read models; without both, those of all owners. */
+export type RowsRead = { owner?: string; scope?: string };
+
 /** The types of one kind of actor: who calls, what its operations declare, and what its handlers get. */
 export type ActorTypes = {
   caller: Caller;
@@ -90,8 +93,8 @@ export type ActorRules<
   ): Parsed<Input>;
   /** Makes the call that the handler gets, with the idempotency key of the input. */
   callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): A['call'];
-  /** The scope of the read models that a consistency token is awaited for; undefined to await none. */
-  readModelScope(operation: Op, caller: C): string | undefined;
+  /** Whose rows the operation reads, and so whose writes its answer must show; undefined if it reads none. */
+  reads(operation: Op, caller: C): RowsRead | undefined;
   /** Looks the credential of a caller up again, without its expiry; undefined where an actor has none. */
   currentCredential?(operation: Op, caller: C): CredentialState;
   /** The stream that keys are claimed for before the first append; without it, handlers claim them with their records. */
@@ -135,7 +138,10 @@ export type HandlersOf<
 };
 
 /** What the pipeline itself uses; handlers and rules may need more. */
-type PipelineDeps = Pick<Deps, 'log' | 'ids' | 'following' | 'metrics' | 'confirmation'>;
+type PipelineDeps = Pick<
+  Deps,
+  'log' | 'ids' | 'following' | 'metrics' | 'confirmation' | 'freshness' | 'acknowledged'
+>;
 
 export type PipelineParts<S extends Signatures, A extends ActorTypes> = {
   deps: A['deps'];
@@ -282,7 +288,8 @@ export const agentRules = <D extends Deps>(
         fingerprint: fingerprintOf(operation.id, fields),
       };
     },
-    readModelScope: ({ kind }, { ownerId }) => (kind === 'query' ? ownerId : undefined),
+    reads: ({ kind }, { ownerId }) =>
+      kind === 'query' ? { owner: ownerId, scope: ownerId } : undefined,
     auditedCallerOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
     isAudited: (_operation, outcome) => !isRecorded(outcome),
   };
@@ -372,7 +379,7 @@ export const deskRules = <D extends Deps>(
       const idem = deskIdem(caller, id, idempotency_key);
       return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
     },
-    readModelScope: () => undefined,
+    reads: ({ kind }) => (kind === 'query' ? {} : undefined),
     // A key of the desk is claimed for all owners together.
     keyStream: DESK,
     auditedCallerOf: ({ tokenId }) =>

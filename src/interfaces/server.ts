@@ -149,9 +149,9 @@ export const buildServer = (
     refuseAddress: addressRates(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
     isStarting: options.isStarting,
-    onForbidden(request, boundary) {
+    async onForbidden(request, boundary) {
       const exchange = `boundary:${boundary}`;
-      const admitted = app.agents.admit(arrivalOf(request, 'rest'), { exchange });
+      const admitted = await app.agents.admit(arrivalOf(request, 'rest'), { exchange });
       if (admitted.ok) app.agents.conclude(admitted.value, exchange, forbidden(boundary));
     },
   });

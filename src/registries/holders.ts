@@ -110,7 +110,7 @@ export const holderRules = (deps: Deps, acts: Limiter): ActorRules<HolderActor> 
     requestId,
     at: deps.clock.now(),
   }),
-  readModelScope: () => undefined,
+  reads: ({ kind }) => (kind === 'query' ? {} : undefined),
   auditedCallerOf: ({ token }) => ({ kind: 'holder', tokenHash: reviewTokenHash(token) }),
   isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
 });

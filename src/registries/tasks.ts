@@ -93,9 +93,12 @@ export const taskRules = (
         else trail.operation = audited;
       },
     }),
-    readModelScope({ id }, { ownerId, agentId }) {
+    reads({ id }, { ownerId: owner, agentId }) {
       if (id === taskOperations.sendMessage.id) return undefined;
-      return id === taskOperations[QUESTION].id ? ownerId : tasksScope(ownerId, agentId);
+      return {
+        owner,
+        scope: id === taskOperations[QUESTION].id ? owner : tasksScope(owner, agentId),
+      };
     },
     // Events of a task's own stream are not business events, so each call has an audit record.
     isAudited: () => true,

@@ -152,7 +152,7 @@ export const admitHolders = async (
     reply.headers(PRIVATE_HEADERS);
     const { token } = request.params as Partial<ByToken['Params']>;
     const arrival = { ...arrivalOf(request, 'portal'), credential: token };
-    const admitted = holders.admit(arrival, { exchange: exchangeOf(request) });
+    const admitted = await holders.admit(arrival, { exchange: exchangeOf(request) });
     if (!admitted.ok) return sendRefusal(reply, admitted);
     if (token !== undefined) admissions.set(request, admitted.value);
     const refusal = agentRefusal(request, words);

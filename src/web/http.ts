@@ -414,7 +414,7 @@ type HttpOptions = {
   log: Logger;
   trustProxy: boolean | string;
   /** Called for each attempt at a forbidden act, so that it is audited. */
-  onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
+  onForbidden(request: FastifyRequest, boundary: BoundaryId): Promise<void> | undefined;
   /** The limit of the connections of one network address. */
   socketLimit?: Pick<SocketLimit, 'max' | 'onRefused'>;
   /** Answers a refusal to a browser; undefined if the request is of a program. */
@@ -526,13 +526,13 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     return answerRefusal(reply, refusal);
   });
   logFailures(server, log);
-  server.setNotFoundHandler((request, reply) => {
+  server.setNotFoundHandler(async (request, reply) => {
     const refused = refuseMethod(reply, origin());
     if (refused) return refused;
     const boundary = forbiddenAct(request.method, pathIn(request));
     if (boundary === undefined)
       return answerRefusal(reply, refuse('route_not_found', 'No operation has this path.'));
-    options.onForbidden(request, boundary);
+    await options.onForbidden(request, boundary);
     return sendProblem(reply, forbidden(boundary), origin());
   });
   return server;

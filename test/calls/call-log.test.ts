@@ -25,8 +25,11 @@ const append = (log: EventLog) => log.append('anna-lead_1', NO_STREAM, [bound('a
 
 type Parts = Pick<Parameters<typeof callLog>[0], 'log' | 'following' | 'confirmation'>;
 
+const ids = systemIds(() => 0);
+const nothingKept = { note: () => undefined, newest: () => undefined };
+
 const checkedLog = (parts: Parts, credential: () => CredentialState) =>
-  callLog({ ids: systemIds(() => 0), ...parts }, CALL, { credential });
+  callLog({ ids, acknowledged: nothingKept, ...parts }, CALL, { credential });
 
 it('An append to an embedded log looks the credential up once', async () => {
   const log = memoryEventLog();
@@ -89,7 +92,7 @@ it('An append is refused when the process does not read the change of the creden
 const KEYED = { ...CALL, idem: 'k1', fingerprint: 'f1' };
 const KEY_STREAM = 'anna-request_k1';
 const keyedLog = (log: EventLog, call: typeof KEYED) =>
-  callLog({ log, ids: systemIds(() => 0), following: following(async () => true) }, call, {
+  callLog({ log, ids, acknowledged: nothingKept, following: following(async () => true) }, call, {
     keyStream: 'desk',
   });
 

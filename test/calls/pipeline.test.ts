@@ -159,7 +159,7 @@ const world = (
 const ofVisitors = (
   visitors: VisitorPipeline<Signatures, typeof app.service.deps>,
 ): AnyPipeline => ({
-  admit(arrival, id) {
+  async admit(arrival, id) {
     const headers = {};
     const refusal = visitors.admit(id as string);
     if (refusal) return { ...refusal, headers };
@@ -177,14 +177,14 @@ const arrivalAt = (surface: Surface, credential: string | undefined): Arrival =>
   address: '192.0.2.1',
 });
 
-const admit = (pipeline: AnyPipeline, row: Row): Outcome<Admission<Caller>> => {
+const admit = (pipeline: AnyPipeline, row: Row): Promise<Outcome<Admission<Caller>>> => {
   const actor = REGISTRIES[row.registry]?.actor ?? 'visitor';
   return pipeline.admit(arrivalAt(row.surface, credentials[actor]), row.id);
 };
 
 /** Admits and performs the operation of a row. */
 const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> => {
-  const admitted = admit(pipeline, row);
+  const admitted = await admit(pipeline, row);
   return admitted.ok
     ? pipeline.perform(admitted.value, row.id, { input: inputFor(row) })
     : admitted;
@@ -256,7 +256,7 @@ describe('The pipeline', () => {
     checkEach(async (row) => {
       const work = vi.fn();
       const { pipeline, records } = world(row, work);
-      const admitted = admit(pipeline, row);
+      const admitted = await admit(pipeline, row);
       if (!admitted.ok) throw new Error(admitted.detail);
       const input = { ...inputFor(row), no_such_field: 1 };
       const outcome = await pipeline.perform(admitted.value, row.id, { input });
@@ -272,9 +272,11 @@ describe('The pipeline', () => {
 
   it.each(GROUPS)(
     'limits calls before the body is read, and audits each refusal once ($registry operations over $surface)',
-    checkEach((row) => {
+    checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
-      const answers = Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row));
+      const answers = await Promise.all(
+        Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row)),
+      );
       const isLimited =
         !UNLIMITED.includes(row.registry) &&
         (row.registry !== 'holder' || operationIn(row).kind === 'command');
@@ -287,7 +289,7 @@ describe('The pipeline', () => {
 
   it.each(GROUPS)(
     'refuses what would wait too long, redirects last, and audits it once ($registry operations over $surface)',
-    checkEach((row) => {
+    checkEach(async (row) => {
       const { kind, id } = operationIn(row);
       const max = id === 'visitLink' ? 4 * WAIT_MS_MAX : WAIT_MS_MAX;
       const queue = kind === 'query' && id !== 'visitLink' ? 'reads' : 'appends';
@@ -297,7 +299,7 @@ describe('The pipeline', () => {
         { ...NO_WAITS, eventLoop: () => max - 1, [queue]: () => 2 },
       ]) {
         const { pipeline, records } = world(row, async () => done({}), waits);
-        expect(admit(pipeline, row)).toMatchObject({
+        expect(await admit(pipeline, row)).toMatchObject({
           code: 'overloaded',
           retryAfterS: expect.any(Number),
           headers: {},
@@ -306,7 +308,7 @@ describe('The pipeline', () => {
       }
       const other = queue === 'reads' ? 'appends' : 'reads';
       const waits = { ...NO_WAITS, eventLoop: () => max, [other]: () => 10 * max };
-      expect(admit(world(row, async () => done({}), waits).pipeline, row)).toMatchObject({
+      expect(await admit(world(row, async () => done({}), waits).pipeline, row)).toMatchObject({
         ok: true,
       });
     }),
@@ -323,8 +325,8 @@ describe('The pipeline', () => {
         await working;
         return refuse('resource_not_found', 'Refused by the test.');
       });
-      const perform = (): Promise<Outcome<unknown>> => {
-        const admitted = admit(pipeline, row);
+      const perform = async (): Promise<Outcome<unknown>> => {
+        const admitted = await admit(pipeline, row);
         if (!admitted.ok) throw new Error(admitted.detail);
         return pipeline.perform(admitted.value, row.id, { input: inputFor(row) });
       };
@@ -342,7 +344,7 @@ describe('The pipeline', () => {
     checkEach(async (row) => {
       const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
       const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
-      const admitted = admit(pipeline, row);
+      const admitted = await admit(pipeline, row);
       if (!admitted.ok) throw new Error(admitted.detail);
       const { caller } = admitted.value;
       for (let calls = 0; calls <= PER_MINUTE; calls += 1) {
@@ -355,9 +357,9 @@ describe('The pipeline', () => {
 
   it.each(GROUPS)(
     'audits once a request that ends before perform ($registry operations over $surface)',
-    checkEach((row) => {
+    checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
-      const admitted = admit(pipeline, row);
+      const admitted = await admit(pipeline, row);
       if (!admitted.ok) throw new Error(admitted.detail);
       const malformed = refuse('malformed_json', 'The body is not JSON.');
       pipeline.conclude(admitted.value, row.id, malformed);
@@ -368,13 +370,15 @@ describe('The pipeline', () => {
 
   it.each(GROUPS.filter(({ registry }) => ['agent', 'record', 'task', 'desk'].includes(registry)))(
     'refuses a missing and an unknown credential without an audit record ($registry operations over $surface)',
-    checkEach((row) => {
+    checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
       for (const [credential, code] of [
         [undefined, 'credential_missing'],
         ['trb_live_aaaaaaaaaaaa_aaaa', 'credential_invalid'],
       ] as const)
-        expect(pipeline.admit(arrivalAt(row.surface, credential), row.id)).toMatchObject({ code });
+        expect(await pipeline.admit(arrivalAt(row.surface, credential), row.id)).toMatchObject({
+          code,
+        });
       expect(records).toEqual([]);
     }),
   );

@@ -28,7 +28,7 @@ it.each([
   const { agents } = app.service.app;
   const { ids } = app.service.deps;
   const arrival = { surface: 'rest', address: '192.0.2.1', credential: agent.key } as const;
-  const admitted = agents.admit({ ...arrival, requestId: ids.uuid() }, 'getPerformance');
+  const admitted = await agents.admit({ ...arrival, requestId: ids.uuid() }, 'getPerformance');
   if (!admitted.ok) throw new Error(admitted.detail);
   await end(agent);
   const outcome = await agents.perform(admitted.value, 'getPerformance', { input: {} });

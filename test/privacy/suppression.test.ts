@@ -51,7 +51,7 @@ const readRecord = async (key: string, kind: string, id: string) => {
 };
 const recordOf = async (key: string, input: object): Promise<object> => {
   const { app: application, deps } = app.service;
-  const admitted = application.records.admit(
+  const admitted = await application.records.admit(
     { credential: key, surface: 'mcp', requestId: deps.ids.uuid() } as never,
     'readRecord',
   );

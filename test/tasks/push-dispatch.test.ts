@@ -101,7 +101,7 @@ describe('A receiver', () => {
     const { skill: _skill, kind: _kind, ...input } = draft;
     const { agents } = w.app.service.app;
     const arrival = { credential: w.key, surface: 'mcp', requestId: 'r', address: '::1' } as const;
-    const admission = agents.admit(arrival, 'requestSocialPost');
+    const admission = await agents.admit(arrival, 'requestSocialPost');
     if (!admission.ok) throw new Error(admission.detail);
     const made = await agents.perform(admission.value, 'requestSocialPost', { input });
     if (!made.ok) throw new Error(made.detail);

@@ -166,16 +166,15 @@ const routeOf = (a2a: A2aInterface, binding: Binding, exchange: string) => ({
     refuse: (reply: FastifyReply, refusal: Refusal) =>
       refuseRequest({ a2a, reply, binding }, exchange, refusal),
   },
-  onRequest(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  async onRequest(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     reply.header('cache-control', 'no-store');
     acceptMediaType(request);
     const { app, admissions } = a2a;
     const foreign = originRefusal(request, app.origin());
-    const admitted = foreign ?? app.agents.admit(arrivalOf(request, 'a2a'), { exchange });
-    if (admitted.ok) {
-      admissions.set(request, admitted.value);
-      next();
-    } else binding.refuse(reply, admitted, app.origin());
+    const admitted = foreign ?? (await app.agents.admit(arrivalOf(request, 'a2a'), { exchange }));
+    if (!admitted.ok) return binding.refuse(reply, admitted, app.origin());
+    admissions.set(request, admitted.value);
+    return undefined;
   },
   // After the body is parsed: over JSON-RPC the refusal has the id of the request.
   preHandler(request: FastifyRequest, reply: FastifyReply, next: () => void): void {

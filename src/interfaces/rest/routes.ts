@@ -110,7 +110,7 @@ const JSON_TYPE = 'application/json';
 type Bound<C extends Caller> = {
   operation: Routed;
   surfaceOf(request: FastifyRequest): Surface;
-  admit(arrival: Arrival): Outcome<Admission<C>>;
+  admit(arrival: Arrival): Promise<Outcome<Admission<C>>>;
   perform(admission: Admission<C>, call: CallInput): Promise<Outcome<unknown>>;
   conclude(admission: Admission<C>, refusal: Refusal): void;
 };
@@ -167,15 +167,13 @@ const operationRoute = <C extends Caller>(
     url: routePath(base, bound.operation.http.path),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(bound.operation.kind === 'query' && COMPRESSED),
-    // With a callback, not async: a promise in each hook shows in the time of a read.
-    onRequest(request, reply, next) {
+    async onRequest(request, reply) {
       reply.header('cache-control', 'no-store');
-      const admitted = bound.admit(arrivalOf(request, bound.surfaceOf(request)));
-      if (admitted.ok) {
-        admissions.set(request, admitted.value);
-        reply.headers(admitted.value.headers);
-        next();
-      } else sendProblem(reply, admitted, app.origin());
+      const admitted = await bound.admit(arrivalOf(request, bound.surfaceOf(request)));
+      if (!admitted.ok) return sendProblem(reply, admitted, app.origin());
+      admissions.set(request, admitted.value);
+      reply.headers(admitted.value.headers);
+      return undefined;
     },
     errorHandler: (error, _request, reply) => {
       const refusal = httpRefusal(error);

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
-import { awaitToken, consistencyToken } from '#src/calls/pipeline.ts';
+import { acknowledgedWrites } from '#src/calls/freshness.ts';
+import { awaitWrites, consistencyToken } from '#src/calls/pipeline.ts';
 import { copyLog } from '#src/transfer/copy-log.ts';
 import { memoryEventLog } from '../../support/memory-event-log.ts';
 import {
@@ -227,10 +228,16 @@ describe('A copied log', () => {
     expect(result).toMatchObject({ ok: true, present: 0 });
     const token = consistencyToken(from.id, 1);
     const following = { passed: async () => true, asOf: () => ({ position: 99, at: null }) };
-    expect(await awaitToken({ log: to, following }, token, 'owner0')).toMatchObject({
+    const over = (log: EventLog) => ({
+      log,
+      following,
+      acknowledged: acknowledgedWrites(following),
+    });
+    const reads = { owner: 'owner0', scope: 'owner0' };
+    expect(await awaitWrites(over(to), reads, token)).toMatchObject({
       code: 'consistency_token_invalid',
     });
-    expect(await awaitToken({ log: from, following }, token, 'owner0')).toBeUndefined();
+    expect(await awaitWrites(over(from), reads, token)).toBeUndefined();
   });
 
   it('fails verification when an event differs or is added', async () => {
