@@ -237,7 +237,7 @@ const open = async (
   const { log, secrets, vault, time } = await openLogAndKeys(opening, options);
   const { clock } = time;
   const base = { ...unwired, clock };
-  const builds = openCatalogBuilds(base, log.id);
+  const builds = openCatalogBuilds(base, log);
   const { catalog } = builds;
   parts.defer(() => catalog.close());
   const models = await openReadModels(config, { ...base, role, log, catalog });
@@ -289,8 +289,9 @@ const auditsOf = (
   personName: personNameIn(readModels),
 });
 
-const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds =>
-  catalogBuilds(config.dataDirectory, log, {
+const openCatalogBuilds = ({ config, logger }: Base, log: EventLog): CatalogBuilds =>
+  catalogBuilds(config.dataDirectory, log.id, {
+    ...(log.remember && { beforeWrite: log.remember }),
     onDiscarded: (reason) => logger.warn({ reason }, 'the catalog is rebuilt'),
     pause: () => eventLoopTurns.pause(),
   });

@@ -206,6 +206,13 @@ export type EventLog = {
    * log has no such method.
    */
   replacement?(): string | undefined;
+  /**
+   * Makes durable which event this process has read last; called before rows that were derived from it are. Another log
+   * behind the same address is then detected, also by a process that never wrote. An embedded log has no such method.
+   */
+  remember?(): void;
+  /** The same in every place, also in a shared one across the network. */
+  remembered?(): Promise<void>;
   close(): Promise<void>;
 };
 

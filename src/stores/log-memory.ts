@@ -1,18 +1,27 @@
 /**
  * What an installation remembers of its log on a server, so that another log behind the same address is
- * detected: the identity, and the newest append that a process saw acknowledged.
+ * detected: the identity, and the newest event that a process read or saw acknowledged. What a process derived from the log is
+ * never ahead of that event.
  */
-import { existsSync } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 
-/** The last event of an acknowledged append. */
-export type Acknowledged = { position: Position; stream: string; revision: number; event: string };
+/** An event of the log, as its place and its id tell. */
+export type SeenEvent = { position: Position; stream: string; revision: number; event: string };
 
-export type LogMark = { id: string; newest: Acknowledged | null };
+export type LogMark = { id: string; newest: SeenEvent | null };
 
 /** A place that outlives the process and stores one mark. */
 export type MarkPlace = {
@@ -23,6 +32,8 @@ export type MarkPlace = {
   load(): Promise<LogMark | undefined>;
   /** Stores the mark durably, unless the place has a mark of another log, or a newer one. */
   store(mark: LogMark): Promise<void>;
+  /** The same without a promise, where the place is a file. */
+  storeNow?(mark: LogMark): void;
   /** Stores this mark in place of any other, or removes it. */
   replace(mark: LogMark | undefined): Promise<void>;
   close(): Promise<void>;
@@ -109,15 +120,31 @@ export class LogMemory {
     return marks.reduce((newest, mark) => (mark ? newerMark(newest, mark) : newest), undefined);
   }
 
-  /** Remembers an acknowledged append. Stores it later, so that no append waits for it. */
-  acknowledged(mark: LogMark): void {
+  /** Remembers the newest event. Stores it later, so that neither an append nor a reader waits for it. */
+  remember(mark: LogMark): void {
     this.#mark = mark;
     if (this.#timer || this.#places.length === 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#mark && !this.#isStored(this.#mark)) this.acknowledged(this.#mark);
+      if (this.#mark && !this.#isStored(this.#mark)) this.remember(this.#mark);
     }, this.#everyMs).unref();
     setImmediate(() => void this.#store());
+  }
+
+  /** Stores the mark at once in the places that can, before a file that was derived from the log gets what is newer. */
+  storeNow(): void {
+    const mark = this.#mark;
+    if (!mark) return;
+    for (const place of this.#places) {
+      if (!place.storeNow || this.#stored.get(place) === mark) continue;
+      place.storeNow(mark);
+      this.#stored.set(place, mark);
+    }
+  }
+
+  /** Resolves once the mark is stored in all places that can be reached. */
+  async stored(): Promise<void> {
+    if (this.#mark && !this.#isStored(this.#mark)) await this.#store();
   }
 
   /** Stores the last mark and closes the places. */
@@ -155,10 +182,10 @@ export class LogMemory {
 
 const FILE = 'remote-log.mark';
 
-const read = async (path: string): Promise<LogMark | undefined> => {
+const read = (path: string): LogMark | undefined => {
   if (!existsSync(path)) return undefined;
   try {
-    const mark: unknown = JSON.parse(await readFile(path, 'utf8'));
+    const mark: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (isLogMark(mark)) return mark;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -169,35 +196,39 @@ const read = async (path: string): Promise<LogMark | undefined> => {
   );
 };
 
-const write = async (path: string, mark: LogMark): Promise<void> => {
+/** Takes less than a millisecond, at most once a second in idle times and once before each write of derived rows. */
+const write = (path: string, mark: LogMark): void => {
   const fresh = `${path}.new`;
-  const file = await open(fresh, 'w', 0o600);
+  const file = openSync(fresh, 'w', 0o600);
   try {
-    await file.writeFile(`${JSON.stringify(mark)}\n`);
-    await file.sync();
+    writeSync(file, `${JSON.stringify(mark)}\n`);
+    fsyncSync(file);
   } finally {
-    await file.close();
+    closeSync(file);
   }
-  await rename(fresh, path);
+  renameSync(fresh, path);
 };
 
 /** The mark in a data directory, which one process holds. `load` throws StartupError if it is unreadable. */
 export const markFile = (directory: string): MarkPlace => {
   const path = join(directory, FILE);
   let stored: LogMark | undefined;
-  const replace = async (mark: LogMark | undefined): Promise<void> => {
-    if (mark) await write(path, mark);
-    else await rm(path, { force: true });
+  const storeNow = (mark: LogMark): void => {
+    if (newerMark(stored, mark) !== mark) return;
+    write(path, mark);
     stored = mark;
   };
   return {
     name: `the data directory ${directory}`,
     isShared: false,
-    load: async () => (stored = await read(path)),
-    replace,
-    async store(mark) {
-      if (newerMark(stored, mark) === mark) await replace(mark);
+    load: async () => (stored = read(path)),
+    async replace(mark) {
+      if (mark) write(path, mark);
+      else rmSync(path, { force: true });
+      stored = mark;
     },
+    store: async (mark) => storeNow(mark),
+    storeNow,
     close: async () => {},
   };
 };

@@ -244,6 +244,7 @@ const openLocalStore = (
   const store = sqliteStore({
     file: join(config.dataDirectory, name),
     log: log.id,
+    ...(log.remember && { beforeWrite: log.remember }),
     onDiscarded: discardLogger(logger),
     onFault: throttledLog(logger, 'the file of the read models cannot be written'),
   });
@@ -296,6 +297,7 @@ export const openRemoteStore = async (
     url,
     log: log.id,
     projections: REMOTE_PROJECTIONS,
+    ...(log.remembered && { beforeWrite: log.remembered }),
     onDiscarded: discardLogger(logger),
     onFault,
   });

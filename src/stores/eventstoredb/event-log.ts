@@ -115,8 +115,11 @@ const logOn = (parts: Parts): EventStoreLog => {
     requireOpen();
     return guard.run(records);
   };
-  const folded = async (records: () => Promise<LogRecord[]>) =>
-    (await read(records)).map((record) => toFoldEvent(upcasts, record));
+  const folded = async (records: () => Promise<LogRecord[]>) => {
+    const found = await read(records);
+    guard.sawRecords(found);
+    return found.map((record) => toFoldEvent(upcasts, record));
+  };
   const stored = async (records: () => Promise<LogRecord[]>) =>
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
@@ -139,6 +142,8 @@ const logOn = (parts: Parts): EventStoreLog => {
     readOwnerFold: (owner, range) => folded(() => reads.scan({ owner }, range)),
     head: knownHead(() => read(() => reads.head())),
     replacement: () => guard.replacement,
+    remember: () => parts.memory.storeNow(),
+    remembered: () => parts.memory.stored(),
     keyVault: (wrappingKey) =>
       EventStoreKeyVault.open(
         {
@@ -186,7 +191,7 @@ const appendAndRemember = async (
   const event = events.at(-1)?.id;
   if (result.outcome === 'appended' && event !== undefined) {
     const { position, revision } = result;
-    guard.acknowledged({ position, stream, revision, event });
+    guard.saw({ position, stream, revision, event });
   }
   return result;
 };

@@ -6,8 +6,8 @@ import { LogUnavailable } from '#src/ports/event-log.ts';
 import {
   type LogMark,
   NO_LOG,
-  type Acknowledged,
   type LogMemory,
+  type SeenEvent,
   newerMark,
 } from '#src/stores/log-memory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
@@ -21,7 +21,7 @@ import {
   within,
   withRetries,
 } from './failures.ts';
-import type { Reads, Recorded } from './reads.ts';
+import { isLogRecord, type Reads, type Recorded } from './reads.ts';
 
 /** The name has no dash and the type begins with `$`, so neither belongs to an owner or to the log. */
 const IDENTITY_STREAM = 'tributary_log';
@@ -57,7 +57,7 @@ export const readOrCreateIdentity = async (
   return created;
 };
 
-/** Whether the acknowledged event of the mark is where it was acknowledged. */
+/** Whether the newest event of the mark is where it was seen. */
 const hasNewest = async ({ newest }: LogMark, readOne: ReadOne): Promise<boolean> => {
   if (!newest) return true;
   const { stream, revision, event, position } = newest;
@@ -74,7 +74,7 @@ const hasNewest = async ({ newest }: LogMark, readOne: ReadOne): Promise<boolean
 /** The database that the processes of this log found at its address. `id`: null when it has no log. */
 type FoundLog = { id: string | null; isKnown: boolean };
 
-/** Compares the log on the server with the mark: its identity, and its newest acknowledged event. */
+/** Compares the log on the server with the mark: its identity, and its newest event. */
 export const findLog = async (mark: LogMark, readOne: ReadOne): Promise<FoundLog> => {
   const [id, isComplete] = await Promise.all([readIdentity(readOne), hasNewest(mark, readOne)]);
   return { id: id ?? null, isKnown: id === mark.id && isComplete };
@@ -92,8 +92,8 @@ export const describeReplacement = (
     found.id === null
       ? 'has no log'
       : found.id === id
-        ? `has log ${id} without the event at position ${newest?.position} that was acknowledged ` +
-          `(revision ${newest?.revision} of ${newest?.stream})`
+        ? `has log ${id} without an event that it had ` +
+          `(revision ${newest?.revision} of ${newest?.stream}, at position ${newest?.position})`
         : `has log ${found.id}`;
   const belongs =
     names === '' ? `This process belongs to log ${id}` : `${names} belong to log ${id}`;
@@ -143,7 +143,7 @@ export class LogGuard {
     return this.#replacement;
   }
 
-  /** The newest acknowledged position. */
+  /** The position of the newest event that was read or acknowledged. */
   get position(): number {
     return this.#mark.newest?.position ?? 0;
   }
@@ -153,10 +153,19 @@ export class LogGuard {
     this.#doubts += 1;
   }
 
-  acknowledged(newest: Acknowledged): void {
+  /** Remembers an event of the known log: of an acknowledged append, or read. */
+  saw(newest: SeenEvent): void {
     if (newest.position <= this.position) return;
     this.#mark = { id: this.#mark.id, newest };
-    this.#options.memory.acknowledged(this.#mark);
+    this.#options.memory.remember(this.#mark);
+  }
+
+  /** Remembers the newest event among records that are passed on to a reader who derives rows from them. */
+  sawRecords(records: readonly Recorded[]): void {
+    const last = records.findLast(isLogRecord);
+    if (!last) return;
+    const { position, streamId: stream, revision, id: event } = last;
+    this.saw({ position, stream, revision, event });
   }
 
   /**
@@ -221,7 +230,7 @@ export class LogGuard {
     throw replaced(text);
   }
 
-  /** The own mark, or that of another process of this log which saw a later append acknowledged. */
+  /** The own mark, or that of another process of this log which saw a later event. */
   async #newestMark(): Promise<LogMark> {
     const shared = await this.#options.memory.recall();
     if (shared?.id === this.#mark.id) this.#mark = newerMark(this.#mark, shared);

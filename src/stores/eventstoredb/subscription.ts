@@ -23,7 +23,7 @@ type SubscriptionOptions = {
   client: EventStoreDBClient;
   upcasts: Upcasts;
   timing: Timing;
-  guard: Pick<LogGuard, 'awaitKnown' | 'require' | 'doubt'>;
+  guard: Pick<LogGuard, 'awaitKnown' | 'require' | 'doubt' | 'sawRecords'>;
   head(): Promise<{ position: Position }>;
   /** Called for each drop, with the position from which the subscription continues. */
   onDropped: ((reason: string, position: Position) => void) | undefined;
@@ -115,6 +115,7 @@ class Subscription {
   #convert(item: LogFeedItem): LogPage | undefined {
     if (item === 'caughtUp') this.#isLive = true;
     if (!Array.isArray(item)) return undefined;
+    this.#options.guard.sawRecords(item);
     // A server can repeat the record after which the subscription starts.
     const page = logPageOf(this.#options.upcasts, item, this.#position);
     this.#position = page.position;
@@ -209,10 +210,11 @@ export class LiveFeed {
 
   /** Waits for records while the feed runs: the node that answers can lag behind the one that feeds. */
   async #page(after: Position): Promise<LogPage> {
-    const { reads, upcasts, timing } = this.#options;
+    const { reads, upcasts, timing, guard } = this.#options;
     const pauses = backoff(timing.retryMs);
     for (;;) {
       const records = await this.#untilAnswered(after, () => reads.records(after, PAGE_RECORDS));
+      guard.sawRecords(records);
       const page = logPageOf(upcasts, records, after);
       if (page.position > after || !this.#running) return page;
       await this.#pause(pauses.next());

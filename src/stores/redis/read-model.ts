@@ -14,6 +14,8 @@ export type RedisStoreOptions = {
   projections?: readonly Versioned[];
   /** Called with the reason when rows are damaged and removed; the engine fills their partition again. */
   onDiscarded?(reason: string): void;
+  /** Awaited before rows are written. */
+  beforeWrite?(): Promise<void>;
   /** Called once for each outage, in which nothing is lost. */
   onFault?(error: unknown): void;
   /** How long a request waits for an answer, in milliseconds. */
@@ -53,7 +55,10 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
     refresh: () => requests.refresh(),
     checkpoints: (space) => projector.checkpoints(space),
     load: (space, rowKeys, at) => projector.load(space, rowKeys, at),
-    commit: (space, batches) => projector.commit(space, batches),
+    async commit(space, batches) {
+      await options.beforeWrite?.();
+      return projector.commit(space, batches);
+    },
     digest: (space, partition) => projector.digest(space, partition),
     check: (space, partition) => projector.check(space, partition),
     partitionRows: (space, partition) => projector.partitionRows(space, partition),

@@ -22,6 +22,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   let idle: ChildService;
   let projector: ChildService;
   let directory: string;
+  /** Of the process that only reads. */
+  let idleDirectory: string;
   let key: string;
   let copy: string | undefined;
   let names = 0;
@@ -43,9 +45,10 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   beforeAll(async () => {
     world = await remoteWorld();
     directory = world.directory();
+    idleDirectory = world.directory();
     [api, idle, projector] = await Promise.all([
       world.start('api', directory),
-      world.start('api'),
+      world.start('api', idleDirectory),
       world.start('projector'),
     ]);
     await atDesk(api, '/products/import', { products: [feedProduct('SKU-1')] });
@@ -126,8 +129,9 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const { detail } = (await response.json()) as { detail: string };
     const [, known = '', found = ''] = /log adopt (\S+) (\S+)$/.exec(detail) ?? [];
     await Promise.all([idle.end('SIGKILL'), projector.end('SIGKILL')]);
-    const adopt = (...ids: string[]) =>
-      ended(start(['log', 'adopt', ...ids, '--data', directory], settings()));
+    const adoptAt = (data: string, ...ids: string[]) =>
+      ended(start(['log', 'adopt', ...ids, '--data', data], settings()));
+    const adopt = (...ids: string[]) => adoptAt(directory, ...ids);
     const wrong = await adopt(known, 'f'.repeat(32));
     expect(wrong.code).toBe(3);
     expect(wrong.stderr).toContain('Nothing was changed');
@@ -136,6 +140,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     for (const word of ['Local databases', 'Redis', 'Credentials', 'Outbox'])
       expect(stdout).toContain(word);
     expect((await adopt(known, found)).stdout).toContain('Nothing to adopt');
+    // The other process wrote nothing, and has rows of what the log no longer has.
+    expect((await adoptAt(idleDirectory, known, found)).stdout).toContain('Local databases');
     [api] = await Promise.all([world.start('api', directory), world.start('projector')]);
     await expect.poll(async () => (await ready())['code']).toBe(200);
     key = await agentKey(api);

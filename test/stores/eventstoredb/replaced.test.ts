@@ -23,6 +23,12 @@ const durable = async (): Promise<Durable> => {
 };
 
 const append = (log: EventLog, stream: string) => log.append(stream, NO_STREAM, several(2));
+/** Reads what a subscription delivers until it has caught up. */
+const readOnce = async (log: EventLog): Promise<void> => {
+  const stopping = new AbortController();
+  for await (const { kind } of log.subscribe({ after: 0, signal: stopping.signal }))
+    if (kind === 'caughtUp') stopping.abort();
+};
 const replaced = { name: 'LogUnavailable', reason: 'replaced', applied: 'no' };
 
 /** Kills the server and starts it again on other data. */
@@ -215,6 +221,42 @@ describe('A data directory that remembers a log', () => {
     await log.close();
     await swap(world, () => copyFileSync(backup, world.file));
     await expect(reopen()).rejects.toThrow(`tributary log adopt ${log.id} ${log.id}`);
+  });
+
+  test.each([
+    ['by a subscription', (log: EventLog) => readOnce(log)],
+    ['in bulk', (log: EventLog) => log.readFold({ after: 0, limit: 10 })],
+  ])('refuses a backup without an event that it only read %s', async (_how, read) => {
+    const { world, reopen } = await remembered();
+    const writer = await open({}, { url: world.one.url });
+    await append(writer, 'anna-lead_1');
+    const backup = join(temporary.fresh(), 'backup.jsonl');
+    copyFileSync(world.file, backup);
+    await append(writer, 'anna-lead_2');
+    const reader = await reopen();
+    await read(reader);
+    await reader.close();
+    await writer.close();
+    await swap(world, () => copyFileSync(backup, world.file));
+    await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
+    // Also once the log has another event in the place of the lost one.
+    const later = await open({}, { url: world.one.url });
+    await append(later, 'anna-lead_2');
+    await later.close();
+    await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
+  });
+
+  test('has the newest event in its file before rows that were derived from it are written', async () => {
+    const { world } = await remembered();
+    const directory = temporary.fresh();
+    const memory = new LogMemory([markFile(directory)], 3_600_000);
+    const log = await open({}, { url: world.one.url, memory });
+    await append(log, 'anna-lead_1');
+    await memory.stored();
+    await append(log, 'anna-lead_2');
+    log.remember?.();
+    const [newest] = (await log.readStream('anna-lead_2')).slice(-1);
+    expect(await markFile(directory).load()).toMatchObject({ newest: { event: newest?.id } });
   });
 
   test('refuses another log', async () => {

@@ -153,6 +153,7 @@ class LiveBuild {
     while (next.checkpoint() < due()) {
       const events = await log.readFold({ after: next.checkpoint(), limit: BATCH_EVENTS });
       const upTo = Math.min(events.at(-1)?.position ?? Infinity, due());
+      this.#options.beforeWrite?.();
       next.apply(
         events.filter(({ position }) => position <= upTo),
         upTo,
@@ -192,7 +193,10 @@ export const catalogBuilds = (
       search: (query) => live.read((catalog) => catalog.search(query)),
       show: (query, view) => live.read((catalog) => catalog.show(query, view)),
       count: () => live.read((catalog) => catalog.count()),
-      apply: (events, upTo) => live.use((catalog) => catalog.apply(events, upTo)),
+      apply(events, upTo) {
+        options.beforeWrite?.();
+        live.use((catalog) => catalog.apply(events, upTo));
+      },
       checkpoint: () => live.checkpoint,
       version: CATALOG_VERSION,
       generation: () => live.generation,

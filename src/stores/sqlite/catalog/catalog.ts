@@ -523,6 +523,8 @@ const indexOf = (db: DatabaseSync): Index => ({
 export type CatalogOptions = {
   /** Called with the reason if an existing file was replaced by an empty one. */
   onDiscarded?(reason: string): void;
+  /** Called before products are written. */
+  beforeWrite?(): void;
   /** Called between the parts of long work; waits for the next turn of the event loop by default. */
   pause?: Pause;
 };

@@ -17,6 +17,8 @@ export type SqliteStoreOptions = {
   fillRowsMax?: number;
   /** Approximate number of unchanged rows in memory. */
   cacheRowsMax?: number;
+  /** Called before rows are written. */
+  beforeWrite?(): void;
   /** Runs `flush` once, a moment later; returns a function that cancels it. */
   schedule?(flush: () => void): () => void;
   /** A flush in the background failed (a full disk); its rows wait for the next one. */
@@ -156,6 +158,7 @@ export class WriteBehind {
       ...(state.digests[partition] ?? noRows()),
     }));
     let writing: SpacePartition | undefined;
+    this.#options.beforeWrite?.();
     try {
       this.file.use((sql) =>
         sql.transaction(() => {
