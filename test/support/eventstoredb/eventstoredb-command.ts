@@ -80,6 +80,7 @@ export const realServer = async (command: string, directory: string): Promise<Re
   return {
     port,
     data: directory,
+    delivery: undefined,
     url: `esdb://127.0.0.1:${port}?tls=false`,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

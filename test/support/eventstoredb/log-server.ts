@@ -1,5 +1,6 @@
 /** The event log that the processes of a test share: a real server if one is configured, or the stand-in. */
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { directories } from '../processes/directories.ts';
 import { COMMAND, endRealServers, realServer } from './eventstoredb-command.ts';
 import { endStandIns, standIn } from './start.ts';
@@ -15,17 +16,25 @@ export type LogServer = {
   /** SIGSTOP and SIGCONT, for connections that are half open. */
   freeze(): void;
   thaw(): void;
+  /**
+   * Holds back what the subscriptions of a connection receive, until they are released: it is the
+   * `connectionName` in a URL, and without one all are held. Undefined on a real server, which has no such means.
+   */
+  readonly delivery: Record<'hold' | 'release', (connection?: string) => Promise<void>> | undefined;
   /** Starts it on the same port and data; resolves when it answers. */
   restart(): Promise<void>;
 };
 
 const temporary = directories('tributary-log-');
 
-/** Starts an empty server whose committed events survive a kill. */
-export const logServer = (): Promise<LogServer> =>
+/**
+ * Starts an empty server whose committed events survive a kill. The stand-in delivers them as late as a
+ * server under load, unless `pace` or STAND_IN_PACE says otherwise.
+ */
+export const logServer = (pace = env['STAND_IN_PACE'] ?? 'loaded'): Promise<LogServer> =>
   COMMAND
     ? realServer(COMMAND, temporary.fresh())
-    : standIn({ file: join(temporary.fresh(), 'log.jsonl') });
+    : standIn({ file: join(temporary.fresh(), 'log.jsonl'), pace });
 
 /** For afterAll. */
 export const endLogServers = async (): Promise<void> => {

@@ -2,11 +2,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { freePort } from '../processes/free-port.ts';
 import type { Command, Stats } from './stand-in/state.ts';
 import type { LogServer } from './log-server.ts';
 
 export type StandIn = LogServer & {
+  readonly delivery: NonNullable<LogServer['delivery']>;
   /** The ports of all nodes, which share one store. */
   readonly ports: readonly number[];
   tell(command: Command): Promise<void>;
@@ -25,16 +27,23 @@ export const endStandIns = async (): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** With `file`, committed events survive a restart. */
+/** With `file`, committed events survive a restart. Without `pace`, STAND_IN_PACE says how late records are delivered. */
 export const standIn = async (
-  options: { file?: string; nodes?: number } = {},
+  options: { file?: string; nodes?: number; pace?: string } = {},
 ): Promise<StandIn> => {
   let child: ChildProcess;
   let exit: Promise<unknown>;
   let ids = 0;
   const answers = new Map<number, (answer: unknown) => void>();
+  const held = new Set<string>();
   const start = async (): Promise<void> => {
-    const started = fork(MAIN, [ports.join(), ...(options.file ? [options.file] : [])]);
+    const settings = {
+      ...env,
+      STAND_IN_PACE: options.pace ?? env['STAND_IN_PACE'],
+      STAND_IN_HELD: JSON.stringify([...held]),
+    };
+    const parameters = [ports.join(), ...(options.file ? [options.file] : [])];
+    const started = fork(MAIN, parameters, { env: settings });
     child = started;
     running.add(started);
     exit = once(started, 'exit').then(() => running.delete(started));
@@ -58,8 +67,21 @@ export const standIn = async (
     port,
     ports,
     data: options.file,
+    delivery: {
+      async hold(connection = '') {
+        held.add(connection);
+        await ask({ name: 'holdDelivery', connection });
+      },
+      async release(connection = '') {
+        held.delete(connection);
+        await ask({ name: 'releaseDelivery', connection });
+      },
+    },
     url: `esdb://127.0.0.1:${port}?tls=false`,
-    tell: async (command) => void (await ask(command)),
+    async tell(command) {
+      if (command.name === 'reset') held.clear();
+      await ask(command);
+    },
     stats: async () => (await ask({ name: 'stats' })) as Stats,
     async kill() {
       child.kill('SIGKILL');

@@ -1,4 +1,5 @@
 /** Runs processes of the service with their roles, on EventStoreDB or its stand-in, and a real Redis. */
+import { basename } from 'node:path';
 import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
 import { untilServed } from '../clients/cli.ts';
@@ -15,6 +16,12 @@ export type RemoteWorld = {
   settings: Record<string, string>;
   directory(): string;
   start(role: string, directory?: string, ...more: string[]): Promise<ChildService>;
+  /**
+   * Makes a process lag for as long as a test needs: it receives no records until they are released,
+   * also after it or the log is started again. A real server (`COMMAND`) cannot.
+   */
+  holdDelivery(to: ChildService): Promise<void>;
+  releaseDelivery(to: ChildService): Promise<void>;
 };
 
 /** Starts an empty log, whose committed events survive a kill, and an empty Redis: `start` gives one of its servers. */
@@ -23,6 +30,12 @@ export const remoteWorld = async (
 ): Promise<RemoteWorld> => {
   const log = await logServer();
   const redis = await start();
+  /** The connection of each process, which is named after its directory. */
+  const connections = new WeakMap<ChildService, string>();
+  const toDelivery = async (to: ChildService, how: 'hold' | 'release'): Promise<void> => {
+    if (!log.delivery) throw new Error('a real server cannot hold back records');
+    await log.delivery[how](connections.get(to));
+  };
   const settings = {
     EVENT_LOG_URL: log.url,
     READ_MODEL_URL: redis.url.href,
@@ -35,8 +48,15 @@ export const remoteWorld = async (
     redis,
     settings,
     directory: () => temporary.fresh(),
-    start: (role, at = temporary.fresh(), ...more) =>
-      serveChild(at, settings, ['--role', role, ...more]),
+    async start(role, at = temporary.fresh(), ...more) {
+      const connection = basename(at);
+      const named = { ...settings, EVENT_LOG_URL: `${log.url}&connectionName=${connection}` };
+      const service = await serveChild(at, named, ['--role', role, ...more]);
+      connections.set(service, connection);
+      return service;
+    },
+    holdDelivery: (to) => toDelivery(to, 'hold'),
+    releaseDelivery: (to) => toDelivery(to, 'release'),
   };
 };
 

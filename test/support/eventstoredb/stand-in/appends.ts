@@ -16,7 +16,9 @@ import {
   DENIED,
   ERRORS,
   expectedOf,
+  isUuid,
   nameOf,
+  NO_UUID,
   notLeader,
   proposedOf,
   streamDeleted,
@@ -87,6 +89,7 @@ const refusal = (state: State, fault: AppendFault | undefined, pending: Pending)
   if (deadline <= state.now() + state.settings.skewMs) return TIMED_OUT();
   if (pending.bytes > state.settings.appendBytesMax)
     return TOO_LARGE(state.settings.appendBytesMax);
+  if (!pending.events.every(({ id }) => isUuid(id))) return NO_UUID();
   if (fault?.do === 'tell') return untyped(fault.text);
   if (fault?.do === 'deny') return DENIED();
   if (fault?.do === 'timeout' && !fault.written) return TIMED_OUT();
@@ -174,6 +177,7 @@ export const append =
     call.on('end', () => {
       state.stats.classicAppends += 1;
       if (!options) return reply(ERRORS.noOptions);
+      if (!events.every(({ id }) => isUuid(id))) return reply(ERRORS.noUuid);
       const { appendBytesMax, writeTimeoutMs } = state.settings;
       const bytes = events.reduce((sum, event) => sum + bytesOf(event), 0);
       if (bytes > appendBytesMax) return reply(tooLarge(appendBytesMax));

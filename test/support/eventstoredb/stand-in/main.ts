@@ -1,5 +1,6 @@
 /** The stand-in's process: serves EventStoreDB's protocol and receives commands by IPC (see README.md). */
-import { argv } from 'node:process';
+import { existsSync } from 'node:fs';
+import { argv, env } from 'node:process';
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
@@ -7,8 +8,10 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } from '@grpc/grpc-js';
+import { seedOr } from '../../seed.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { append, batchAppend, leaderElsewhere } from './appends.ts';
+import { openDelivery, PACES } from './delivery.ts';
 import { faultQueue } from './faults.ts';
 import { read } from './reads.ts';
 import { type Command, freshStats, SETTINGS, type State, type Stats } from './state.ts';
@@ -27,11 +30,21 @@ const [port = '', file] = argv.slice(2);
 const ports = port.split(',');
 const { now } = systemClock();
 
+const paceText = env['STAND_IN_PACE'] ?? SETTINGS.pace;
+const pace = PACES.find((one) => one === paceText);
+if (!pace) throw new Error(`STAND_IN_PACE is ${paceText}, not one of ${PACES.join(', ')}.`);
+const settings = { ...SETTINGS, pace };
+
 const state: State = {
+  delivery: openDelivery(() => state.settings.pace, {
+    seed: seedOr(1),
+    restarted: file !== undefined && existsSync(file),
+    held: JSON.parse(env['STAND_IN_HELD'] ?? '[]') as string[],
+  }),
   store: openStore(now, file),
   faults: faultQueue(),
   stats: freshStats(),
-  settings: { ...SETTINGS },
+  settings: { ...settings },
   withheld: [],
   subscriptions: new Set(),
   now,
@@ -83,10 +96,11 @@ const execute = (command: Command): Promise<void> | Stats | void => {
     case 'reset':
       for (const drop of state.subscriptions) drop('end');
       store.reset();
+      state.delivery.releaseAll();
       faults.clear();
       state.withheld = [];
       Object.assign(state.stats, freshStats());
-      Object.assign(state.settings, SETTINGS, { nodes: state.settings.nodes });
+      Object.assign(state.settings, settings, { nodes: state.settings.nodes });
       return;
     case 'fault':
       return faults.add(command.on, command.fault, command.times);
@@ -101,13 +115,17 @@ const execute = (command: Command): Promise<void> | Stats | void => {
     case 'releaseAnswers':
       for (const answer of state.withheld.splice(0)) answer();
       return;
+    case 'holdDelivery':
+      return state.delivery.hold(command.connection);
+    case 'releaseDelivery':
+      return state.delivery.release(command.connection);
     case 'drop':
       for (const drop of state.subscriptions) drop(command.how);
       return;
     case 'write':
       return void store.append(command.stream, 'none', [
         {
-          id: 'f'.repeat(8),
+          id: 'f'.repeat(32),
           type: 'Foreign',
           json: false,
           data: new Uint8Array(1),

@@ -122,7 +122,8 @@ const subscribe = async (
   const passes = filterOf(options);
   const every = WINDOW * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 0);
   let considered = 0;
-  let queue: (Kept | { commit: number })[] = [];
+  let queue: { item: Kept | { commit: number }; due: number }[] = [];
+  const lane = state.delivery.lane(String(call.metadata.get('connection-name')[0] ?? ''));
   let live = false;
   let silent = false;
   let wake: (() => void) | undefined;
@@ -135,15 +136,18 @@ const subscribe = async (
   };
   const follow = (fresh: readonly Kept[]): void => {
     if (!live || silent) return;
+    const due = lane.due();
     for (const record of fresh) {
       considered += 1;
-      if (passes(record)) queue.push(record);
-      else if (every > 0 && considered % every === 0) queue.push({ commit: record.position });
+      if (passes(record)) queue.push({ item: record, due });
+      else if (every > 0 && considered % every === 0)
+        queue.push({ item: { commit: record.position }, due });
     }
     wake?.();
   };
   const slow = (): void => {
-    if (!live || queue.length <= LIVE_QUEUE_MAX) return;
+    const now = performance.now();
+    if (!live || queue.filter(({ due }) => due <= now).length <= LIVE_QUEUE_MAX) return;
     stats.cuts += 1;
     queue = [];
     live = false;
@@ -178,7 +182,9 @@ const subscribe = async (
   };
   if (!(await reply(confirmationReply('subscription')))) return;
   if (fault?.do === 'absurd') await reply(checkpointReply(2 ** 60, true));
+  await lane.open(lane.due());
   while (next < store.committed().length) {
+    await lane.open(0);
     const window = store.committed().slice(next, next + WINDOW);
     next += window.length;
     const matches = window.filter(passes);
@@ -192,7 +198,8 @@ const subscribe = async (
   live = store.followers.has(follow);
   if (!(await reply(caughtUpReply()))) return;
   while (live || queue.length > 0) {
-    const item = queue.shift();
+    if (queue[0]) await lane.open(queue[0].due);
+    const item = queue.shift()?.item;
     if (!item) {
       await new Promise<void>((resolve) => {
         wake = resolve;

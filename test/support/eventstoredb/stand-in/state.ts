@@ -1,4 +1,5 @@
 /** The state of the server, and the commands of a test. */
+import type { Delivery, Pace } from './delivery.ts';
 import type { AppendFault, ReadFault, RemoveFault, SubscribeFault, faultQueue } from './faults.ts';
 import type { Store } from './store.ts';
 
@@ -32,6 +33,8 @@ export type Settings = {
   /** Whether reads of several records of `$all`, forwards, are answered. */
   history: boolean;
   version: string;
+  /** How late subscribers receive records. */
+  pace: Pace;
   /** The port of the leader; null if every port accepts leader calls. */
   leader: number | null;
   /** The answer of gossip: the ports of all nodes, the leader first. */
@@ -40,6 +43,7 @@ export type Settings = {
 
 export type State = {
   store: Store;
+  delivery: Delivery;
   faults: ReturnType<typeof faultQueue>;
   stats: Stats;
   settings: Settings;
@@ -63,6 +67,11 @@ export type Command =
   | { name: 'release' }
   | { name: 'erase' }
   | { name: 'releaseAnswers' }
+  /**
+   * Holds back what subscriptions of the connection receive, also those that it opens later, until they
+   * are released. The name of a connection is in its URL (`connectionName`); the empty name means all.
+   */
+  | { name: 'holdDelivery' | 'releaseDelivery'; connection: string }
   | { name: 'drop'; how: Drop }
   | { name: 'flood'; count: number; stream: string; type: string }
   | { name: 'remove'; stream: string; how: 'soft' | 'hard' }
@@ -94,6 +103,7 @@ export const SETTINGS: Settings = {
   all: true,
   history: true,
   version: '23.10.8.0',
+  pace: 'prompt',
   leader: null,
   nodes: [],
 };

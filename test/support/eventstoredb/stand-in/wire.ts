@@ -37,6 +37,10 @@ export const expectedOf = (options: {
   return Number(options.getStreamPosition?.() ?? options.getRevision?.());
 };
 
+/** The forms of a UUID that the server reads. */
+export const isUuid = (id: string): boolean =>
+  /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(id);
+
 export const proposedOf = (
   message: InstanceType<typeof streams.BatchAppendReq.ProposedMessage>,
 ): Proposed => ({
@@ -61,6 +65,8 @@ const named = (name: string, packed: Packable): Status =>
 /** Errors of one append on the batch path. */
 export const TIMED_OUT = (): Status => named('Timeout', new shared.Timeout());
 export const DENIED = (): Status => named('AccessDenied', new shared.AccessDenied());
+export const NO_UUID = (): Status =>
+  named('BadRequest', new shared.BadRequest().setMessage('Invalid event id.'));
 export const TOO_LARGE = (most: number): Status =>
   named('MaximumAppendSizeExceeded', new shared.MaximumAppendSizeExceeded().setMaxappendsize(most));
 /** An error without a type: an empty Any. */
@@ -171,6 +177,8 @@ export const ERRORS = {
   /** As measured on 23.10.8: a subscription and a read from a position that is not a record's. */
   noPlace: { code: codes.UNKNOWN, details: 'Exception was thrown by handler.' },
   noPlaceToRead: { code: codes.UNKNOWN, details: 'Unexpected ReadAllResult: Error' },
+  /** An event id that is not a UUID. */
+  noUuid: { code: codes.UNKNOWN, details: 'Exception was thrown by handler.' },
   noOptions: { code: codes.INVALID_ARGUMENT, details: 'No options' },
   unavailable: { code: codes.UNAVAILABLE, details: 'Connection dropped' },
   reset: { code: codes.INTERNAL, details: 'Received RST_STREAM with code 0' },
