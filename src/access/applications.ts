@@ -3,6 +3,7 @@ import type { Application } from '#contracts/access/operations.ts';
 import type { KeyRecord } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
+import { requireCurrent } from '#src/calls/freshness.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limits.ts';
@@ -71,10 +72,6 @@ export const linkOfApplication = (secrets: Pick<Secrets, 'mac'>, id: string): st
   applicationPath(linkToken(secrets, { subject: id }));
 
 const PAGE_ROWS = 100;
-const FOLLOW_MS_MAX = 1_000;
-const LAGS = refuse('read_model_rebuilding', 'The list of owners is still loading.', {
-  retryAfterS: 1,
-});
 
 /**
  * Whether an owner exists, or staff have prepared one: an agent of it requested access, it has a profile or settings of
@@ -85,8 +82,7 @@ const isOwnerTaken = async (
   ownerId: string,
 ): Promise<boolean> => {
   // Another process may have begun the owner just now.
-  if (!(await following.passed((await log.head()).position, FOLLOW_MS_MAX)))
-    throw new Refused(LAGS);
+  await requireCurrent({ log, following });
   if ((await readModels.get('owners', ALL_OWNERS, ownerId)) !== undefined) return true;
   for (const stream of [profileStream(ownerId), settingsStream(ownerId)])
     if ((await log.readStream(stream)).length > 0) return true;

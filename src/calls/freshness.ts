@@ -7,7 +7,7 @@ import { PROBLEMS } from '#contracts/problems.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import type { Clock } from '#src/ports/system.ts';
-import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
 import { storeRefusal } from './failure.ts';
 
 /** What a process whose log is on a server knows of that log. Another process may have written since. */
@@ -58,6 +58,19 @@ const BEHIND = refuse(
   'This process has not read everything yet that the log had when the request came, so it cannot tell whether that is so.',
   { retryAfterS: 1 },
 );
+
+/**
+ * Waits until the read models have all that the log has now, for an answer that would be wrong if it lacked a row: it looks for
+ * everything of a kind. Throws Refused after LIMITS.CONSISTENCY_WAIT_MS_MAX, and LogUnavailable.
+ */
+export const requireCurrent = async ({
+  log,
+  following,
+}: Pick<Parts, 'log' | 'following'>): Promise<void> => {
+  const { position } = await log.head();
+  if (!(await following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX)))
+    throw new Refused(BEHIND);
+};
 
 type Answer = { ok: true } | Refusal;
 

@@ -14,11 +14,12 @@ import {
 } from '#src/ports/event-log.ts';
 import type { Metrics, SendingKind, SendingOutcome } from '#src/ports/metrics.ts';
 import type { Call } from '#src/shared/call.ts';
-import { type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
+import { type Refusal, Refused } from '#src/shared/outcome.ts';
 import { claimKey, type KeyClaimer } from '#src/writing/idempotency.ts';
 import { ownerOfStream } from '#src/writing/streams.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { type CredentialState, UNCONFIRMED } from './authenticate.ts';
+import { requireCurrent } from './freshness.ts';
 import type { Deps } from './handlers.ts';
 
 /** Appending one of these events is the last step of a sending. */
@@ -149,7 +150,7 @@ export const callLog = (
       } catch (error) {
         hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';
         if (!(error instanceof StreamAdvanced)) throw error;
-        await followChange(parts);
+        await requireCurrent(parts);
       }
     }
   };
@@ -189,19 +190,4 @@ const onCondition = async (
     ...append,
     expected: { revision: expectedRevision(expected), unchanged, confirm },
   }));
-};
-
-const LAGS = refuse(
-  'read_model_rebuilding',
-  'The credential has changed, and this process has not read the change yet.',
-  { retryAfterS: 1 },
-);
-
-/** How long a process waits for its own read models after it learned that a credential has changed, in milliseconds. */
-const FOLLOW_MS_MAX = 1_000;
-
-/** Waits until this process has read the change of a credential. Throws Refused if it does not in time. */
-const followChange = async ({ log, following }: CredentialParts): Promise<void> => {
-  const { position } = await log.head();
-  if (!(await following.passed(position, FOLLOW_MS_MAX))) throw new Refused(LAGS);
 };

@@ -356,14 +356,14 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
           : refuseOtherRequest(await readKeyClaims(deps, call), call);
       if (reused) return reused;
       // 12. Handle.
-      const handle = () => this.#parts.handlers[id](log ? { ...deps, log } : deps, input, call);
-      const handled = await askCurrent(deps.freshness, handle, {
-        hasActed: hasWritten,
-        again() {
+      const handled = await askCurrent(
+        deps.freshness,
+        () => {
           delete trail.inner;
-          return handle();
+          return this.#parts.handlers[id](log ? { ...deps, log } : deps, input, call);
         },
-      });
+        { hasActed: hasWritten },
+      );
       // 13. Check.
       const outcome = requireContract(operation, handled);
       // 14. Wait for the own write.
@@ -399,7 +399,11 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
   /** Undefined where no log is asked: without a credential, and after too many wrong ones from the same address. */
   #freshnessFor({ credential, address }: Arrival): Freshness | undefined {
     const { deps, limiters } = this.#parts;
-    if (credential === undefined || !limiters.failed.peek(networkOf(address)).allowed)
+    if (
+      !deps.freshness ||
+      credential === undefined ||
+      !limiters.failed.peek(networkOf(address)).allowed
+    )
       return undefined;
     return deps.freshness;
   }

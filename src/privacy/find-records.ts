@@ -1,6 +1,7 @@
 /** Finds the records of a person, exports and erases them. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { eraseApplication, isApplication, openApplication } from '#src/access/applications.ts';
+import { requireCurrent } from '#src/calls/freshness.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { contactOf, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
@@ -18,7 +19,7 @@ import { present } from '#src/shared/present.ts';
 import { handoffOf, leadOf } from '#src/writing/streams.ts';
 import { eraseRecord } from './erase-subject.ts';
 
-type FindingDeps = Pick<Deps, 'log' | 'readModels' | 'secrets' | 'vault'>;
+type FindingDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'secrets' | 'vault'>;
 
 /** A lead, handoff or profile that has the address, or another spelling of its mailbox. A lead can have had it before. */
 export type FoundRecord = { id: string; owner_id: string; match: 'exact' | 'folded' };
@@ -28,12 +29,16 @@ const PAGE_ROWS = 100;
 /** Whether a found record is the profile of an owner; its id is the subject of its seal. */
 const isProfile = (id: string): boolean => id.startsWith('own_');
 
-/** Finds the records of an address in all owners for which `isAllowed` is true, newest first. Reads each handoff. */
+/**
+ * Finds the records of an address in all owners for which `isAllowed` is true, newest first; also those that another process
+ * has just written. Reads each handoff.
+ */
 export const findRecords = async (
   deps: FindingDeps,
   email: string,
   isAllowed: (ownerId: string) => boolean,
 ): Promise<FoundRecord[]> => {
+  await requireCurrent(deps);
   /** A record is in several generations if its contact was sent again after a rotation. */
   const found = new Map<string, FoundRecord>();
   for (const generation of generationsOf(deps.secrets)) {

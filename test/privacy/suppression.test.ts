@@ -52,7 +52,7 @@ const readRecord = async (key: string, kind: string, id: string) => {
 const recordOf = async (key: string, input: object): Promise<object> => {
   const { app: application, deps } = app.service;
   const admitted = await application.records.admit(
-    { credential: key, surface: 'mcp', requestId: deps.ids.uuid() } as never,
+    { credential: key, surface: 'mcp', requestId: deps.ids.uuid(), address: '192.0.2.1' },
     'readRecord',
   );
   if (!admitted.ok) throw new Error(admitted.code);

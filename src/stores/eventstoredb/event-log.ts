@@ -99,7 +99,7 @@ export const eventStoreLog = async (options: EventStoreLogOptions): Promise<Even
 };
 
 const logOn = (parts: Parts): EventStoreLog => {
-  const { client, upcasts, reads, guard, appends, timing } = parts;
+  const { client, upcasts, reads, guard, appends, timing, memory } = parts;
   const live = new LiveFeed(parts);
   let closed: Promise<void> | undefined;
   const requireOpen = (): void => {
@@ -108,18 +108,15 @@ const logOn = (parts: Parts): EventStoreLog => {
   const close = async (): Promise<void> => {
     live.close();
     await appends.settled();
-    await parts.memory.close();
+    await memory.close();
     await client.dispose();
   };
   const read = <T>(records: () => Promise<T>): Promise<T> => {
     requireOpen();
     return guard.run(records);
   };
-  const folded = async (records: () => Promise<LogRecord[]>) => {
-    const found = await read(records);
-    guard.sawRecords(found);
-    return found.map((record) => toFoldEvent(upcasts, record));
-  };
+  const folded = async (records: () => Promise<LogRecord[]>) =>
+    guard.sawRecords(await read(records)).map((record) => toFoldEvent(upcasts, record));
   const stored = async (records: () => Promise<LogRecord[]>) =>
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
@@ -142,8 +139,8 @@ const logOn = (parts: Parts): EventStoreLog => {
     readOwnerFold: (owner, range) => folded(() => reads.scan({ owner }, range)),
     head: knownHead(() => read(() => reads.head())),
     replacement: () => guard.replacement,
-    remember: () => parts.memory.storeNow(),
-    remembered: () => parts.memory.stored(),
+    remember: () => memory.storeNow(),
+    remembered: () => memory.stored(),
     keyVault: (wrappingKey) =>
       EventStoreKeyVault.open(
         {

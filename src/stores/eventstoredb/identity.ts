@@ -160,12 +160,14 @@ export class LogGuard {
     this.#options.memory.remember(this.#mark);
   }
 
-  /** Remembers the newest event among records that are passed on to a reader who derives rows from them. */
-  sawRecords(records: readonly Recorded[]): void {
+  /** Remembers the newest event among records that somebody derives rows from; returns the records. */
+  sawRecords<R extends readonly Recorded[]>(records: R): R {
     const last = records.findLast(isLogRecord);
-    if (!last) return;
-    const { position, streamId: stream, revision, id: event } = last;
-    this.saw({ position, stream, revision, event });
+    if (last) {
+      const { position, streamId: stream, revision, id: event } = last;
+      this.saw({ position, stream, revision, event });
+    }
+    return records;
   }
 
   /**

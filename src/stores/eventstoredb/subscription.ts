@@ -214,8 +214,7 @@ export class LiveFeed {
     const pauses = backoff(timing.retryMs);
     for (;;) {
       const records = await this.#untilAnswered(after, () => reads.records(after, PAGE_RECORDS));
-      guard.sawRecords(records);
-      const page = logPageOf(upcasts, records, after);
+      const page = logPageOf(upcasts, guard.sawRecords(records), after);
       if (page.position > after || !this.#running) return page;
       await this.#pause(pauses.next());
     }
