@@ -105,12 +105,6 @@ const logOn = (parts: Parts): EventStoreLog => {
   const requireOpen = (): void => {
     if (closed) throw new LogUnavailable('closed', 'no', 'the log is closed');
   };
-  const close = async (): Promise<void> => {
-    live.close();
-    await appends.settled();
-    await memory.close();
-    await client.dispose();
-  };
   const read = <T>(records: () => Promise<T>): Promise<T> => {
     requireOpen();
     return guard.run(records);
@@ -151,13 +145,23 @@ const logOn = (parts: Parts): EventStoreLog => {
         },
         wrappingKey,
       ),
-    close: () => (closed ??= close()),
+    close: () => (closed ??= closeAll(parts, live)),
   };
   const appendOne = async (append: EncodedAppend): Promise<AppendResult> => {
     requireOpen();
     return appendAndRemember(parts, append);
   };
   return replaceAppends(log, async (appends) => appendInOrder(encodeAppends(appends), appendOne));
+};
+
+const closeAll = async (
+  { appends, memory, client }: Parts,
+  live: Pick<LiveFeed, 'close'>,
+): Promise<void> => {
+  live.close();
+  await appends.settled();
+  await memory.close();
+  await client.dispose();
 };
 
 /** Appends one after the other until one conflicts or fails, which is unknown if others were written before. */
