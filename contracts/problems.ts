@@ -298,12 +298,18 @@ export const WRITE_PROBLEMS = [
   'log_replaced',
 ] as const satisfies readonly ProblemCode[];
 
+/** Problems of any query that waits for a consistency token. */
+export const TOKEN_PROBLEMS = [
+  'consistency_token_invalid',
+  'consistency_timeout',
+  'log_replaced',
+] as const satisfies readonly ProblemCode[];
+
 /** Problems of any query that waits for a consistency token and answers in pages. */
 export const PAGE_PROBLEMS = [
   'cursor_invalid',
   'cursor_expired',
-  'consistency_token_invalid',
-  'consistency_timeout',
+  ...TOKEN_PROBLEMS,
 ] as const satisfies readonly ProblemCode[];
 
 /** One fault of the input. `pointer`: JSON Pointer, or a parameter name after a slash. */

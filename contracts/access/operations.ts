@@ -19,6 +19,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { setOwnerProfile } from '#contracts/owners/operations.ts';
 import { personId, personName } from '#contracts/person.ts';
+import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
 import { SCOPE_NAMES, DESK_ROLE_NAMES } from '#contracts/scopes.ts';
 import { connection, agentRecord, deskTokenRecord, keyRecord } from './records.ts';
 
@@ -35,7 +36,7 @@ export const getConnection = defineOperation({
   next: 'searchProducts, or another operation that the granted scopes allow.',
   input: z.strictObject({}),
   output: connection,
-  problems: ['parameter_invalid', 'consistency_token_invalid', 'consistency_timeout'],
+  problems: ['parameter_invalid', ...TOKEN_PROBLEMS],
   examples: [{ name: 'a key with two scopes', input: {}, output: connectionExample }],
 });
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
 import { line } from '#contracts/fields.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
+import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
 
 const status = z
   .object({
@@ -115,11 +116,6 @@ export const readRecord = defineToolOperation({
     id: z.string(),
   }),
   output: z.looseObject({ id: z.string() }),
-  problems: [
-    'scope_missing',
-    'resource_not_found',
-    'consistency_token_invalid',
-    'consistency_timeout',
-  ],
+  problems: ['scope_missing', 'resource_not_found', ...TOKEN_PROBLEMS],
   examples: [],
 });

@@ -75,7 +75,7 @@ export const CLOCK_BEHIND = refuse(
 );
 
 /** Refuses a call that needs the log while the server has another log. */
-const replacedLog = (isUnknown: boolean): Refusal =>
+export const replacedLog = (isUnknown: boolean): Refusal =>
   refuse(
     'log_replaced',
     'The log server holds a different log from the one this service was started with.',

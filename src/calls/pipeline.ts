@@ -24,7 +24,7 @@ import {
 } from '#src/shared/outcome.ts';
 import { readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
 import type { AuditedCall, AuditedCaller } from './audit.ts';
-import { mappingFailures, storeRefusal } from './failure.ts';
+import { mappingFailures, replacedLog, storeRefusal } from './failure.ts';
 import { askCurrent, type Freshness } from './freshness.ts';
 import type { Deps } from './handlers.ts';
 import { parseFields } from './input.ts';
@@ -48,17 +48,14 @@ const OWN_WRITE_WAIT_MS = 50;
 export const consistencyToken = (logId: string, position: Position): string =>
   Buffer.from(`${logId.slice(0, 8)}:${position}`).toString('base64url');
 
-/** The position of a token; undefined for one of another log. */
-const positionOf = async (
-  { log }: Pick<Deps, 'log'>,
-  token: string,
-): Promise<Position | undefined> => {
+/** The position in a token; undefined in one of another log. */
+const positionIn = ({ log }: Pick<Deps, 'log'>, token: string): Position | undefined => {
   const [, logId, digits] =
     /^([^:]{8}):(\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString('latin1')) ?? [];
-  const position = Number(digits);
-  const isOfThisLog = logId === log.id.slice(0, 8) && position <= (await log.head()).position;
-  return isOfThisLog ? position : undefined;
+  return logId === log.id.slice(0, 8) ? Number(digits) : undefined;
 };
+
+const NOT_OF_THIS_LOG = refuse('consistency_token_invalid', 'The token is not of this log.');
 
 /**
  * Waits until the rows that a call reads have what its token names, and what this process acknowledged to their owner, for
@@ -69,13 +66,17 @@ export const awaitWrites = async (
   { owner, scope }: RowsRead,
   token: string | undefined,
 ): Promise<Refusal | undefined> => {
-  const named = token === undefined ? 0 : await positionOf(deps, token);
-  if (named === undefined)
-    return refuse('consistency_token_invalid', 'The token is not of this log.');
-  const position = Math.max(named, deps.acknowledged.newest(owner) ?? 0);
+  const { log, following, acknowledged } = deps;
+  const named = token === undefined ? 0 : positionIn(deps, token);
+  if (named === undefined) return NOT_OF_THIS_LOG;
+  const position = Math.max(named, acknowledged.newest(owner) ?? 0);
   if (position === 0) return undefined;
-  if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope))
+  const hasNamed = named === 0 || named <= (await log.head()).position;
+  if (hasNamed && (await following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope)))
     return undefined;
+  // The known log may have the position: another process can have written after this one last read the head.
+  if (named > 0 && log.replacement?.() !== undefined) return replacedLog(false);
+  if (!hasNamed) return NOT_OF_THIS_LOG;
   return refuse(
     position === named ? 'consistency_timeout' : 'read_model_rebuilding',
     'The read models have not reached what was written before this call.',
