@@ -6,6 +6,7 @@ import { makeDirectory } from '#src/system/directory.ts';
 import { keyIdOf } from '#src/access/keys.ts';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
 import { authenticator, mintCredential } from '#src/calls/authenticate.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import { deskIdem, SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
@@ -20,7 +21,8 @@ const CALLER: DeskCaller = {
 /** How records, audits and pages name what was done with this token. */
 const MACHINE_NAME = 'the machine';
 const SECRET_CHARS = 43;
-const VISIBLE_WAIT_MS = 2_000;
+/** A server can deliver an event seconds after the append; until then the token would be refused here. */
+const VISIBLE_WAIT_MS = 10_000;
 
 /**
  * Ensures that the data directory has a valid desk token with every role for the command line,
@@ -34,12 +36,18 @@ export const ensureRootToken = async (deps: AppDeps, config: Config): Promise<vo
   // Replaces a token of another log, or a revoked one: the command line could not connect with it.
   if (stored !== '' && authenticator(deps).desk(stored).ok) return;
   const isShared = rootKey !== undefined || isRemoteLog(config);
-  const token = isShared ? await deriveToken(deps) : await issueToken(deps, deps.ids.uuid());
+  const { token, position } = await (isShared
+    ? deriveToken(deps)
+    : issueToken(deps, deps.ids.uuid()));
+  await deps.following.passed(position, VISIBLE_WAIT_MS);
   makeDirectory(directory);
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
 };
 
-const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<string> => {
+/** A token, and the position of the event that issued it. */
+type IssuedToken = { token: string; position: Position };
+
+const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<IssuedToken> => {
   const outcome = await openApp(deps).desk.performAs('issueDeskToken', {
     caller: CALLER,
     surface: 'cli',
@@ -47,11 +55,11 @@ const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<strin
     input: { idempotency_key, name: MACHINE_NAME, roles: [...DESK_ROLE_NAMES] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
-  return outcome.value.token;
+  return { token: outcome.value.token, position: outcome.position ?? 0 };
 };
 
 /** Returns the first derived token that is not revoked in the log; rows may be lagging. */
-const deriveToken = async (deps: AppDeps): Promise<string> => {
+const deriveToken = async (deps: AppDeps): Promise<IssuedToken> => {
   for (let generation = 0; ; generation += 1) {
     const key = `root-${generation}`;
     const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);
@@ -67,7 +75,6 @@ const deriveToken = async (deps: AppDeps): Promise<string> => {
       }
     }
     if (events.some(({ type }) => type === 'DeskTokenRevoked')) continue;
-    await deps.following.passed(events.at(-1)?.position ?? 0, VISIBLE_WAIT_MS);
-    return mintCredential('trbd', id, secret);
+    return { token: mintCredential('trbd', id, secret), position: events.at(-1)?.position ?? 0 };
   }
 };
