@@ -61,6 +61,12 @@ export const newerMark = (stored: LogMark | undefined, mark: LogMark): LogMark =
     ? stored
     : mark;
 
+/** Names places at the beginning of a sentence. */
+export const subjectOf = (names: readonly string[]): string => {
+  const text = names.join(' and ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+};
+
 /** The name of a database without a log, where an operator names the identity of a log. */
 export const NO_LOG = 'none';
 
@@ -82,8 +88,8 @@ export class LogMemory {
   }
 
   /** Names the places that remember a log. */
-  get names(): string {
-    return this.#places.map(({ name }) => name).join(' and ');
+  get names(): string[] {
+    return this.#places.map(({ name }) => name);
   }
 
   /** The newest mark of all places. Throws StartupError if two places remember different logs. */
@@ -94,7 +100,7 @@ export class LogMemory {
       if (!mark) continue;
       if (newest && newest.id !== mark.id)
         throw new StartupError(
-          `${this.names} belong to different logs: ${newest.id} and ${mark.id}. Check DATA_DIR and ` +
+          `${subjectOf(this.names)} belong to different logs: ${newest.id} and ${mark.id}. Check DATA_DIR and ` +
             'READ_MODEL_URL. To use both with one log, run `tributary log adopt` for that log.',
         );
       newest = newest ? newerMark(newest, mark) : mark;

@@ -9,6 +9,7 @@ import {
   type LogMemory,
   type SeenEvent,
   newerMark,
+  subjectOf,
 } from '#src/stores/log-memory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
 import {
@@ -82,7 +83,7 @@ export const findLog = async (mark: LogMark, readOne: ReadOne): Promise<FoundLog
 
 /** Explains that the server holds a different log from the remembered one, and what the operator can do. */
 export const describeReplacement = (
-  { url, names }: { url: string; names: string },
+  { url, names }: { url: string; names: readonly string[] },
   mark: LogMark,
   found: FoundLog,
 ): string => {
@@ -95,12 +96,12 @@ export const describeReplacement = (
         ? `has log ${id} without an event that it had ` +
           `(revision ${newest?.revision} of ${newest?.stream}, at position ${newest?.position})`
         : `has log ${found.id}`;
-  const belongs =
-    names === '' ? `This process belongs to log ${id}` : `${names} belong to log ${id}`;
+  const subject = names.length === 0 ? 'This process' : subjectOf(names);
   return (
-    `${at} ${difference}. ${belongs}, so nothing is written. If the address, the volume or the backup ` +
-    'is the wrong one, correct it and start again. To continue with the log that is there, stop all ' +
-    `processes and run: tributary log adopt ${id} ${found.id ?? NO_LOG}`
+    `${at} ${difference}. ${subject} ${names.length > 1 ? 'belong' : 'belongs'} to log ${id}, so nothing is ` +
+    'written. If the address, the volume or the backup is the wrong one, correct it and start again. To ' +
+    'continue with the log that is there, stop all processes and run ' +
+    `\`tributary log adopt ${id} ${found.id ?? NO_LOG}\`.`
   );
 };
 

@@ -27,6 +27,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   let key: string;
   let copy: string | undefined;
   let names = 0;
+  /** Of the last write before the log was replaced. */
+  let token: string;
 
   const write = async (service = api, send = ask): Promise<Answer> => {
     const name = `crm-${(names += 1)}`;
@@ -59,7 +61,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
       copy = await writeOtherLog(world.directory(), 100);
     const { status, headers } = await write();
     expect(status).toBe(201);
-    const token = headers.get('consistency-token') ?? '';
+    token = headers.get('consistency-token') ?? '';
     await ask(api, key, '/leads', { 'consistency-token': token });
     // A process stores its newest acknowledged append for the others up to a second later.
     const acknowledged = positionOf(headers);
@@ -108,10 +110,19 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const { body } = await ask(api, key, '/leads');
     expect(JSON.stringify(body)).toContain('crm-1');
     expect(api.log()).not.toContain('are rebuilt');
+    // Also by the process that did not write it, and may never have seen its position.
+    for (const service of [api, idle]) {
+      const read = await askOnce(service, key, '/leads', { 'consistency-token': token });
+      expect([undefined, 'log_replaced']).toContain(read.body['code']);
+    }
   });
 
   it('makes a restart refuse to start with the same text, with the data directory or with Redis', async () => {
     const { detail } = await ready();
+    // Sentences: each begins with a capital letter, and the last one ends.
+    expect(detail).toMatch(
+      /^EventStoreDB at .* has .*\. [A-Z].* belongs? to log \S+, .*\. If .*\. To .*`\.$/,
+    );
     const [sentence = ''] = String(detail).split('. ');
     await api.end('SIGTERM');
     const again = await serveAgain('api', directory);
@@ -127,7 +138,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   it('is accepted by log adopt with both identities, after which writes work', async () => {
     const response = await fetch(`${idle.url}/readyz`);
     const { detail } = (await response.json()) as { detail: string };
-    const [, known = '', found = ''] = /log adopt (\S+) (\S+)$/.exec(detail) ?? [];
+    const [, known = '', found = ''] = /`tributary log adopt (\S+) (\S+)`\.$/.exec(detail) ?? [];
     await Promise.all([idle.end('SIGKILL'), projector.end('SIGKILL')]);
     const adoptAt = (data: string, ...ids: string[]) =>
       ended(start(['log', 'adopt', ...ids, '--data', data], settings()));
@@ -147,8 +158,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     key = await agentKey(api);
     const written = await write();
     expect(written.status, JSON.stringify(written.body)).toBe(201);
-    const token = written.headers.get('consistency-token') ?? '';
-    const { status, headers } = await ask(api, key, '/leads', { 'consistency-token': token });
+    const after = written.headers.get('consistency-token') ?? '';
+    const { status, headers } = await ask(api, key, '/leads', { 'consistency-token': after });
     expect(status).toBe(200);
     expect(headers.get('log-state')).toBeNull();
   });

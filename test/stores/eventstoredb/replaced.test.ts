@@ -264,6 +264,8 @@ describe('A data directory that remembers a log', () => {
     await (await reopen()).close();
     const other = await otherLog();
     await swap(world, () => copyFileSync(other, world.file));
-    await expect(reopen()).rejects.toThrow(/belong to log .* tributary log adopt/);
+    await expect(reopen()).rejects.toThrow(
+      /\. The data directory \S+ belongs to log .* `tributary log adopt \S+ \S+`\.$/,
+    );
   });
 });
