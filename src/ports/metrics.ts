@@ -21,7 +21,7 @@ export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };
 /** How far a read model lags behind the log. */
 export type Lag = { projection: string; events: number; seconds: number; parked: number };
 
-/** Reasons why writes are refused until a person decides, by the problem code that callers get. */
+/** Reasons why writes are refused until a person decides, by the problem code that callers get. Each is a metric. */
 export type StopReasons = Readonly<Record<'log_replaced' | 'clock_behind', boolean>>;
 
 export type Metrics = {

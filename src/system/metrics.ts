@@ -51,10 +51,13 @@ const register = (registry: Registry) => {
       'Requests whose forwarded address is ignored, because TRUST_PROXY is not set.',
     ),
     logUp: gauge('tributary_log_up', '1 when the head of the log could be read for this answer.'),
-    fault: gauge(
-      'tributary_fault',
-      '1 while the process refuses writes with this problem code until a person decides.',
-      'code',
+    log_replaced: gauge(
+      'tributary_log_replaced',
+      '1 while the server has a different log, so that the process refuses writes until a person decides.',
+    ),
+    clock_behind: gauge(
+      'tributary_clock_behind',
+      '1 while the newest event is ahead of the clock, so that the process refuses writes until a person decides.',
     ),
     lagEvents: gauge(`${lag}_events`, 'Approximate number of events not folded yet.', 'projection'),
     lagSeconds: gauge(
@@ -95,8 +98,8 @@ export const prometheusMetrics = (): Metrics => {
       if (!isCollecting) collectDefaultMetrics({ register: registry });
       isCollecting = true;
       metrics.logUp.set(lags === null ? 0 : 1);
-      for (const [code, isFault] of Object.entries(faults ?? {}))
-        metrics.fault.set({ code }, isFault ? 1 : 0);
+      for (const reason of ['log_replaced', 'clock_behind'] as const)
+        metrics[reason].set(faults?.[reason] ? 1 : 0);
       const { lagEvents, lagSeconds, parked } = metrics;
       // Removes old values: a stale lag would look healthy.
       for (const gauge of [lagEvents, lagSeconds, parked]) gauge.reset();

@@ -27,7 +27,7 @@ const write = (key: string) =>
 const readyz = () => app.send({ method: 'GET', url: '/readyz' });
 const fault = async (): Promise<string | undefined> => {
   const { body } = await app.service.server.inject({ method: 'GET', url: '/metrics' });
-  return /^tributary_fault\{code="clock_behind"\} (\d)$/m.exec(body)?.[1];
+  return /^tributary_clock_behind (\d)$/m.exec(body)?.[1];
 };
 const behind = { status: 503, body: { code: 'clock_behind' } };
 

@@ -233,7 +233,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
         const ready = await fetch(`${url}/readyz`);
         const { reason } = (await ready.json()) as { reason?: string };
         const metrics = await (await fetch(`${url}/metrics`)).text();
-        const isMeasured = metrics.includes('tributary_fault{code="clock_behind"} 1');
+        const isMeasured = metrics.includes('\ntributary_clock_behind 1\n');
         return ready.status === 503 && reason === 'clock_behind' && isMeasured;
       };
       expect(await until(isReported)).toBe(true);

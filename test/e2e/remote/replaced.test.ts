@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     });
     expect((await fetch(`${api.url}/livez`)).status).toBe(200);
     const metrics = await (await fetch(`${api.url}/metrics`)).text();
-    expect(metrics).toContain('tributary_fault{code="log_replaced"} 1');
+    expect(metrics).toContain('\ntributary_log_replaced 1\n');
     expect(api.log()).toContain('the log was replaced');
   });
 
