@@ -1,6 +1,7 @@
 /** Commands on the log itself: verify, copy, and adopt the one that a server has now. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { deskInProcess } from '#src/cli/desk-in-process.ts';
 import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
 import {
@@ -21,17 +22,13 @@ import {
   startProgress,
 } from '#src/cli/terminal.ts';
 import { type Config, isRemoteLog, redactUrl, readConfig } from '#src/config.ts';
-import {
-  AppendTooLarge,
-  type EventLog,
-  LogUnavailable,
-  UnknownEventType,
-} from '#src/ports/event-log.ts';
+import { AppendTooLarge, LogUnavailable, UnknownEventType } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 import { requireKnownTypes } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
-import { systemIds } from '#src/system/ids.ts';
+import { hostsOf } from '#src/system/hosts.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { hasRoot, systemSecrets } from '#src/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
 import {
@@ -40,6 +37,13 @@ import {
   type CopySource,
   type CopyTarget,
 } from '#src/transfer/copy-log.ts';
+import {
+  lastingKeys,
+  lastingLog,
+  OUTAGE_S_MAX,
+  outlasting,
+  type Repeat,
+} from '#src/transfer/outlast.ts';
 import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';
@@ -121,6 +125,8 @@ type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
 /** Undefined keys: the source has no vault. */
 type SourceEnd = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
 type TargetEnd = End<CopyTarget, MovableKeys>;
+/** `onOutage` is called before the text about it. */
+type Opening = { stack: AsyncDisposableStack; onOutage(): void };
 type CopyUrls = { from: string; to: string };
 type Copied = { result: Awaited<ReturnType<typeof copyLog>>; keys: CopiedKeys };
 
@@ -147,19 +153,37 @@ const requireLogUrl = (url: string): void => {
   );
 };
 
+/** Repeats calls to the server at `url` while it does not answer. */
+const repeatAt = (url: string, onOutage: () => void): Repeat =>
+  outlasting({
+    onOutage(cause) {
+      onOutage();
+      printNotice(
+        `EventStoreDB at ${hostsOf(url)} does not answer (${cause}). Waiting up to ${OUTAGE_S_MAX} s for it.`,
+      );
+    },
+    monotonic: systemClock().monotonic,
+    pause: (ms) => pause(ms),
+  });
+
 const openRemote = async (
   url: string,
-  stack: AsyncDisposableStack,
-): Promise<End<EventLog, MovableKeys>> => {
+  { stack, onOutage }: Opening,
+): Promise<End<CopySource & CopyTarget, MovableKeys>> => {
   const { eventStoreLog } = await import('#src/stores/eventstoredb/event-log.ts');
   const log = await eventStoreLog({ url, upcasts: NO_UPCASTS });
   stack.defer(() => log.close());
-  return { log, keys: (vaultKey) => log.keyVault(vaultKey) };
+  const repeat = repeatAt(url, onOutage);
+  return {
+    log: lastingLog(log, repeat),
+    keys: async (vaultKey) => lastingKeys(await repeat(() => log.keyVault(vaultKey)), repeat),
+  };
 };
 
-const openSource = async (url: string, stack: AsyncDisposableStack): Promise<SourceEnd> => {
+const openSource = async (url: string, opening: Opening): Promise<SourceEnd> => {
+  const { stack } = opening;
   const directory = directoryOf(url);
-  if (directory === undefined) return openRemote(url, stack);
+  if (directory === undefined) return openRemote(url, opening);
   const { sqliteLogSource } = await import('#src/stores/sqlite/log/event-log.ts');
   const log = sqliteLogSource(directory);
   stack.defer(() => log.close());
@@ -174,9 +198,10 @@ const openSource = async (url: string, stack: AsyncDisposableStack): Promise<Sou
   return { log, keys };
 };
 
-const openTarget = async (url: string, stack: AsyncDisposableStack): Promise<TargetEnd> => {
+const openTarget = async (url: string, opening: Opening): Promise<TargetEnd> => {
+  const { stack } = opening;
   const directory = directoryOf(url);
-  if (directory === undefined) return openRemote(url, stack);
+  if (directory === undefined) return openRemote(url, opening);
   prepareDirectory(directory);
   const { sqliteEventLog } = await import('#src/stores/sqlite/log/event-log.ts');
   const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
@@ -232,11 +257,21 @@ const showPhases = (length: number, unit: string) => {
       phase = next;
       bar?.update(position, total);
     },
-    stop: () => bar?.stop(),
+    /** Removes the line; the next update shows it again. */
+    stop(): void {
+      bar?.stop();
+      phase = undefined;
+    },
   };
 };
 
 const commandErrorOf = (error: unknown): unknown => {
+  if (error instanceof LogUnavailable && error.reason === 'replaced')
+    return new CommandError(
+      EXIT.refused,
+      `the log was replaced during the copy: ${error.message.split('. ')[0]}. Correct the address, the volume or the ` +
+        `backup if it is the wrong one. ${RUN_AGAIN}`,
+    );
   if (error instanceof LogUnavailable)
     return new CommandError(EXIT.unknown, `a log gave no answer: ${error.message}. ${RUN_AGAIN}`);
   if (error instanceof AppendTooLarge)
@@ -252,8 +287,10 @@ const copyEverything = async (
   vaultKey: Buffer | undefined,
 ): Promise<Copied> => {
   await using stack = new AsyncDisposableStack();
-  const source = await openSource(from, stack);
-  const target = await openTarget(to, stack);
+  let shown: ReturnType<typeof showPhases> | undefined;
+  const opening = { stack, onOutage: () => shown?.stop() };
+  const source = await openSource(from, opening);
+  const target = await openTarget(to, opening);
   const vaults = vaultKey && {
     from: await source.keys(vaultKey),
     to: await target.keys(vaultKey),
@@ -261,7 +298,8 @@ const copyEverything = async (
   const { position } = await source.log.head();
   // The embedded log numbers its events; positions of EventStoreDB are bytes.
   const unit = directoryOf(from) === undefined ? 'bytes' : 'events';
-  const { update: onProgress, stop } = showPhases(position, unit);
+  shown = showPhases(position, unit);
+  const { update: onProgress, stop } = shown;
   try {
     const result = await copyLog(requiringKnownTypes(source.log), target.log, { onProgress });
     if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };

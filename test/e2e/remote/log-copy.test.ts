@@ -15,10 +15,11 @@ import {
 } from '#src/ports/event-log.ts';
 import { testApp } from '../../support/world/app.ts';
 import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
-import { ended, lastLine, until } from '../../support/clients/cli.ts';
+import { type Ended, ended, lastLine, until } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound, several } from '../../conformance/log-events.ts';
 import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
+import { replaceData } from '../../support/eventstoredb/replace-data.ts';
 import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
 const temporary = directories('tributary-copy-');
@@ -132,6 +133,42 @@ describe('log copy', () => {
     const there = await copy(target.url, `sqlite:${back}`);
     expect(there.code, there.stderr).toBe(0);
     expect(await inDirectory(back)).toEqual(content);
+  });
+
+  /** Copies to a server that `strike` kills once it has more than 100 events, and starts again. */
+  const copyDuring = async (
+    strike: (server: LogServer, stderr: () => string) => Promise<void>,
+  ): Promise<{ end: Ended; home: string; url: string }> => {
+    const [server, home] = [await logServer(), await embedded(1_000)];
+    const log = await patientLog({ url: server.url });
+    const copying = runCli(['log', 'copy', `sqlite:${home}`, server.url, '--json'], { ROOT_KEY });
+    const end = ended(copying);
+    let stderr = '';
+    copying.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    const isUnderWay = async (): Promise<boolean> =>
+      (await log.readFold({ after: 0, limit: 101 })).length > 100;
+    expect(await until(isUnderWay)).toBe(true);
+    await log.close();
+    await strike(server, () => stderr);
+    return { end: await end, home, url: server.url };
+  };
+
+  it('waits for a server that restarts, and says so', async () => {
+    const { end, home, url } = await copyDuring(async (server, stderr) => {
+      await server.kill();
+      expect(await until(async () => stderr().includes('Waiting up to 60 s for it.'))).toBe(true);
+      await server.restart();
+    });
+    expect(end.code, end.stderr).toBe(0);
+    expect(await onServer(url)).toEqual(await inDirectory(home));
+  });
+
+  it('ends if the server has another log after a restart', async () => {
+    const { end, url } = await copyDuring((server) => replaceData(server));
+    expect(end.code).toBe(1);
+    expect(end.stderr).toContain('the log was replaced during the copy: EventStoreDB at');
+    expect(end.stderr).not.toContain('log adopt');
+    expect(await onServer(url)).toEqual([]);
   });
 
   it('refuses a target with other events, and does not change it', async () => {
