@@ -38,7 +38,7 @@ export type Act = {
   /** The name of a credential: of a person, an agent, or a list for its buyer. */
   by: string;
   operation: StoryOperationId;
-  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time: `{now}`, and `{later}` 30 days after. */
+  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time: `{now}`, `{in 3.5 days}`. */
   input: object;
   /** The name of the answer, for later acts. */
   as?: string;
@@ -59,12 +59,25 @@ export const actor =
 export const ROOT = 'root';
 /** Has no credential. */
 export const VISITOR = 'A visitor';
-const STAFF = 'Mara, staff';
+export const STAFF = 'Mara, staff';
 /** Approves what Mara proposes where APPROVAL_ABOVE is set. */
 export const APPROVER = 'Noor, staff';
 /** Acts for people who ask for their data. */
 const PRIVACY = 'Ilse, privacy';
 const OWNERS = { northwind: 'Northwind, owner', harbour: 'Harbour, owner' } as const;
+
+const PROFILES = {
+  northwind: {
+    name: 'Northwind Gifts Ltd',
+    postal_address: '4 Quay Street\nWhitby',
+    mailbox: 'office@northwind.example',
+  },
+  harbour: {
+    name: 'Harbour Traders',
+    postal_address: '11 Dock Road\nBristol',
+    mailbox: 'office@harbour.example',
+  },
+} as const;
 
 /** The agent whose key the banner shows. */
 export const DEMO_AGENT = 'Newsletter agent';
@@ -95,6 +108,14 @@ export const openingActs = (products: ProductChange[]): Act[] => [
       channels: OUTBOUND_KINDS.map((kind) => ({ kind, adapter: 'file' as const })),
     }),
   ),
+  ...Object.entries(PROFILES).flatMap(([owner_id, profile]) => [
+    staff(0.06, 'setOwnerProfile', { owner_id, ...profile }),
+    staff(0.07, 'confirmOwnerMailbox', {
+      owner_id,
+      mailbox: profile.mailbox,
+      reason: 'It is in the signed contract',
+    }),
+  ]),
   staff(0.1, 'importProducts', { products }),
   root(3.5, 'issueDeskToken', { as: APPROVER, name: APPROVER, roles: ['staff'] }),
   root(24.1, 'issueDeskToken', { as: PRIVACY, name: PRIVACY, roles: ['privacy'] }),
@@ -173,6 +194,13 @@ export const ACCESS_ACTS: readonly Act[] = [
   staff(18.4, 'suspendAgent', {
     agent_id: '{scout access.id}',
     reason: 'Two posts went out without the disclosure',
+  }),
+
+  northwind(29.4, 'requestAccess', {
+    owner_id: 'northwind',
+    name: 'Trade directory',
+    purpose: 'Lists giftware in a directory for independent shops',
+    scopes: ['products:read', 'links:write'],
   }),
 
   harbour(5.5, 'requestAccess', {

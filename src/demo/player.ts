@@ -36,6 +36,7 @@ const STORE_PROBLEMS: ReadonlySet<string> = new Set([
 const ATTEMPTS_MAX = 30;
 const RETRY_MS = 1_000;
 
+const IN_DAYS = /\{in ([\d.]+) days\}/g;
 const REFERENCE = /\{([^{}.]+)\.(\w+)\}/g;
 
 /** Returns the value of a success. A refusal that the story does not expect is a bug. */
@@ -197,7 +198,9 @@ export class Player {
           String(this.answer(name)[field]),
         )
         .replaceAll('{now}', iso(this.#service.deps.clock.now()))
-        .replaceAll('{later}', iso(this.#service.deps.clock.now() + 30 * DAY_MS));
+        .replaceAll(IN_DAYS, (_all, days: string) =>
+          iso(this.#service.deps.clock.now() + Math.round(Number(days) * DAY_MS)),
+        );
     if (Array.isArray(value)) return value.map((item) => this.#resolve(item));
     if (typeof value !== 'object' || value === null || value instanceof Map) return value;
     return Object.fromEntries(

@@ -18,6 +18,7 @@ import {
   type Act,
   actor,
   MAILBOX_OF,
+  STAFF,
   type StoryInput,
   concierge,
   newsletter,
@@ -50,7 +51,9 @@ const rfq = (day: number, list: string, change: Omit<StoryInput<'moveRfq'>, 'han
   staff(day, 'moveRfq', { handoff_id: `{${list}.id}`, ...change });
 
 const gbp = (amount: number) => ({ values: [{ amount, currency: 'GBP' }] });
-const valid_until = '{later}';
+const valid_until = '{in 30 days}';
+/** From the day of the quotation to a day after the end of the story. */
+const VALID_TO_TOMORROW = '{in 3.4 days}';
 
 const locale = 'en-GB';
 const cornerBuyer = actor('corner list');
@@ -65,6 +68,75 @@ const ADDRESS = '192.0.2.1';
 const visitor = actor(VISITOR);
 const galleryBuyer = actor('gallery list');
 const galleryMailbox = actor(`${MAILBOX_OF}gallery RFQ`);
+
+/** The buyer opens the list and sends it as an RFQ. */
+const sendRfq = (
+  day: number,
+  list: string,
+  contact: StoryInput<'submitRfq'>['contact'],
+): readonly Act[] => [
+  actor(list)(day, 'openHandoff', {}),
+  actor(list)(day + 0.1, 'submitRfq', {
+    list_revision: 1,
+    consent: true,
+    address: ADDRESS,
+    contact,
+  }),
+];
+
+const confirm = (day: number, list: string): Act =>
+  actor(MAILBOX_OF + list)(day, 'confirmRequest', { list_revision: 1 });
+
+/** RFQs that wait for staff: an old one, one whose quotation ends tomorrow, one in two currencies, one unconfirmed. */
+const OPEN_RFQ_ACTS: readonly Act[] = [
+  newsletter(19.3, 'createHandoff', {
+    as: 'tea room list',
+    title: 'Tea room shelf',
+    locale,
+    buyer: { company: 'Orchard Tea Room', country: 'GB' },
+    line_items: lines({ 'KIT-101': 48, 'KIT-106': 12 }),
+    link_id: '{letter mugs.id}',
+  }),
+  ...sendRfq(20.2, 'tea room list', { name: 'Nell Hargreaves', email: 'nell@orchardtea.example' }),
+  confirm(20.5, 'tea room list'),
+  staff(28.8, 'assignRecord', { record_id: '{tea room list.id}', person: STAFF }),
+  staff(28.8, 'planNextStep', {
+    record_id: '{tea room list.id}',
+    due_at: '{in 1.5 days}',
+    step: 'Call about the delivery date',
+  }),
+
+  newsletter(24.5, 'createHandoff', {
+    as: 'florist list',
+    title: 'Candle snuffers for the counter',
+    locale,
+    buyer: { company: 'Stem & Thorn', country: 'GB' },
+    line_items: lines({ 'CAN-406': 60 }),
+    link_id: '{letter candles.id}',
+  }),
+  ...sendRfq(25.2, 'florist list', { name: 'Owen Birch', email: 'owen@stemandthorn.example' }),
+  confirm(25.4, 'florist list'),
+  rfq(27.6, 'florist list', { to: 'quoted', ...gbp(16_000), valid_until: VALID_TO_TOMORROW }),
+
+  concierge(27.2, 'createHandoff', {
+    as: 'coffee list',
+    title: 'Coffee bar, first order',
+    locale,
+    buyer: { company: 'Lock Keeper Coffee', country: 'GB' },
+    line_items: lines({ 'KIT-101': 48, 'KIT-109': 40 }),
+  }),
+  ...sendRfq(28.1, 'coffee list', { name: 'Sam Adeyemi', email: 'sam@lockkeeper.example' }),
+  confirm(28.4, 'coffee list'),
+
+  newsletter(28.6, 'createHandoff', {
+    as: 'salon list',
+    title: 'Salon shelf, bath and candles',
+    locale,
+    buyer: { company: 'Salt & Linen', country: 'IE' },
+    line_items: lines({ 'BAT-501': 60, 'CAN-406': 30 }),
+  }),
+  ...sendRfq(29.5, 'salon list', { name: 'Orla Quinn', email: 'orla@saltandlinen.example' }),
+];
 
 const HANDOFF_ACTS: readonly Act[] = [
   newsletter(4.3, 'createHandoff', {
@@ -384,23 +456,29 @@ const READING_ACTS: readonly Act[] = [
   },
 ];
 
-/** Withdraws a product, and raises a price after the waiting list was created. */
+/** The withdrawn product, and the one whose price rises after the waiting list was created. */
+const [WITHDRAWN, DEARER] = ['SEA-804', 'CAN-401'];
+const PRICE_RISE = 20;
+
+const raisePrice = ({ product, stock }: ProductChange): ProductChange => ({
+  product: {
+    ...product,
+    unit_price: (product.unit_price ?? 0) + PRICE_RISE,
+    price_tiers: product.price_tiers?.map((tier) => ({
+      ...tier,
+      unit_price: tier.unit_price + PRICE_RISE,
+    })),
+  },
+  stock,
+});
+
+/** Withdraws a product; then the feed of the day brings the others with fresh stock, and one with a higher price. */
 const catalogActs = (products: readonly ProductChange[]): Act[] => [
-  staff(25.4, 'withdrawProduct', { sku: 'SEA-804', reason: 'Not made any more' }),
+  staff(25.4, 'withdrawProduct', { sku: WITHDRAWN, reason: 'Not made any more' }),
   staff(29.1, 'importProducts', {
     products: products
-      .filter(({ product }) => product.sku === 'CAN-401')
-      .map(({ product, stock }) => ({
-        product: {
-          ...product,
-          unit_price: (product.unit_price ?? 0) + 20,
-          price_tiers: product.price_tiers?.map((tier) => ({
-            ...tier,
-            unit_price: tier.unit_price + 20,
-          })),
-        },
-        stock,
-      })),
+      .filter(({ product }) => product.sku !== WITHDRAWN)
+      .map((change) => (change.product.sku === DEARER ? raisePrice(change) : change)),
   }),
 ];
 
@@ -411,7 +489,9 @@ const readProducts = async (): Promise<ProductChange[]> => {
   const products: ProductChange[] = [];
   for await (const item of readFeed('csv', createReadStream(FEED))) {
     if (!('product' in item)) throw new Error(`${FEED}: line ${item.line} is not valid`);
-    products.push(item.product);
+    // The dates of the file are of the day when it was written.
+    const { product, stock } = item.product;
+    products.push({ product: { ...product, source_updated_at: '{now}' }, stock });
   }
   return products;
 };
@@ -422,6 +502,7 @@ export const storyActs = (products: ProductChange[]): Act[] => [
   ...ACCESS_ACTS,
   ...LINK_ACTS,
   ...HANDOFF_ACTS,
+  ...OPEN_RFQ_ACTS,
   ...LEAD_ACTS,
   ...OUTREACH_ACTS,
   ...READING_ACTS,

@@ -4,8 +4,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { formatBanner } from '#src/cli/service.ts';
 import { readConfig } from '#src/config.ts';
-import { demoClock } from '#src/demo/cast.ts';
+import { demoClock, ROOT } from '#src/demo/cast.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
+import { Player } from '#src/demo/player.ts';
 import { LINKS, plannedVisits } from '#src/demo/visits.ts';
 import { ensureDemo, storyActs } from '#src/demo/story.ts';
 import { systemClock } from '#src/system/ids.ts';
@@ -28,6 +29,8 @@ const openDemo = async (data: string, begin = true, env: Record<string, string> 
   const events = await service.deps.log.readAll({ after: 0, limit: 10_000 });
   return { service, clock, facts, events };
 };
+
+type Published = { product: { product_id: string; sku: string; source_updated_at: string } };
 
 /** Omits audit records: they are batched by real time, so that their number depends on the machine. */
 const kindsOf = (events: { type: string; owner: string }[]): string[] =>
@@ -57,6 +60,50 @@ describe('The demo story', () => {
       expect.arrayContaining(['RfqConfirmedByBuyer', 'RfqWon']),
     );
     await Promise.all([one.service.close(), two.service.close()]);
+  });
+
+  it('has work for each kind of person, and nothing that is expired', async () => {
+    const { service, events } = await openDemo(directory.fresh());
+    const player = new Player(service);
+    const now = systemClock().now();
+    const daysTo = (time: string | undefined) => (Date.parse(time ?? '') - now) / DAY_MS;
+
+    const { data: rfqs } = await player.perform(ROOT, 'listRfqs', {});
+    expect(rfqs.map(({ state }) => state)).not.toContain('expired');
+    const open = rfqs.filter(({ state }) => state === 'confirmed');
+    expect(open.filter(({ submitted_at }) => daysTo(submitted_at) < -7)).toHaveLength(1);
+    expect(open.filter(({ indicative_totals: totals }) => totals.length === 2)).toHaveLength(1);
+    expect(rfqs.filter(({ state }) => state === 'unconfirmed')).toHaveLength(1);
+    const [quoted] = rfqs.filter(({ state }) => state === 'quoted');
+    expect(daysTo(quoted?.quote?.valid_until)).toBeCloseTo(1, 1);
+    expect(rfqs.filter(({ due_at }) => due_at !== undefined && daysTo(due_at) > 0)).toHaveLength(1);
+
+    const pending = { state: 'pending' as const };
+    const { data: requests } = await player.perform(ROOT, 'listAccessRequests', pending);
+    expect(requests).toHaveLength(1);
+    const { data: approvals } = await player.perform(ROOT, 'listApprovals', {});
+    expect(approvals.map(({ status }) => status)).toEqual(['pending_approval']);
+
+    for (const owner_id of ['northwind', 'harbour']) {
+      const profile = await player.perform(ROOT, 'readOwnerProfile', { owner_id });
+      expect(profile).toHaveProperty('mailbox_confirmed_at');
+      const { data: handoffs } = await player.perform(ROOT, 'listHandoffs', { owner_id });
+      const { data: keys } = await player.perform(ROOT, 'listKeys', { owner_id });
+      const active = keys.filter(({ status }) => status === 'active');
+      for (const { expires_at } of [...handoffs, ...active])
+        expect(daysTo(expires_at)).toBeGreaterThan(1);
+    }
+
+    const products = new Map<string, string>();
+    for (const { type, data } of events) {
+      const { product } = data as Published;
+      if (/^Product(Published|Revised)$/.test(type))
+        products.set(product.product_id, product.source_updated_at);
+      if (type === 'ProductWithdrawn') products.delete((data as { product_id: string }).product_id);
+    }
+    expect(products.size).toBeGreaterThan(50);
+    for (const [sku, time] of products) expect(daysTo(time), sku).toBeGreaterThan(-2);
+    await service.close();
   });
 
   it('has what is above APPROVAL_ABOVE approved by a second person', async () => {
@@ -89,7 +136,7 @@ describe('The demo story', () => {
   });
 
   it.each([
-    ['before an agent was approved', 7],
+    ['before an agent was approved', 11],
     ['in the middle', 300],
   ])('is reported as incomplete if it was interrupted %s', async (_when, steps) => {
     const data = directory.fresh();

@@ -89,7 +89,7 @@ describe('serve --demo', () => {
     const { totals } = (await answer.json()) as { totals: Record<string, number> };
     expect(totals['clicks_raw']).toBeGreaterThan(totals['clicks_valid'] ?? 0);
     expect(totals['clicks_valid']).toBeGreaterThan(totals['clicks_unique'] ?? 0);
-    expect(totals).toMatchObject({ rfqs_submitted: 3, leads_won: 1, handoffs_declined: 1 });
+    expect(totals).toMatchObject({ rfqs_submitted: 5, leads_won: 1, handoffs_declined: 1 });
   });
 
   it('refuses other addresses than loopback, and NODE_ENV=production', async () => {

@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
 
   it('creates the same demo data', async () => {
     const { body } = await ask(service, service.apiKey, '/performance');
-    expect(body['totals']).toMatchObject({ rfqs_submitted: 3, leads_won: 1, handoffs_declined: 1 });
+    expect(body['totals']).toMatchObject({ rfqs_submitted: 5, leads_won: 1, handoffs_declined: 1 });
   });
 
   it('answers the six calls of the README', async () => {
