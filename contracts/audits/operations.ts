@@ -388,7 +388,7 @@ const auditHistory = deskQuery({
     outcome: z.enum(AUDIT_OUTCOMES).optional(),
     record: line(100).optional().describe('Id of a record'),
     key_id: line(100).optional().describe('Id of an API key'),
-    request_id: line(100).optional(),
+    request_id: line(100).optional().describe('Request-Id of an answer'),
     before,
     limit,
   },

@@ -251,18 +251,34 @@ const parseJson = (text: string): unknown => {
   }
 };
 
+const parseBoolean = (text: string): boolean => {
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new InvalidArgumentError('It must be true or false.');
+};
+
 /** Chooses how the text of a field is read; the operation checks what else its schema requires. */
 const parserOf = ({ schema, form }: CommandField): Parser => {
   if (form.parse) return form.parse;
   if (schema instanceof z.ZodNumber)
     return wholeNumber(schema.minValue ?? 0, schema.maxValue ?? Number.MAX_SAFE_INTEGER);
+  if (schema instanceof z.ZodBoolean) return parseBoolean;
   if (isJson(schema)) return parseJson;
   return schema instanceof z.ZodArray ? parseList : (text) => text;
 };
 
+/** Adds the owner as an argument, with the flag that it is in all other commands. */
+const addOwner = (command: Command, flags: string, description: string): (() => unknown) => {
+  command.argument('[owner]', description).addOption(new Option(flags).hideHelp());
+  return () =>
+    command.getOptionValue('owner') ??
+    command.processedArgs[0] ??
+    command.error("error: missing required argument 'owner'");
+};
+
 /** Adds a field to the command; the result reads its value after the command line is parsed. */
 const addField = (command: Command, field: CommandField, description: string): (() => unknown) => {
-  const { word, flags, isArgument, isRequired, value, form } = field;
+  const { name, word, flags, isArgument, isRequired, value, form } = field;
+  if (isArgument && name === 'owner_id') return addOwner(command, flags, description);
   if (isArgument) {
     const index = command.registeredArguments.length;
     command.argument<unknown>(word, description, parserOf(field));
@@ -306,7 +322,8 @@ const defineDeskCommand = (
   const fields = commandFieldsOf(operation);
   const localize = localizer(fields, registry);
   const readers = fields.map(
-    (field) => [field.name, addField(command, field, localize(field.description))] as const,
+    (field) =>
+      [field.name, addField(command, field, localize(field.description) + field.values)] as const,
   );
   for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
   if (kind === 'command') command.addOption(keyOption());

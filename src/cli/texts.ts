@@ -361,19 +361,34 @@ const metricsTable = (
   ]);
 };
 
+type Counted = Pick<
+  Performance,
+  'data' | 'totals' | 'period' | 'comparison_period' | 'comparison_totals'
+>;
+
+/** A table of the counts; with a comparison, each row has one below it with the counts of the earlier period. */
 const countedText = ({
   data,
   totals,
   period,
-}: Pick<Performance, 'data' | 'totals' | 'period'>): string => {
+  comparison_period: earlier,
+  comparison_totals: earlierTotals,
+}: Counted): string => {
   const dimensions = Object.keys(data[0]?.dimensions ?? {});
-  const rows = data.map(({ bucket_start, dimensions: values, metrics }) => ({
-    cells: [bucket_start, ...Object.values(values).map((value) => value ?? '-')],
-    metrics,
-  }));
-  const total = { cells: ['total', ...dimensions.map(() => '')], metrics: totals };
+  const blanks = dimensions.map(() => '');
+  const withEarlier = (row: { cells: string[]; metrics: Metrics }, before: Metrics | undefined) =>
+    before ? [row, { cells: ['  before', ...blanks], metrics: before }] : [row];
+  const rows = data.flatMap(({ bucket_start, dimensions: values, metrics, comparison }) => {
+    const cells = [bucket_start, ...Object.values(values).map((value) => value ?? '-')];
+    return withEarlier({ cells, metrics }, comparison);
+  });
+  const total = withEarlier({ cells: ['total', ...blanks], metrics: totals }, earlierTotals);
   const heads = [period.granularity, ...dimensions];
-  return `Performance from ${period.from} to ${period.to} (${period.time_zone})\n${metricsTable(heads, [...rows, total])}`;
+  return [
+    `Performance from ${period.from} to ${period.to} (${period.time_zone})`,
+    ...(earlier ? [`Before: from ${earlier.from} to ${earlier.to}`] : []),
+    metricsTable(heads, [...rows, ...total]),
+  ].join('\n');
 };
 
 export const auditStateText = ({ data, performance, next_before, as_of }: State): string =>

@@ -266,6 +266,9 @@ const OF_FILE = { flags: { '--file <file>': 'Answer from this file of audit expo
 /** Audits that fold the whole history. */
 const OF_FOLD = { ...OF_FILE, awaitAnswer: showReading };
 
+/** The owner is what these commands are about. */
+const OWNER = { args: ['owner_id'] };
+
 const VERBS: Verbs = {
   suspendAgent: { words: 'access suspend' },
   reinstateAgent: { words: 'access reinstate' },
@@ -362,12 +365,13 @@ const VERBS: Verbs = {
   haltOutreach: { text: haltText },
   resumeOutreach: { text: haltText },
   setOwnerProfile: {
+    ...OWNER,
     words: 'owner set',
     fields: { fallback: { placeholder: 'kind:ref', parse: parseTarget } },
   },
-  readOwnerProfile: { words: 'owner show' },
-  confirmOwnerMailbox: { words: 'owner confirm' },
-  removeOwnerProfile: { words: 'owner remove' },
+  readOwnerProfile: { ...OWNER, words: 'owner show' },
+  confirmOwnerMailbox: { ...OWNER, words: 'owner confirm' },
+  removeOwnerProfile: { ...OWNER, words: 'owner remove' },
   listApprovals: { words: 'approvals list', text: requestsText },
   showApproval: { words: 'approvals show', text: approvalText },
   approveOutbound: {
@@ -442,6 +446,8 @@ export type CommandField = {
   /** The flag with its short form and its value. */
   flags: string;
   description: string;
+  /** Accepted values and the default, after the description. They are not names of fields. */
+  values: string;
   /** Value that the flag sends, if it is a switch. */
   value: unknown;
   form: FieldForm;
@@ -454,6 +460,14 @@ export const isJson = (schema: z.ZodType): boolean =>
 const choicesOf = (schema: z.ZodType): string[] => {
   const item = schema instanceof z.ZodArray ? schema.element : schema;
   return item instanceof z.ZodEnum ? item.options.map(String) : [];
+};
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+/** The value of a flag in the usage. A flag alone means true. */
+const valueIn = (schema: z.ZodType, placeholder: string, value: unknown): string => {
+  if (value !== undefined) return '';
+  return schema instanceof z.ZodBoolean ? ' [true|false]' : ` <${placeholder}>`;
 };
 
 const placeholderOf = (name: string, schema: z.ZodType): string => {
@@ -488,7 +502,7 @@ const fieldOf = (name: string, wrapped: z.ZodType, { id, http }: DeskOperation):
   const plain = name.replace(/_id$/, '');
   const word = NAMES[name] ?? plain.replaceAll('_', '-');
   const { placeholder = placeholderOf(name, schema), fallback = derived.fallback } = form;
-  const value = form.value ?? (schema instanceof z.ZodBoolean ? true : undefined);
+  const { value } = form;
   const sentence = plain.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
   const about = form.about ?? derived.description ?? (isArgument ? '' : sentence);
   const choices = placeholder === 'list' || placeholder === 'word' ? choicesOf(schema) : [];
@@ -500,13 +514,13 @@ const fieldOf = (name: string, wrapped: z.ZodType, { id, http }: DeskOperation):
     isArgument,
     word: isArgument ? `<${word}>` : `--${word}`,
     isRequired: schema === wrapped && !form.isOptional && form.fallback === undefined,
-    flags: `${SHORT_FLAGS[word] ?? ''}--${word}${value === undefined ? ` <${placeholder}>` : ''}`,
-    description:
-      about +
+    flags: `${SHORT_FLAGS[word] ?? ''}--${word}${valueIn(schema, placeholder, value)}`,
+    description: about,
+    values:
       (choices.length > 0 ? `: ${choices.join(', ')}` : '') +
-      (fallback !== undefined && value === undefined
-        ? ` (default: ${JSON.stringify(fallback)})`
-        : ''),
+      (fallback === undefined || value !== undefined || isEmptyList(fallback)
+        ? ''
+        : ` (default: ${JSON.stringify(fallback)})`),
   };
 };
 
@@ -613,11 +627,16 @@ export const commandWordsOf = ({ id }: DeskOperation): string => {
 export const localizer =
   (fields: readonly CommandField[], registry: Registry) =>
   (text: string): string =>
-    text.replaceAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w+\b/g, (name) => {
-      const named = registry[name];
-      const field = fields.find((one) => one.name === name);
-      return field?.word ?? (named ? `"${commandWordsOf(named)}"` : name);
-    });
+    text
+      .replaceAll(/\b([a-z_]+)=(?=[\w<])/g, (whole, name: string) => {
+        const field = fields.find((one) => one.name === name);
+        return field ? `${field.word} ` : whole;
+      })
+      .replaceAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w+\b/g, (name) => {
+        const named = registry[name];
+        const field = fields.find((one) => one.name === name);
+        return field?.word ?? (named ? `"${commandWordsOf(named)}"` : name);
+      });
 
 /** The groups of commands by their first word, in the order of `tributary --help`. */
 type Topic = { section: string; about?: string; alias?: string };
