@@ -485,13 +485,15 @@ const catalogActs = (products: readonly ProductChange[]): Act[] => [
 const OWNER = 'northwind';
 const FEED = join(import.meta.dirname, '../../contracts/examples/demo-catalog.csv');
 
-const readProducts = async (): Promise<ProductChange[]> => {
+/** Reads the feed. `origin`: the address of the service, which has a picture for each category. */
+const readProducts = async (origin: string): Promise<ProductChange[]> => {
   const products: ProductChange[] = [];
   for await (const item of readFeed('csv', createReadStream(FEED))) {
     if (!('product' in item)) throw new Error(`${FEED}: line ${item.line} is not valid`);
     // The dates of the file are of the day when it was written.
     const { product, stock } = item.product;
-    products.push({ product: { ...product, source_updated_at: '{now}' }, stock });
+    const image_url = `${origin}/assets/products/${String(product.category).toLowerCase()}.svg`;
+    products.push({ product: { ...product, image_url, source_updated_at: '{now}' }, stock });
   }
   return products;
 };
@@ -558,8 +560,9 @@ const performStory = async (
   const now = clock.real.now();
   const { at } = await readLastEvent(service.deps.log);
   const start = Math.max(now - STORY_DAYS * DAY_MS, at ?? 0);
+  const products = await readProducts(service.deps.origin());
   let visits: Promise<unknown>[] = [];
-  for (const { day, isVisit, run } of stepsOf(player, service, await readProducts())) {
+  for (const { day, isVisit, run } of stepsOf(player, service, products)) {
     if (!isVisit) {
       await Promise.all(visits);
       visits = [];

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { COMPRESSED, sendPublic, sendTagged } from '#src/web/documents.ts';
 import { apiCatalogLink } from '#src/web/problem.ts';
-import { ASSETS, portalHeaders, sendPublicPage } from '#src/web/layout.ts';
+import { ASSETS, PICTURES, portalHeaders, sendPublicPage } from '#src/web/layout.ts';
 import {
   docRoutes,
   isProblemCode,
@@ -74,7 +74,7 @@ const problemRoutes = (scope: FastifyInstance, { origin }: App): void => {
 };
 
 const assetRoutes = (scope: FastifyInstance): void => {
-  for (const [name, asset] of Object.entries(ASSETS))
+  for (const [name, asset] of Object.entries({ ...ASSETS, ...PICTURES }))
     scope.get<{ Querystring: { v?: unknown } }>(`/assets/${name}`, async (request, reply) =>
       sendTagged(reply, asset, request.query.v === asset.digest ? FOR_GOOD : 'no-cache'),
     );

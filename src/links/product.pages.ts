@@ -20,6 +20,7 @@ import {
   faultSummary,
   field,
   NO_FAULTS,
+  ownPicture,
   type Page,
   pager,
 } from '#src/web/layout.ts';
@@ -142,8 +143,10 @@ export const keptFields = ({ kept }: Pick<PageSource, 'kept'>): Html =>
 export const pictureOf = (
   url: string | undefined,
   { imageOrigins }: Pick<PageSource, 'imageOrigins'>,
-): string | undefined =>
-  url !== undefined && imageOrigins.includes(URL.parse(url)?.origin ?? '') ? url : undefined;
+): string | undefined => {
+  if (url === undefined) return undefined;
+  return imageOrigins.includes(URL.parse(url)?.origin ?? '') ? url : ownPicture(url);
+};
 
 /** The way to the list in the address; nothing if it is empty. */
 const listLink = (source: Pick<PageSource, 'kept' | 'lines'>): Html | '' =>
@@ -188,7 +191,7 @@ export const productPage = (
     card: {
       description: describes ? product.description : `${priceOf(product, writer)}. ${INDICATIVE}`,
       url: source.promotion?.shortUrl ?? `${source.origin}/p/${product.product_id}`,
-      image,
+      image: image && new URL(image, source.origin).href,
     },
     main: html`<article class="product">${trail(crumbs, source)}
 <header class="head"><h1>${product.title}</h1>
@@ -296,8 +299,8 @@ export const listingPage = (listing: ListingView): Page => {
       description: summary,
       url: source.promotion?.shortUrl ?? source.origin + path,
       image: hits.products
-        .map(({ image_url }) => pictureOf(image_url, source))
-        .find((image) => image !== undefined),
+        .flatMap(({ image_url }) => pictureOf(image_url, source) ?? [])
+        .map((image) => new URL(image, source.origin).href)[0],
     },
     main: html`${crumbs.length > 0 && trail(crumbs, source)}
 <header class="head"><h1>${heading}</h1>

@@ -29,6 +29,21 @@ export const ASSETS = {
 
 type AssetName = keyof typeof ASSETS;
 
+const SVG = 'image/svg+xml; charset=utf-8';
+
+/** Pictures of products for feeds without their own, one for each category of the demo. */
+export const PICTURES = Object.fromEntries(
+  ['bath', 'candles', 'garden', 'kitchen', 'seasonal', 'stationery', 'textiles', 'toys'].map(
+    (name) => [`products/${name}.svg`, load(SVG, `products/${name}.svg`)],
+  ),
+);
+
+/** The path of one of these pictures, if the URL is that of one on whatever address of this service; otherwise undefined. */
+export const ownPicture = (url: string): string | undefined => {
+  const path = URL.parse(url)?.pathname ?? '';
+  return path.replace('/assets/', '') in PICTURES ? path : undefined;
+};
+
 /** Path with a hash of the content, so that browsers may cache it without limit. */
 const assetHref = (name: AssetName): string => `/assets/${name}?v=${ASSETS[name].digest}`;
 

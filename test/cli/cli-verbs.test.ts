@@ -74,7 +74,7 @@ describe('The command of a desk operation', () => {
     expect(text).toMatch(/-o, --owner <id> +The promoter \(required\)/);
     expect(text).toMatch(/--until-position <n> +End of the pause \(default: 3\)/);
     expect(text).toMatch(/--modes <list> +Modes: hard, soft/);
-    expect(text).toMatch(/--is-final +Is final/);
+    expect(text).toMatch(/--is-final \[true\|false\] +Is final/);
     expect(text).toMatch(/--idempotency-key <key> /);
     expect(text).toContain('Without --until-position it is paused until "link disable".');
     expect(text).toContain('POST /api/desk/v1/links/{link_id}/pause');

@@ -103,6 +103,11 @@ describe('The demo story', () => {
     }
     expect(products.size).toBeGreaterThan(50);
     for (const [sku, time] of products) expect(daysTo(time), sku).toBeGreaterThan(-2);
+    const get = (url: string) => service.server.inject({ url, headers: { host: '127.0.0.1' } });
+    const { body } = await get('/s?q=mug');
+    const pictures = [...body.matchAll(/<img[^>]* src="([^"]+)"/g)].map(([, src = '']) => src);
+    expect(pictures.length).toBeGreaterThan(1);
+    for (const url of pictures) expect((await get(url)).body, url).toMatch(/^<svg /);
     await service.close();
   });
 

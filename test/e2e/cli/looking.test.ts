@@ -81,7 +81,6 @@ const ENDS: Record<string, number> = {
   'lead read': 1,
   'audit trace': 1,
   'mail show': 1,
-  'owner show': 1,
   'plan show': 1,
   status: 3,
 };
