@@ -33,7 +33,7 @@ $(INSTALLED): package-lock.json | $(PINNED)
 	@touch $@
 
 run: setup ## Start the service with a demo story (PORT, DATA)
-	@./tributary serve --demo --data $(DATA)
+	@./tributary serve --demo --data '$(DATA)'
 
 test: setup ## Run the whole suite; last line: N passed, N failed, N skipped
 	@npx vitest run
@@ -99,13 +99,13 @@ bench-peers: setup ## Measure PostgreSQL, DuckDB, Emmett and the official SDKs b
 	@node test/bench/run.ts peers
 
 rebuild: setup ## Rebuild every read model (P=name for one, DATA)
-	@./tributary projections rebuild $(P) --data $(DATA)
+	@./tributary projections rebuild $(P) --data '$(DATA)'
 
 verify: setup ## Compare every read model with a new fold of the log (P=name for one, DATA)
-	@./tributary projections verify $(P) --data $(DATA)
+	@./tributary projections verify $(P) --data '$(DATA)'
 
 status: setup ## Print the addresses and keys of the running service (DATA)
-	@./tributary status --data $(DATA)
+	@./tributary status --data '$(DATA)'
 
 session: setup ## Run a whole session of an agent (OVER=rest, mcp or a2a; URL, SERVICE_API_KEY)
 	@node contracts/examples/sessions/$(OVER).ts $(URL)
@@ -124,7 +124,7 @@ infra/.env: # Every credential and key of `up` is derived from it; keep it
 	@umask 077 && echo "ROOT_KEY=$$(openssl rand -base64 32)" > $@
 
 demo-reset: setup ## Remove the demo data; refused while the service runs (DATA)
-	@./tributary demo-reset --data $(DATA)
+	@./tributary demo-reset --data '$(DATA)'
 
 hooks: ## Use the git hooks of infra/hooks
 	git config core.hooksPath infra/hooks
