@@ -134,6 +134,7 @@ const OPEN_RFQ_ACTS: readonly Act[] = [
     locale,
     buyer: { company: 'Salt & Linen', country: 'IE' },
     line_items: lines({ 'BAT-501': 60, 'CAN-406': 30 }),
+    link_id: '{letter candles.id}',
   }),
   ...sendRfq(29.5, 'salon list', { name: 'Orla Quinn', email: 'orla@saltandlinen.example' }),
 ];

@@ -1,4 +1,4 @@
-/** Runs every command of infra/AUDITING.md in its order against the demo, and an exported file without the service. */
+/** Audits the demo as an auditor, and an exported file without the service. test/cli/documents.test.ts runs the commands of AUDITING. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,6 @@ import {
   until,
 } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
-import { ROOT } from '../../support/source/tree.ts';
 
 const directory = directories('tributary-auditing-');
 let server: Server;
@@ -28,19 +27,6 @@ afterAll(() => {
   directory.removeAll();
 });
 
-const page = readFileSync(join(ROOT, 'infra/AUDITING.md'), 'utf8');
-/** The commands of each section, by its heading. */
-const SECTIONS = page
-  .split('\n## ')
-  .slice(1)
-  .map((section): [string, string[]] => [
-    section.split('\n')[0] ?? '',
-    [...section.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, block = '']) =>
-      block.split('\n').filter((line) => line.startsWith('./tributary ')),
-    ),
-  ])
-  .filter(([, commands]) => commands.length > 0);
-
 /** The members of exported events are in another order. */
 const objectsIn = (stdout: string): unknown[] =>
   stdout
@@ -48,33 +34,8 @@ const objectsIn = (stdout: string): unknown[] =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-type Answer = { record?: string; request_id?: string };
-
-describe("The auditor's page", () => {
-  it('has five questions, and the export', () => {
-    expect(SECTIONS.map(([, commands]) => commands.length)).toEqual([2, 2, 2, 2, 2, 3]);
-  });
-
-  it.each(SECTIONS)('has commands that answer: %s', async (_heading, commands) => {
-    const file = join(directory.fresh(), 'northwind.audit');
-    let first: Answer = {};
-    for (const command of commands) {
-      const words = command
-        .replace('RECORD', first.record ?? 'RECORD')
-        .replace('REQUEST', first.request_id ?? 'REQUEST')
-        .replace('FILE', file)
-        .split(' ')
-        .slice(1);
-      const where = words.includes('--file') ? [] : ['--data', data];
-      const shown = await run(...words, ...where);
-      expect(shown, command).toMatchObject({ code: 0 });
-      expect(shown.stdout, command).not.toContain('None.');
-      const { stdout } = await run(...words, ...where, '--json');
-      first = JSON.parse(stdout.split('\n')[0] ?? '{}') as Answer;
-    }
-  });
-
-  it('says what a file answers: the same as the service, and nothing if it is damaged', async () => {
+describe('An exported file', () => {
+  it('answers the same as the service, and nothing if it is damaged', async () => {
     const file = join(directory.fresh(), 'northwind.audit');
     const about = JSON.parse(
       (await run('audit', 'export', '--owner', 'northwind', file, '--data', data, '--json')).stdout,
