@@ -79,10 +79,13 @@ export const eraseRecord = async (
   if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
   const contact =
     written.before && 'rfq' in written.before ? written.before.rfq?.contact_subject : undefined;
-  const isNew = (await deps.vault.knows(subject)) === 'never';
-  const key: 'never' | 'destroyed' = isNew ? 'never' : 'destroyed';
-  for (const one of written.state.erased ? [subject, contact] : [onlyContact])
-    if (one !== undefined) await deps.vault.destroy(one);
+  let key: 'never' | 'destroyed' = 'never';
+  for (const one of written.state.erased ? [subject, contact] : [onlyContact]) {
+    if (one === undefined) continue;
+    // The contact of an unconfirmed RFQ can have the only key.
+    if ((await deps.vault.knows(one)) !== 'never') key = 'destroyed';
+    await deps.vault.destroy(one);
+  }
   return done({ subject, key, erased_from: [stream] }, traceOf(written));
 };
 

@@ -158,6 +158,15 @@ describe('The link in the message', () => {
     expect(await deps.vault.knows(id)).toBe('key');
   });
 
+  it('says that a key was destroyed where the only one is that of an unconfirmed request', async () => {
+    const { id, review_url } = await world.handoff(acme);
+    const contact = { name: 'Bob', email: 'only@shop.example' };
+    const { deps } = app.service;
+    await buyerOver(deps, review_url).send({ list_revision: 1, consent: true, contact });
+    const { body } = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
+    expect(body).toMatchObject({ subject: id, key: 'destroyed' });
+  });
+
   it('erases the records of the exact address and those that are ticked, and ends itself', async () => {
     const mine = await world.lead(acme, 'me.too@gmail.com');
     const ticked = await world.rfq(acme, 'metoo+shop@gmail.com');
