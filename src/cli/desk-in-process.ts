@@ -1,8 +1,11 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
-import type { Config } from '#src/config.ts';
+import { type Config, readConfig } from '#src/config.ts';
 import { type Core, openForCommand } from '#src/core.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
@@ -47,18 +50,47 @@ const callCore = async (
   throw errorFor(outcome);
 };
 
+type Opened = { core: Core; config: Config };
+
+/** Opens a service without data in a directory that is removed when it is closed. */
+const openTrial = async (settings: Config): Promise<Opened & { close(): Promise<void> }> => {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'tributary-trial-'));
+  const { readModelUrl } = readConfig({});
+  const config = { ...settings, dataDirectory, readModelUrl, deskToken: undefined };
+  const remove = () => rm(dataDirectory, { recursive: true });
+  try {
+    const core = await openForCommand(config);
+    return { core, config, close: () => core.close().finally(remove) };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+};
+
 /**
  * Opens the data directory now if it has a log, otherwise with the first write: a read of a mistyped
- * directory must not create a service there.
+ * directory must not create a service there, and neither must a dry run, which is tried elsewhere.
  */
 export const deskInProcess = async (config: Config): Promise<Transport> => {
   let core = hasLog(config) ? await openForCommand(config) : undefined;
+  let trial: Awaited<ReturnType<typeof openTrial>> | undefined;
+  const openedFor = async (
+    id: DeskOperationId,
+    input: Record<string, unknown>,
+  ): Promise<Opened> => {
+    if (core) return { core, config };
+    if (deskOperations[id].kind === 'query') throw noDataError(config);
+    if (input['dry_run'] === true) return (trial ??= await openTrial(config));
+    return { core: (core = await openForCommand(config)), config };
+  };
   return {
     async send(id, input, key) {
-      if (!core && deskOperations[id].kind === 'query') throw noDataError(config);
-      core ??= await openForCommand(config);
-      return callCore(core, { id, input, key }, config);
+      const opened = await openedFor(id, input);
+      return callCore(opened.core, { id, input, key }, opened.config);
     },
-    close: async () => core?.close(),
+    async close() {
+      await trial?.close();
+      await core?.close();
+    },
   };
 };

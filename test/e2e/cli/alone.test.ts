@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -228,5 +228,38 @@ describe('The command line', () => {
     expect(stderr).toContain('holds no Tributary data');
     expect(stderr).toContain(`./tributary serve --data ${folder}`);
     expect(existsSync(folder)).toBe(false);
+  });
+
+  it.each([
+    ['a dry run', ['--dry-run'], 0],
+    ['a strict dry run', ['--dry-run', '--strict'], 4],
+    ['a strict import of a file with a bad line', ['--strict'], 1],
+  ] as const)('creates no data directory for %s', async (_what, flags, status) => {
+    const [folder, empty] = [join(directory.fresh(), 'new'), directory.fresh()];
+    const bad = status === 0 ? '' : 'D-2,Bad,free,in_stock\n';
+    const text = `${HEADER}D-1,Dry,1.00 GBP,in_stock\n${bad}`;
+    const file = feed(directory.fresh(), 'dry.csv', text);
+    for (const data of [folder, empty]) {
+      const { code, stdout, stderr } = await run(
+        'catalog',
+        'import',
+        file,
+        ...flags,
+        '--data',
+        data,
+      );
+      expect(code, stderr).toBe(status);
+      if (status !== 1) expect(stdout).toContain('new D-1');
+    }
+    expect(existsSync(folder)).toBe(false);
+    expect(readdirSync(empty)).toEqual([]);
+  });
+
+  it('imports a file into a new data directory after the dry run of --strict', async () => {
+    const folder = join(directory.fresh(), 'new');
+    const file = feed(directory.fresh(), 'strict.csv', `${HEADER}D-1,Dry,1.00 GBP,in_stock\n`);
+    const of = ['--data', folder];
+    expect(await json('catalog', 'import', file, '--strict', ...of)).toMatchObject({ new: 1 });
+    expect(await json('catalog', 'import', file, ...of)).toMatchObject({ unchanged: 1 });
   });
 });
