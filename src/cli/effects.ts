@@ -144,12 +144,19 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
   }),
 };
 
+/** Shows an effect on a terminal, and asks for a yes, or for the id where one must be typed. */
+export const isConfirmed = async ({ lines, typed }: Effect): Promise<boolean> => {
+  printNotice(lines.join('\n'));
+  return typed === undefined
+    ? isYes(await ask('Do it? [y/N] '))
+    : (await ask(`Type ${typed} to do it: `)) === typed;
+};
+
 /** Whether a command of this operation may ask, so that it has `--yes`. */
 export const mayAsk = (id: string): boolean => id in EFFECTS;
 
 /**
- * Shows what a command ends for good, and asks for a yes on a terminal, or for the id where one must be typed. `--yes` answers
- * in a script. Throws CommandError, with nothing done, after another answer, and where there is no terminal to ask on.
+ * Shows what a command ends for good, and asks on a terminal whether to do it. `--yes` answers in a script. Throws CommandError, with nothing done, after another answer, and where there is no terminal to ask on.
  */
 export const confirmEffect = async (
   desk: Desk,
@@ -159,21 +166,13 @@ export const confirmEffect = async (
   if (options.yes) return;
   const effect = await EFFECTS[id]?.(desk, request);
   if (!effect) return;
-  const { lines, typed } = effect;
-  const text = lines.join('\n');
-  if (!canAsk(options))
+  if (!canAsk(options)) {
+    const detail = effect.lines.join('\n');
     throw new CommandError(
       EXIT.usage,
-      `${text}\nNothing was done. Repeat the command with --yes to do it.`,
-      {
-        code: 'confirmation_needed',
-        detail: text,
-      },
+      `${detail}\nNothing was done. Repeat the command with --yes to do it.`,
+      { code: 'confirmation_needed', detail },
     );
-  printNotice(text);
-  const isConfirmed =
-    typed === undefined
-      ? isYes(await ask('Do it? [y/N] '))
-      : (await ask(`Type ${typed} to do it: `)) === typed;
-  if (!isConfirmed) throw new CommandError(EXIT.refused, 'Nothing was done.');
+  }
+  if (!(await isConfirmed(effect))) throw new CommandError(EXIT.refused, 'Nothing was done.');
 };

@@ -115,7 +115,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
         '--ends-absent',
         'Withdraw the products of the source that the feed no longer has',
       ),
-      new Option('--yes', 'End them also if they are more than a fifth of the source'),
+      new Option('--yes', 'End them without asking if they are more than a fifth of the source'),
       new Option('--replace', 'Remove what the file has no column for'),
       new Option('--allow-free', 'Accept prices of 0'),
       keyOption(),

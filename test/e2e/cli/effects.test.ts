@@ -9,6 +9,8 @@ import {
   COMMAND,
   type Ended,
   ended,
+  feed,
+  HEADER,
   json,
   killAll,
   run,
@@ -135,6 +137,21 @@ it('An erasure on a terminal wants the id of the record', async () => {
   const erased = await onTerminal(id, ...erase);
   expect(erased.code, erased.stdout).toBe(0);
   expect(erased.stdout).toContain('the key is destroyed');
+});
+
+it('An import asks on a terminal before it ends more than a fifth of its source', async () => {
+  const lines = Array.from({ length: 4 }, (_, n) => `E-${n},Mug ${n},1.00 GBP,in_stock\n`);
+  const all = feed(data, 'all.csv', HEADER + lines.join(''));
+  await json('catalog', 'import', all, '--source', 'effects', ...at());
+  const fewer = feed(data, 'fewer.csv', HEADER + lines.slice(2).join(''));
+  const ends = ['catalog', 'import', fewer, '--source', 'effects', '--ends-absent', ...at()];
+  const refused = await onTerminal('n', ...ends);
+  expect(refused.code, refused.stdout).toBe(1);
+  expect(refused.stdout).toContain('2 of 4 products of effects are not in the feed: E-0, E-1');
+  expect(refused.stdout).toContain('nothing was ended: it was not confirmed.');
+  const ended = await onTerminal('y', ...ends);
+  expect(ended.code, ended.stdout).toBe(0);
+  expect(ended.stdout).toContain('2 unchanged, 2 ended, 0 rejected');
 });
 
 it('The key of a suspended agent is suspended, and works again with its agent', async () => {
