@@ -268,6 +268,10 @@ export const AUTOMATIC_REASONS = {
   withdrawn: 'rfq_withdrawn',
 } as const;
 
+/** Whether a lead was rejected because another promoter has the contact, or its person refuses contact. */
+export const isKnownContact = ({ state_reason }: LeadState): boolean =>
+  state_reason === AUTOMATIC_REASONS.known;
+
 /** Removes every text about a person from the state. */
 const eraseLead = (state: LeadState): Partial<LeadState> => ({
   erased: true,

@@ -1,6 +1,6 @@
 /** Leads as answers show them. */
 import type { Lead } from '#contracts/leads/records.ts';
-import { type LeadState, AUTOMATIC_REASONS, stateAt } from './lead.decider.ts';
+import { isKnownContact, type LeadState, stateAt } from './lead.decider.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import {
   type OpenedTexts,
@@ -99,8 +99,7 @@ const openLeads = async (
     const contact = contactOf(opened(state.contact ?? ''));
     if (typeof contact === 'string') return;
     const since = await suppression?.(ownerId, contact.email);
-    const isLater =
-      state.state_reason === AUTOMATIC_REASONS.known && state.created_at > (since ?? 0);
+    const isLater = isKnownContact(state) && state.created_at > (since ?? 0);
     if (since !== undefined && !isLater) masked.add(state.contact ?? '');
   };
   if (suppression) await Promise.all(states.map(check));

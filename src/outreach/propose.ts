@@ -30,7 +30,7 @@ import {
 import { nameOf, linkOf } from '#src/writing/streams.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
 import { type OutboundState, outbound } from './outbound.decider.ts';
-import { readRecipient } from './recipients.ts';
+import { readRecipientForAgent } from './recipients.ts';
 import { changeRequest, CONTACT_REFUSED, NO_REQUEST, renderOutbound } from './requests.ts';
 
 type Enveloped = Pick<
@@ -230,7 +230,7 @@ const prepare = async (
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
   const unreachable = refuseUnreachable(deps, named);
   if (unreachable) return unreachable;
-  const { leads, isRefused } = await readRecipient(deps, call.ownerId, named);
+  const { leads, isRefused } = await readRecipientForAgent(deps, call.ownerId, named);
   if (isRefused) return CONTACT_REFUSED;
   const [recipient] = leads;
   const target = { ...named, ...present({ lead_id: recipient?.lead_id }) };

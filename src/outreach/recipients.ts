@@ -1,6 +1,6 @@
 /** Which leads the recipient of a message names, and whether their people refuse contact. */
 import type { Deps } from '#src/calls/handlers.ts';
-import type { LeadState } from '#src/leads/lead.decider.ts';
+import { isKnownContact, type LeadState } from '#src/leads/lead.decider.ts';
 import { listOfExternalId } from '#src/ports/rows.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
@@ -49,15 +49,40 @@ const isRefused = async (
   return (await suppressionInLog(deps)(ownerId, email)) !== undefined;
 };
 
-/** The leads that a recipient names, and whether the person of one of them refuses contact. */
+/** Whether the person of one of these leads refuses contact. */
+const isAnyRefused = async (
+  deps: RecipientDeps,
+  ownerId: string,
+  leads: readonly LeadState[],
+): Promise<boolean> => {
+  const refused = await Promise.all(leads.map((lead) => isRefused(deps, ownerId, lead)));
+  return refused.includes(true);
+};
+
+type Recipient = { leads: readonly LeadState[]; isRefused: boolean };
+
+/** The leads that a recipient names, and whether the person of one of them refuses contact: for people, and for each attempt. */
 export const readRecipient = async (
   deps: RecipientDeps,
   ownerId: string,
   target: Target,
-): Promise<{ leads: LeadState[]; isRefused: boolean }> => {
+): Promise<Recipient> => {
   const leads = await findRecipients(deps, ownerId, target);
-  const refused = await Promise.all(leads.map((lead) => isRefused(deps, ownerId, lead)));
-  return { leads, isRefused: refused.includes(true) };
+  return { leads, isRefused: await isAnyRefused(deps, ownerId, leads) };
+};
+
+/**
+ * The same as an agent may know it. The person of a lead that was rejected as known is not looked up: otherwise an agent
+ * could ask, by the answer or by its delay, whether another promoter has the contact or the person refuses contact.
+ */
+export const readRecipientForAgent = async (
+  deps: RecipientDeps,
+  ownerId: string,
+  target: Target,
+): Promise<Recipient> => {
+  const leads = await findRecipients(deps, ownerId, target);
+  const shown = leads.filter((lead) => !isKnownContact(lead));
+  return { leads, isRefused: await isAnyRefused(deps, ownerId, shown) };
 };
 
 /** Whether a recipient names a lead whose person refuses contact. Asked at the approval and each attempt. */
