@@ -187,8 +187,8 @@ const differenceOf = (from: Outcome, to: Outcome): (number | string)[] => {
   ];
 };
 
-/** Version of the rule for valid clicks; must rise when the rule changes. */
-export const CLASSIFIER_VERSION = 1;
+/** Version of the rules for valid and unique clicks; must rise when a rule changes. The contract says since when it applies. */
+export const CLASSIFIER_VERSION = 2;
 
 const DAY_MS = 86_400_000;
 const QUARTER_MS = 900_000;

@@ -27,6 +27,7 @@ import {
   metrics,
   OTHER_COUNTRIES,
   reportRow,
+  VISITOR_BURST_SECONDS,
 } from './records.ts';
 
 const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
@@ -53,7 +54,8 @@ export const getPerformance = defineOperation({
   summary: "Read the owner's performance by day, week or month",
   guidance:
     'clicks_raw counts every request; clicks_valid excludes bots, previews, prefetches, embedded requests and ' +
-    'HEAD; clicks_unique counts each visitor once per link and UTC day. clicks_surplus are those of clicks_raw beyond ' +
+    'HEAD; clicks_unique counts each visitor once per link and UTC day: an address and a user agent, and one for clicks ' +
+    `of one network address that follow each other within ${VISITOR_BURST_SECONDS} s. clicks_surplus are those of clicks_raw beyond ` +
     `${LIMITS.ADDRESS_VISITS_PER_MINUTE} a minute of one network address to one link; they have no country and are ` +
     'counted within two minutes. rfqs_submitted counts RFQs that their buyers confirmed by mail, and those that staff ' +
     'confirmed, which rfqs_confirmed_by_staff also counts; rfqs_unconfirmed those sent and not confirmed.' +
@@ -120,7 +122,12 @@ export const getPerformance = defineOperation({
     comparison_period: z.object({ from: date, to: date }).optional(),
     page,
     as_of: asOf,
-    classifier_version: z.int(),
+    classifier_version: z
+      .int()
+      .describe(
+        'Version of the rules for clicks_valid and clicks_unique. 2 since 2026-11-28: clicks that were recorded before, and ' +
+          'are close together, are several visitors if their user agents differ',
+      ),
   }),
   problems: ['scope_missing', 'parameter_invalid', 'answer_too_large', ...PAGE_PROBLEMS],
   alsoAs: PERFORMANCE_TYPES,

@@ -40,6 +40,9 @@ export const METRICS = [
 
 export type Metric = (typeof METRICS)[number];
 
+/** Clicks of one network address on one link that follow each other within this time are those of one visitor. */
+export const VISITOR_BURST_SECONDS = 30;
+
 /**
  * A country with fewer unique clicks than this could identify a person. The rule applies to the whole
  * period and filters of a call, not to each row; otherwise the hidden rows could be computed as the difference

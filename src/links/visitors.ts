@@ -7,6 +7,7 @@ import {
   type AttributionClaims,
   VIA_PARAMETER,
 } from '#contracts/links/attribution-token.ts';
+import { VISITOR_BURST_SECONDS } from '#contracts/performance/records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
@@ -175,10 +176,41 @@ type VisitDeps = {
   holdsSums: boolean;
 };
 
+const BURST_MS = VISITOR_BURST_SECONDS * 1_000;
+const BURSTS_MAX = 50_000;
+
+/**
+ * Names the visitor of a click: by the address and the user agent, and within a burst of clicks of one network address on
+ * one link by the first of them, because a program can send another user agent with each. The names of bursts are kept in
+ * memory, for each process.
+ */
+const visitorNames = ({ mac }: Pick<Secrets, 'mac'>) => {
+  /** By day, network and link; the one with the oldest click first. */
+  const bursts = new Map<string, { visitor: string; at: number }>();
+  return ({ code, call: { at } }: LinkVisit, { address, user_agent = '' }: Visit): string => {
+    // The hash includes the day, so that a visitor cannot be recognized on another day.
+    const day = Math.floor(at / DAY_MS);
+    const key = `${day} ${networkOf(address)} ${code.link_id}`;
+    const burst = bursts.get(key);
+    const visitor =
+      burst && at - burst.at <= BURST_MS
+        ? burst.visitor
+        : mac('visitor', `${day}:${address}:${user_agent}`).slice(0, 16);
+    bursts.delete(key);
+    bursts.set(key, { visitor, at });
+    for (const [oldest, { at: last }] of bursts) {
+      if (at - last <= BURST_MS && bursts.size <= BURSTS_MAX) break;
+      bursts.delete(oldest);
+    }
+    return visitor;
+  };
+};
+
 /** Records each visit of a network address to a link within the limit, and sums those beyond it. */
 export const visitRecorder = (deps: VisitDeps): Visits => {
   const { recorder, clock, ids, surplus, holdsSums } = deps;
   const limit = limiter({ count: deps.perMinute, per: 'minute' }, clock.monotonic);
+  const nameVisitor = visitorNames(deps.secrets);
   return {
     async record(code, visit, requestId) {
       const call: Call = {
@@ -191,7 +223,7 @@ export const visitRecorder = (deps: VisitDeps): Visits => {
       };
       const isWithin = limit.take(`${networkOf(visit.address)} ${code.link_id}`).allowed;
       if (!isWithin && !holdsSums && surplus.add({ code, call })) return undefined;
-      const data = visitData(deps, { code, call }, visit);
+      const data = visitData(code, visit, nameVisitor({ code, call }, visit));
       const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
       // One stream per owner: one per link would spread the visits of a commit over many pages of the
       // log's index, and each page is written twice.
@@ -202,20 +234,14 @@ export const visitRecorder = (deps: VisitDeps): Visits => {
   };
 };
 
-const visitData = (
-  { secrets }: Pick<VisitDeps, 'secrets'>,
-  { code, call }: LinkVisit,
-  visit: Visit,
-): EventData<'VisitRecorded'> => {
-  const { address, user_agent, country, via_qr } = visit;
-  const day = Math.floor(call.at / DAY_MS);
+const visitData = (code: CodeRow, visit: Visit, visitor: string): EventData<'VisitRecorded'> => {
+  const { user_agent, country, via_qr } = visit;
   const signals = signalsOf(visit);
   return {
     link_id: code.link_id,
     agent_id: code.agent_id,
     dims: code.dims,
-    // The hash includes the day, so that a visitor cannot be recognized on another day.
-    visitor: secrets.mac('visitor', `${day}:${address}:${user_agent ?? ''}`).slice(0, 16),
+    visitor,
     ...(signals.length > 0 && { signals }),
     ...present({ country }),
     device: deviceOf(user_agent),
