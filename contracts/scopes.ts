@@ -44,14 +44,19 @@ export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boole
 
 /** The roles of people at the desk. No agent has one, and no role gives access to an agent interface. */
 export const DESK_ROLES = {
-  owner: 'The promoter: requests access, manages keys, reads its own history',
+  owner: 'One promoter: requests access, manages keys, reads its own history',
   staff: 'Reviews access, sets lead states, publishes the catalog',
   auditor: 'Reads every history and changes nothing',
   privacy:
     'Finds, exports and erases the data of a person who asked for it, and records who refuses contact',
-  operator: 'Runs the service: projections, erasure, desk tokens',
+  operator: 'Runs the service: projections, erasure, desk tokens, keys of agents',
 } as const;
 
 export type DeskRole = keyof typeof DESK_ROLES;
+
+/** Roles of a token that is bound to no owner: all but that of an owner. */
+export const UNBOUND_ROLES = (Object.keys(DESK_ROLES) as DeskRole[]).filter(
+  (role) => role !== 'owner',
+);
 
 export const DESK_ROLE_NAMES = Object.keys(DESK_ROLES) as [DeskRole, ...DeskRole[]];

@@ -202,7 +202,7 @@ const exampleToken = {
 };
 
 const issueKey = deskCommand({
-  roles: ['owner'],
+  roles: ['owner', 'operator'],
   path: '/agents/{agent_id}/keys',
   status: 201,
   summary: 'Issue an API key for an approved agent; the key is shown once',
@@ -226,7 +226,7 @@ const issueKey = deskCommand({
 });
 
 const rotateKey = deskCommand({
-  roles: ['owner'],
+  roles: ['owner', 'operator'],
   path: '/keys/{key_id}/rotate',
   status: 201,
   summary: 'Issue a new key for the same agent; the old key works for a limited time',
@@ -292,8 +292,8 @@ const issueDeskToken = deskCommand({
   status: 201,
   summary: 'Issue a desk token for a person; the token is shown once',
   guidance:
-    'A token with owner_id acts for that owner only. Give each person one person_id: the approvals of all tokens of ' +
-    'a person count once, and a person cannot approve their own request. Without person_id the name is the ' +
+    'A token with the role owner needs owner_id, has no other role, and acts for that owner only. Give each person ' +
+    'one person_id: the approvals of all tokens of a person count once, and a person cannot approve their own request. Without person_id the name is the ' +
     'person: case, spaces, punctuation and letters that look alike make no difference.',
   fields: {
     name: personName.describe('Name of the person, in letters of one script'),

@@ -1,7 +1,7 @@
 /** Desk tokens: issued, listed and revoked. */
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
-import { mintCredential } from '#src/calls/authenticate.ts';
+import { lacksOwner, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { personIdOfName } from '#src/shared/person.ts';
@@ -19,6 +19,19 @@ const SECRET_CHARS = 43;
 const NO_PERSON = refuse('validation_failed', 'The name of a person needs a letter.', {
   errors: [{ pointer: '/name', code: 'letter_missing', detail: 'must have a letter or a digit' }],
 });
+const OWNER_MISSING = refuse(
+  'validation_failed',
+  'A token with the role owner acts for one owner.',
+  {
+    errors: [
+      {
+        pointer: '/owner_id',
+        code: 'required',
+        detail: 'name the owner, or leave out the role owner',
+      },
+    ],
+  },
+);
 const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
 
 const render = ({
@@ -41,6 +54,7 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   const { name, roles, owner_id, expires_in_days } = input;
   const person_id = input.person_id ?? personIdOfName(name);
   if (person_id === undefined) return NO_PERSON;
+  if (lacksOwner({ roles, owner_id })) return OWNER_MISSING;
   if (owner_id !== undefined && roles.some((role) => role !== 'owner'))
     return refuse('validation_failed', 'A token bound to an owner has the role owner only.', {
       errors: [

@@ -116,6 +116,27 @@ export const refuseEnded = (key: KeyRow, agent: AgentRow | undefined): Refusal |
 export const refuseRevoked = ({ status }: DeskTokenRow): Refusal | undefined =>
   status === 'revoked' ? refuse('credential_revoked', 'The token was revoked.') : undefined;
 
+/** Whether a desk token would act for every promoter: it has the role owner and no owner. */
+export const lacksOwner = ({
+  roles,
+  owner_id,
+}: {
+  roles: readonly string[];
+  owner_id?: string | undefined;
+}): boolean => roles.includes('owner') && owner_id === undefined;
+
+const LACKS_OWNER = refuse(
+  'credential_invalid',
+  'The token has the role owner and no owner. Revoke it, and issue one with owner_id.',
+);
+
+/** The roles that a token gives: without an owner, not that of an owner. */
+const rolesIn = (token: DeskTokenRow): Set<DeskRole> => {
+  const roles = new Set(token.roles as DeskRole[]);
+  if (lacksOwner(token)) roles.delete('owner');
+  return roles;
+};
+
 type Parts = {
   credentials: Credentials;
   confirmation?: Confirmation;
@@ -192,12 +213,14 @@ class LiveAuthenticator implements Authenticator {
     const hasExpired = token.expires_at !== undefined && this.#hasPassed(token.expires_at);
     if (hasExpired === undefined) return CLOCK_BEHIND;
     if (hasExpired) return { ...refuse('credential_expired', 'The token has expired.'), of };
+    const roles = rolesIn(token);
+    if (roles.size === 0) return { ...LACKS_OWNER, of };
     return done({
       kind: 'desk',
       tokenId,
       name: token.name,
       ...(token.person_id !== undefined && { personId: token.person_id }),
-      roles: new Set(token.roles as DeskRole[]),
+      roles,
       ...(token.owner_id && { ownerId: token.owner_id }),
     });
   }

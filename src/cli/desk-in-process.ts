@@ -22,7 +22,7 @@ const READER: DeskCaller = {
   kind: 'desk',
   tokenId: SYSTEM_TOKEN,
   name: 'command line',
-  roles: new Set(['operator', 'staff', 'auditor', 'owner'] as const),
+  roles: new Set(['operator', 'staff', 'auditor'] as const),
 };
 
 /** Calls the desk of an opened core. The first write issues the first desk token; a read appends nothing. */

@@ -13,7 +13,7 @@ import {
 import { join, relative } from 'node:path';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
+import { UNBOUND_ROLES } from '#contracts/scopes.ts';
 import { type Config, isRemoteLog, hasRemoteReadModels, redactUrl } from '#src/config.ts';
 import type { CoreOptions } from '#src/core.ts';
 import type { DemoClock } from '#src/demo/cast.ts';
@@ -133,7 +133,7 @@ const credentialRows = ({ facts, deskToken }: DemoAccess): string[] => [
   row('Desk token', deskToken),
   row(
     '',
-    style('dim', `has the roles ${DESK_ROLE_NAMES.join(', ')}; ./tributary reads it by itself`),
+    style('dim', `has the roles ${UNBOUND_ROLES.join(', ')}; ./tributary reads it by itself`),
   ),
 ];
 

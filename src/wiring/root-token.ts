@@ -1,7 +1,7 @@
 /** The desk token of the machine itself, made at the first start. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
+import { UNBOUND_ROLES } from '#contracts/scopes.ts';
 import { makeDirectory } from '#src/system/directory.ts';
 import { keyIdOf } from '#src/access/keys.ts';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
@@ -25,7 +25,7 @@ const SECRET_CHARS = 43;
 const VISIBLE_WAIT_MS = 10_000;
 
 /**
- * Ensures that the data directory has a valid desk token with every role for the command line,
+ * Ensures that the data directory has a valid desk token with every role but owner for the command line,
  * readable by this user only. The operation that issues all other tokens issues it once. Processes
  * that share a root secret derive the same token from it, and one of them issues it.
  */
@@ -52,7 +52,7 @@ const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<Issue
     caller: CALLER,
     surface: 'cli',
     requestId: deps.ids.uuid(),
-    input: { idempotency_key, name: MACHINE_NAME, roles: [...DESK_ROLE_NAMES] },
+    input: { idempotency_key, name: MACHINE_NAME, roles: [...UNBOUND_ROLES] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
   return { token: outcome.value.token, position: outcome.position ?? 0 };

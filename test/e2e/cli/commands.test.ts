@@ -3,7 +3,7 @@ import { readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
+import { UNBOUND_ROLES } from '#contracts/scopes.ts';
 import type { Server } from '../../support/clients/cli.ts';
 import {
   connection,
@@ -67,7 +67,7 @@ describe('serve --demo', () => {
 
   it('names the roles that its desk token has', async () => {
     const { stdout } = await run('status', ...at());
-    expect(stdout).toContain(`has the roles ${DESK_ROLE_NAMES.join(', ')};`);
+    expect(stdout).toContain(`has the roles ${UNBOUND_ROLES.join(', ')};`);
   });
 
   it('writes its log lines to a file, which the banner names, and none to stderr', async () => {
