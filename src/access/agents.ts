@@ -8,6 +8,7 @@ import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { DeskCall } from '#src/shared/call.ts';
+import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
@@ -81,6 +82,8 @@ const changeAgent = (
 export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {
   const { owner_id: ownerId, agent_id, name, purpose, scopes } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const reserved = refuseHouseNames(deps, { '/owner_id': ownerId, '/name': name });
+  if (reserved) return reserved;
   if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== ownerId)
     return NO_AGENT;
   const agentId = agent_id ?? `agt_${nameOf('agent', ownerId, call.idem ?? '')}`;

@@ -29,12 +29,13 @@ import { applicationPath, type ApplicationView } from './applications.ts';
 type EnteredApplication = Readonly<Record<string, string | string[] | undefined>>;
 
 const MESSAGES: Record<string, string> = {
-  name: 'Enter the name of the person or company, on one line of at most 200 characters.',
+  name: 'Enter the name of the person or company, on one line of at most 200 characters, and not one of this service.',
   postal_address: 'Enter the postal address, in at most 500 characters.',
   mailbox: 'Enter an e-mail address, like ada@example.com.',
   owner_id:
-    'Choose another short name that is not taken: 3 to 32 characters of a-z and 0-9, starting with a letter and not with test.',
-  agent_name: 'Enter the name of the agent, on one line of at most 100 characters.',
+    'Choose another short name that is not taken, and not one of this service: 3 to 32 characters of a-z and 0-9, starting with a letter and not with test.',
+  agent_name:
+    'Enter the name of the agent, on one line of at most 100 characters, and not one of this service.',
   purpose: 'Say what the agent does, in at most 2,000 characters.',
   scopes: 'Tick at least one scope.',
 };

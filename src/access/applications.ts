@@ -29,6 +29,7 @@ import {
 } from '#src/sending/mail.ts';
 import { settingsStream } from '#src/sending/settings.ts';
 import type { Call, SystemCall, HolderCall } from '#src/shared/call.ts';
+import { refuseHouseNames } from '#src/shared/house-names.ts';
 import {
   done,
   refuse,
@@ -105,7 +106,14 @@ export const applicationReceiver =
   async (deps, { address, ...entered }, holderCall) => {
     const refusal = refuseLink(limit, address);
     if (refusal) return refusal;
-    if (await isOwnerTaken(deps, entered.owner_id)) return TAKEN;
+    const { owner_id, name, agent_name } = entered;
+    const reserved = refuseHouseNames(deps, {
+      '/owner_id': owner_id,
+      '/name': name,
+      '/agent_name': agent_name,
+    });
+    if (reserved) return reserved;
+    if (await isOwnerTaken(deps, owner_id)) return TAKEN;
     const call = { ...holderCall, ownerId: DESK, actor: 'applicant' };
     const id = `apl_${nameOf('application', deps.ids.base62(ID_CHARS))}`;
     const sealed = await deps.vault.seal(id, JSON.stringify(entered));
@@ -349,6 +357,8 @@ export const confirmApplication: HolderHandler<'confirmApplication', Application
   { owner_id: ownerId },
   holderCall,
 ) => {
+  const reserved = refuseHouseNames(deps, { '/owner_id': ownerId });
+  if (reserved) return reserved;
   const written = await actOnApplication(deps, holderCall, async (shown, { state, call }) => {
     const { application_id } = state;
     const agentId = `agt_${nameOf('agent', ownerId, application_id)}`;

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
 import { lacksOwner, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
+import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
@@ -61,6 +62,11 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
         { pointer: '/roles', code: 'not_together', detail: 'must be owner when owner_id is given' },
       ],
     });
+  const reserved =
+    owner_id === undefined
+      ? undefined
+      : refuseHouseNames(deps, { '/owner_id': owner_id, '/name': name });
+  if (reserved) return reserved;
   const id = keyIdOf('desk', call.idem ?? '');
   const token = mintCredential('trbd', id, deps.ids.base62(SECRET_CHARS));
   const expires_at = expires_in_days === undefined ? undefined : call.at + expires_in_days * DAY_MS;

@@ -17,6 +17,7 @@ import {
   settingsStream,
 } from '#src/sending/settings.ts';
 import type { Call } from '#src/shared/call.ts';
+import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
@@ -104,6 +105,8 @@ const configuredFrom = (
 export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, input, call) => {
   const { owner_id: ownerId, mode, approvals_required, channels } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const reserved = refuseHouseNames(deps, { '/owner_id': ownerId });
+  if (reserved) return reserved;
   const configured = (before: Settings | undefined): Settings['channels'] =>
     Object.fromEntries(
       channels.map((one) => [one.kind, configuredFrom(one, before?.channels[one.kind], call.at)]),

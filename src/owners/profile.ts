@@ -8,6 +8,7 @@ import { openOne } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
 import type { Call } from '#src/shared/call.ts';
+import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { isSameAddress } from '#src/shared/mailbox.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
@@ -125,6 +126,8 @@ const forget = async ({ vault }: Deps, before: ProfileState | undefined): Promis
 export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, input, call) => {
   const { owner_id: ownerId, name, postal_address, mailbox, attribution_days } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const reserved = refuseHouseNames(deps, { '/owner_id': ownerId, '/name': name });
+  if (reserved) return reserved;
   const subject = `own_${deps.ids.uuid().replaceAll('-', '')}`;
   let before: ProfileState | undefined;
   const outcome = await changeProfile(deps, call, {

@@ -16,9 +16,19 @@ const LOOKS_LIKE =
   'ς:ϛ χ:ꭓꭕ ψ:ѱ ω:ꙍꞷ И:Ͷ Ъl:Ꙑ л:ᴫ љ:ꭠ Ҷ:Ӌ ҷ:ӌ ᴎ:ͷи ᴘ:ᴩ ᴙ:я ᴛ:τт ẟ:δծ Ⱶ:Ͱ Ꙍ:Ꞷ ꜧ:ꞕ Ꜿ:Ͽ ' +
   'ꜿ:ͽ Ꝺ:ꝺ Ꞓ:Є ꞓ:ɛεєԑ';
 
+/**
+ * Letters and digits of other scripts that look like those of ASCII, from the same file of Unicode 17.0, without those that
+ * are written from right to left.
+ */
+const LOOKS_LIKE_IN_OTHERS =
+  '2:Ϩᒿꛯ 3:३૩ⲜⳄⳌ𑣊𖼻 4:Ꮞ𑢯 5:𑢻 6:ϬᏮⳒⳓⳜ𑣕 7:𐓒𑣆 8:𐌚 9:Ⳋⳋ𑢬𑣌𑣖 A:Ꭺᗅꓮ𐊠𖽀 B:ᏴᗷⲂꓐ𐊂𐊡𐌁 C:ᏟⲤꓚ𐊢𐌂𐐕𐔜𑣩𑣲 D:Ꭰᗞᗪꓓ E:Ꭼⴹꓰ𐊆𑢦𑢮 ' +
+  'F:ᖴꓝ𐊇𐊥𐔥𑢢𑣂 G:ᏀᏳꓖ H:ᎻᕼⲎꓧ𐋏 J:Ꭻᒍꓙ K:ᏦᛕⲔꓗ𐔘 L:ᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖 M:ᎷᗰᛖⲘꓟ𐊰𐌑 N:Ⲛꓠ𐔓 O:ଠዐⲞⵔ〇ꓳ𐊒𐊫𐐄𐓂𐔖𑢵𑣠 P:ᏢᑭⲢⳎꓑ𐊕 Q:ⵕ R:ᎡᏒᖇꓣ𐒴𖼵 ' +
+  'S:ᏕᏚꓢ𐊖𐐠𖼺 T:ᎢⲦꓔ𐊗𐊱𐌕𑢼𖼊 U:ሀᑌꓴ𐓎𑢸𖽂 V:Ꮩᐯⴸꓦꛟ𐔝𑢠𖼈 W:ᎳᏔꓪ𑣦𑣯 X:ᚷⲬⵝꓫ𐊐𐊴𐌗𐌢𐔧𑣬 Y:ᎩᎽⲨꓬ𐊲𑢤𖽃 Z:Ꮓꓜ𐋵𑢩𑣥 b:Ꮟᑲᖯ c:ငၚⲥꮯ𐐽 d:Ꮷᑯꓒ f:ƒ ' +
+  'h:Ꮒ i:ւᎥⲓꭵ𑣃 l:ᛁⲒⵏꓲ𐊊𐌉𐌠𖼨 o:ϭഠဝჿ០ⲟ𐐬𐓪𑓐𑣈𑣗 p:þⲣⳏ r:ⲅꮁ rn:𑜀𑣣 s:ടꮪ𐑈𑣁 u:𐓶𑣘 v:ꮩ𑜆𑣀 w:шⲽꮃ𑜊𑜎𑜏 x:ᕁᕽ y:ყⲩ𑣜 z:ꮓ𑣄';
+
 /** Maps a character to the letters that it looks like: to the first letter of its group. */
 const PROTOTYPES: ReadonlyMap<string, string> = new Map(
-  LOOKS_LIKE.split(' ').flatMap((group) => {
+  `${LOOKS_LIKE_IN_OTHERS} ${LOOKS_LIKE}`.split(' ').flatMap((group) => {
     const [prototype = '', characters = ''] = group.split(':');
     return Array.from(characters, (character): [string, string] => [character, prototype]);
   }),
@@ -64,12 +74,18 @@ const CASES: readonly ((name: string) => string)[] = [
   (name) => foldCase(name),
 ];
 
+/** The looks of a name: as written, in upper case, and in either. Two names look alike if one of their looks is equal. */
+export const skeletonsOf = (name: string): string[] =>
+  CASES.map((inCase) => skeletonOf(inCase(name)));
+
 /**
  * Returns whether two names can be those of one person. Ignores case, width, white space, punctuation and invisible
  * characters; letters that look alike, as written or in either case, are equal.
  */
-export const isOneName = (one: string, other: string): boolean =>
-  CASES.some((inCase) => skeletonOf(inCase(one)) === skeletonOf(inCase(other)));
+export const isOneName = (one: string, other: string): boolean => {
+  const looks = skeletonsOf(other);
+  return skeletonsOf(one).some((look, index) => look === looks[index]);
+};
 
 /** Makes the person id of a name; undefined for a name without letters and digits. */
 export const personIdOfName = (name: string): string | undefined => {
