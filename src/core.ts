@@ -26,6 +26,7 @@ import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { observedVault } from '#src/stores/observed.ts';
 import { eventLoopDelay } from '#src/system/event-loop.ts';
 import { systemIds, systemClock } from '#src/system/ids.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';
@@ -327,7 +328,8 @@ const openLogAndKeys = async (
   onLog?.(last, log.id);
   time.observe(last);
   const secrets = localSecrets ?? openSecrets(config);
-  const vault = await openVault(config, log, secrets);
+  const stored = await openVault(config, log, secrets);
+  const vault = metrics ? observedVault(stored, metrics) : stored;
   parts.defer(() => vault.close());
   await requireMailboxGeneration(vault, secrets);
   return { log, time, secrets, vault };

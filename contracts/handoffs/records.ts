@@ -80,7 +80,7 @@ export const handoffRecord = z
     note_to_buyer: z
       .string()
       .optional()
-      .describe('[erased] after an erasure, [unreadable] if its key is lost'),
+      .describe('[erased] after an erasure, [key missing] or [key damaged] if its key is lost'),
     locale: z.string(),
     link_id: id('lnk').optional(),
     external_id: z.string().optional(),
@@ -90,7 +90,9 @@ export const handoffRecord = z
       email: z
         .string()
         .optional()
-        .describe('Personal data: [erased] after an erasure, [unreadable] if its key is lost'),
+        .describe(
+          'Personal data: [erased] after an erasure, [key missing] or [key damaged] if its key is lost',
+        ),
     }),
     line_items: z.array(lineItem),
     list_revision: z.int(),
@@ -102,7 +104,7 @@ export const handoffRecord = z
     status_reason: z
       .string()
       .optional()
-      .describe('[erased] after an erasure, [unreadable] if its key is lost'),
+      .describe('[erased] after an erasure, [key missing] or [key damaged] if its key is lost'),
     rfq: shownRfq.optional(),
     expires_at: time,
     disclaimer: z.string(),

@@ -37,12 +37,15 @@ export const contact = z
   })
   .describe('Personal data: encrypted, and erasable');
 
+/** The value in place of personal data whose key is lost. */
+export const lostKey = z.enum(['[key missing]', '[key damaged]']);
+
 /** The value in place of a contact that is not shown. */
 export const closedContact = z
-  .enum(['[erased]', '[withdrawn]', '[unreadable]'])
+  .enum(['[erased]', '[withdrawn]', ...lostKey.options])
   .describe(
-    '[withdrawn]: the person refuses contact. [unreadable]: its key is lost, for example after a restore without ' +
-      'keys; it was not erased',
+    '[withdrawn]: the person refuses contact. [key missing]: its key is lost, for example after a restore without ' +
+      'keys; it was not erased. [key damaged]: its key is not what was stored',
   );
 
 export const consent = z.strictObject({
@@ -105,7 +108,7 @@ export const leadRecord = z
       .optional()
       .describe(
         'A code of the service, or a text that a person wrote: [erased] after an erasure, ' +
-          '[unreadable] if its key is lost',
+          '[key missing] or [key damaged] if its key is lost',
       ),
     claim_expires_at: time,
     claim_released: z

@@ -6,7 +6,7 @@ import { handoffExample, leadExample } from '#contracts/examples/records.ts';
 import { compared, exempt, line, ownerId, ownerSpace, time } from '#contracts/fields.ts';
 import { handoffRecord, rfqContact } from '#contracts/handoffs/records.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
-import { leadRecord } from '#contracts/leads/records.ts';
+import { leadRecord, lostKey } from '#contracts/leads/records.ts';
 import { mailbox } from '#contracts/mailbox.ts';
 
 /* What is done with all records of a person. */
@@ -103,12 +103,18 @@ const findPersonalData = personCommand({
 const exported = match.extend({
   lead: leadRecord.optional(),
   handoff: handoffRecord.omit({ review_url: true }).optional(),
-  contact: rfqContact.optional().describe('The contact of the RFQ'),
+  contact: z.union([rfqContact, lostKey]).optional().describe('The contact of the RFQ'),
   profile: z
-    .object({ name: z.string(), postal_address: z.string(), mailbox: z.string() })
+    .union([
+      z.object({ name: z.string(), postal_address: z.string(), mailbox: z.string() }),
+      lostKey,
+    ])
     .optional()
     .describe('The profile of the owner'),
-  application: applicationForm.optional().describe('The public application for access'),
+  application: z
+    .union([applicationForm, lostKey])
+    .optional()
+    .describe('The public application for access'),
   notes: z.array(z.string()).describe('What staff noted, newest first'),
 });
 

@@ -18,7 +18,7 @@ import {
 } from '#src/ports/rows.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import { listing } from '#src/reading/lists.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
+import { openRecord } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import {
   linkToken,
@@ -148,14 +148,13 @@ type EndingDeps = EventWriter & Pick<Deps, 'vault'>;
 /** Whether a record in which a person is found is a public application. */
 export const isApplication = (id: string): boolean => id.startsWith('apl_');
 
-/** Opens what an applicant entered; undefined once the key is destroyed, as it is from the confirmation on. */
-export const openApplication = async (
-  deps: Pick<Deps, 'log' | 'vault'>,
-  id: string,
-): Promise<Application | undefined> => {
+/**
+ * Opens what an applicant entered; undefined once the key is destroyed, as it is from the confirmation on. A text says that
+ * the key is lost.
+ */
+export const openApplication = async (deps: Pick<Deps, 'log' | 'vault'>, id: string) => {
   const state = await stateOf(deps, { stream: applicationStream(id), decider: application });
-  const opened = state && (await openOne(deps.vault, state.sealed_application));
-  return typeof opened === 'string' ? (JSON.parse(opened) as Application) : undefined;
+  return state && openRecord<Application>(deps.vault, state.sealed_application);
 };
 
 /** Ends an application that waits. Appends the event before it destroys the key, which the next start does after a crash. */
@@ -258,7 +257,9 @@ const show = async (
     return (state && (await showConfirmed(deps, state, at))) ?? NO_LINK;
   const entered =
     at < state.expires_at ? await openApplication(deps, state.application_id) : undefined;
-  return entered ? { phase: 'waiting', application: entered, until: state.expires_at } : NO_LINK;
+  return typeof entered === 'object'
+    ? { phase: 'waiting', application: entered, until: state.expires_at }
+    : NO_LINK;
 };
 
 const readState = async (

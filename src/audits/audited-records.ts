@@ -12,7 +12,12 @@ import { renderKey } from '#src/access/keys.ts';
 import { readableHandoff, renderHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '#src/links/links.ts';
-import { openTexts, type OpeningVault } from '#src/sealing/sealed-texts.ts';
+import {
+  KEY_MISSING,
+  openTexts,
+  type OpeningVault,
+  placeholderOf,
+} from '#src/sealing/sealed-texts.ts';
 import { renderOutbound } from '#src/outreach/requests.ts';
 
 type Source = { readModel: string; scope(ownerId: string): string };
@@ -122,10 +127,10 @@ export const AUDITED: Readonly<Record<AuditedKind, Kind<object>>> = {
 
 /** A vault that opens nothing: what it would open is shown as `[sealed]`. */
 const CLOSED: OpeningVault = {
-  unseal: async (texts) => texts.map(() => undefined),
+  unseal: async (texts) => texts.map(() => KEY_MISSING),
 };
 
-const UNREADABLE = '[unreadable]';
+const UNREADABLE = placeholderOf(KEY_MISSING);
 const SEALED = '[sealed]';
 
 const sealUnread = (value: unknown): unknown => {

@@ -19,14 +19,12 @@ import type { CoreOptions } from '#src/core.ts';
 import type { DemoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { beginDemo } from '#src/demo/story.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { parkedOf } from '#src/reading/projections.ts';
-import { listUnknownSubjects } from '#src/stores/sqlite/keys/key-vault.ts';
+import { inspectKeys, listUnknownSubjects } from '#src/stores/sqlite/keys/key-vault.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
-import { subjectsIn } from '#src/system/crypto-seal.ts';
 import {
   isThere,
   makeDirectory,
@@ -37,7 +35,12 @@ import {
 import { hostsOf } from '#src/system/hosts.ts';
 import { hasRoot, requireRoot } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
-import { lowGenerationText, markOfGeneration } from '#src/wiring/vault.ts';
+import {
+  lowGenerationText,
+  markOfGeneration,
+  NEWEST_EVENTS,
+  subjectsWithoutKey,
+} from '#src/wiring/vault.ts';
 import { commandLine } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
@@ -293,36 +296,6 @@ export const runCheck = async (
   }
 };
 
-/** Finds personal data that was not erased but cannot be decrypted, because the vault lacks its key. */
-
-const PAGE_EVENTS = 1_000;
-
-/**
- * Counts the subjects that have encrypted data in the log after this position and no key in the vault.
- * Erased subjects are not counted. Returns null if there is no vault.
- */
-export const unreadableSubjects = async (
-  directory: string,
-  log: Pick<EventLog, 'readAll'>,
-  from: Position = 0,
-): Promise<number | null> => {
-  const file = join(directory, 'keys.db');
-  if (!existsSync(file)) return null;
-  const subjects = new Set<string>();
-  const erased = new Set<string>();
-  for (let after = Math.max(0, from); ; ) {
-    const page = await log.readAll({ after, limit: PAGE_EVENTS });
-    const last = page.at(-1);
-    if (!last) break;
-    for (const { type, data } of page) {
-      if (type === 'SubjectErased') erased.add((data as { subject: string }).subject);
-      else for (const subject of subjectsIn(data)) subjects.add(subject);
-    }
-    after = last.position;
-  }
-  return listUnknownSubjects(file, subjects.difference(erased)).length;
-};
-
 export const unreadableText = (subjects: number): string =>
   `The personal data of ${formatPlural(subjects, 'subject')} cannot be read, because keys.db has no key ` +
   'for it: restore a keys.db that is as new as the log.';
@@ -332,7 +305,6 @@ export const unreadableText = (subjects: number): string =>
 const GIB = 1_073_741_824;
 const MIB = 1_048_576;
 const FREE_BYTES_FAULT = GIB / 10;
-const KEYS_EVENTS = 1_000;
 
 const checkAccess = (directory: string) =>
   runCheck('data directory', () => {
@@ -401,16 +373,17 @@ const checkKeys = (directory: string, generation: number) =>
   runCheck('keys', async () => {
     const end = inspectLog(directory, 0);
     if (end === null) return ok('none yet');
-    const source = sqliteLogSource(directory);
-    const unreadable = await unreadableSubjects(directory, source, end - KEYS_EVENTS);
-    await source.close();
-    if (unreadable === null)
+    const file = join(directory, 'keys.db');
+    if (!existsSync(file))
       return fault('keys.db is gone: restore it, otherwise no personal data can be read');
+    inspectKeys(file);
+    const source = sqliteLogSource(directory);
+    const unreadable = await subjectsWithoutKey(file, source, end - NEWEST_EVENTS);
+    await source.close();
     const next = new Set([markOfGeneration(generation + 1)]);
-    if (listUnknownSubjects(join(directory, 'keys.db'), next).length === 0)
-      return fault(lowGenerationText(generation));
+    if (listUnknownSubjects(file, next).length === 0) return fault(lowGenerationText(generation));
     if (unreadable > 0) return warning(unreadableText(unreadable));
-    const events = formatCount(Math.min(end, KEYS_EVENTS));
+    const events = formatCount(Math.min(end, NEWEST_EVENTS));
     return ok(`complete for the newest ${events} events`);
   });
 

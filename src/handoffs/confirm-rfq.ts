@@ -1,5 +1,4 @@
 /** What the holder of a mailbox does behind the link that confirms an RFQ. The review link leads to none of it. */
-import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { informLeads } from '#src/leads/observe-rfq.ts';
@@ -40,7 +39,8 @@ export const noticesOfConfirmed = async (
     facts: { ...facts, list },
   });
   const contact = await contactOf(deps, rfq);
-  if (!contact || rfq?.contact_subject === undefined) return [...toStaff, ...toOwner];
+  if (typeof contact !== 'object' || rfq?.contact_subject === undefined)
+    return [...toStaff, ...toOwner];
   const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
   const toBuyer = await queueMail(deps, call, {
     kind: 'rfq_receipt',
@@ -61,7 +61,7 @@ export type BuyerRequest = {
    */
   phase: 'waiting' | 'over' | 'replaced' | 'sent' | 'ended';
   /** The contact of the sending this link belongs to; undefined if that ended or was replaced, or its key is destroyed. */
-  contact: BuyerContact | undefined;
+  contact: Awaited<ReturnType<typeof contactOf>>;
 };
 
 const NO_REQUEST = refuse(
@@ -149,7 +149,8 @@ export const confirmRequest: HolderHandler<'confirmRequest', BuyerRequest> = asy
   });
   if (!confirmed.ok) return confirmed;
   const { contact, review } = confirmed.value;
-  if (contact) await liftRefusal(deps, { ...holderCall, ownerId: review.ownerId }, contact.email);
+  if (typeof contact === 'object')
+    await liftRefusal(deps, { ...holderCall, ownerId: review.ownerId }, contact.email);
   return confirmed;
 };
 
@@ -175,7 +176,8 @@ export const disownRequest: HolderHandler<'disownRequest', BuyerRequest> = (
   actOnRequest(deps, holderCall, async (state, { row, call }) => {
     const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
     const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
-    const refusal = contact && (await blockMailbox(deps, call, contact.email));
+    const refusal =
+      typeof contact === 'object' ? await blockMailbox(deps, call, contact.email) : undefined;
     return refusal ?? issue({ type: 'DisownRfq', at: call.at, number: row.confirms });
   });
 

@@ -1,5 +1,4 @@
 /** RFQs and handoffs as staff read and list them. */
-import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import { type PeopleDeps, proposerOf } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
@@ -11,13 +10,7 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import { readInbox } from '#src/reading/inbox.ts';
 import { pageOf } from '#src/reading/lists.ts';
-import {
-  openTexts,
-  placeholderOf,
-  shownText,
-  WITHDRAWN,
-  NO_TEXTS,
-} from '#src/sealing/sealed-texts.ts';
+import { ERASED, openTexts, shownText, WITHDRAWN, NO_TEXTS } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
@@ -56,7 +49,7 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
     owner_id,
     title: state.title,
     submitted_at: iso(rfq.submitted_at),
-    contact: await shownContact(deps, owner_id, { contact, isErased: state.erased }),
+    contact: await shownContact(deps, owner_id, contact),
     list_revision: state.list_revision,
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
@@ -65,13 +58,11 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
   });
 };
 
+type OpenedContact = Awaited<ReturnType<typeof contactOf>>;
+
 /** The contact, or why it is not shown. */
-const shownContact = async (
-  deps: Deps,
-  ownerId: string,
-  { contact, isErased }: { contact: BuyerContact | undefined; isErased: boolean },
-) => {
-  if (!contact) return placeholderOf(isErased ? null : undefined);
+const shownContact = async (deps: Deps, ownerId: string, contact: OpenedContact) => {
+  if (typeof contact !== 'object') return contact ?? ERASED;
   const since = await suppressionInLog(deps)(ownerId, contact.email);
   return since === undefined ? contact : WITHDRAWN;
 };
@@ -80,7 +71,7 @@ type Sent = {
   state: HandoffState;
   rfq: NonNullable<HandoffState['rfq']>;
   stored: readonly StoredEvent[];
-  contact: BuyerContact | undefined;
+  contact: OpenedContact;
 };
 
 /** What staff did with the RFQ, and whom it concerns besides. */
@@ -97,7 +88,8 @@ const progressOf = async (
   ]);
   const textOf = (sealed: string | undefined): string | undefined =>
     sealed === undefined ? undefined : shownText(opened(sealed));
-  const holder = contact && (await claimOfOther(deps, call, contact.email));
+  const holder =
+    typeof contact === 'object' ? await claimOfOther(deps, call, contact.email) : undefined;
   return {
     state: rfqStateAt(shown, call.at),
     ...present({

@@ -7,12 +7,14 @@ import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import {
   ERASED,
+  isLost,
   type OpenedTexts,
   openTexts,
   type OpeningVault,
+  placeholderOf,
   shownText,
   WITHDRAWN,
-  openOne,
+  openRecord,
 } from '#src/sealing/sealed-texts.ts';
 import type { SuppressionReader } from '#src/sealing/suppression.ts';
 import type { ListedFacts } from '#src/sending/mail.ts';
@@ -96,6 +98,10 @@ const withTexts = <State extends HandoffState>(state: State, plain: OpenedTexts)
     ...(typeof lineNotes === 'string' && {
       lines: withNotes(state.lines, JSON.parse(lineNotes) as Record<string, string>),
     }),
+    // It is unknown which lines have notes.
+    ...(isLost(lineNotes) && {
+      lines: state.lines.map((line) => ({ ...line, note: placeholderOf(lineNotes) })),
+    }),
     ...(sealed_reason !== undefined && { status_reason: shownText(plain(sealed_reason)) }),
   };
 };
@@ -132,7 +138,8 @@ export const showHandoff = async (
   const email = state.erased ? '' : (state.buyer.email ?? '');
   const plain = await openTexts(vault, [email, ...textsIn(state)]);
   const address = plain(email);
-  const since = address ? await suppression?.(view.ownerId, address) : undefined;
+  const since =
+    typeof address === 'string' ? await suppression?.(view.ownerId, address) : undefined;
   // The address of a later handoff stays: otherwise an agent could ask who refuses contact.
   const isMasked = since !== undefined && state.created_at <= since;
   return renderHandoff(withTexts(state, plain), view, {
@@ -147,14 +154,9 @@ export const showHandoff = async (
 export const contactSubjectOf = (handoffId: string, number: number): string =>
   `con_${handoffId.replace(/^hnd_/, '')}n${number}`;
 
-/** Opens the contact of an RFQ; undefined if its key is destroyed or lost. */
-export const contactOf = async (
-  { vault }: Pick<Deps, 'vault'>,
-  rfq: HandoffState['rfq'],
-): Promise<BuyerContact | undefined> => {
-  const opened = rfq && (await openOne(vault, rfq.contact));
-  return typeof opened === 'string' ? (JSON.parse(opened) as BuyerContact) : undefined;
-};
+/** Opens the contact of an RFQ; undefined if its key is destroyed. A text says that the key is lost. */
+export const contactOf = async ({ vault }: Pick<Deps, 'vault'>, rfq: HandoffState['rfq']) =>
+  rfq && openRecord<BuyerContact>(vault, rfq.contact);
 
 type Change = { before?: HandoffState | undefined; state: HandoffState };
 

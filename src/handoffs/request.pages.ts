@@ -1,4 +1,5 @@
 /** The pages behind the link that confirms an RFQ. */
+import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
@@ -117,20 +118,19 @@ ${facts([
 ])}
 ${lineTable(list, writer, (number) => `${requestPath(token)}?page=${number}`)}</section>
 <section aria-labelledby="contact-heading"><h2 id="contact-heading">Your contact</h2>
-${
-  contact &&
-  facts([
-    ['Name', contact.name],
-    ['E-mail', contact.email],
-    ...given('Company', contact.company),
-    ...given('Phone', contact.phone),
-    ...given('Delivery country', contact.country && countryName(contact.country)),
-  ])
-}
-${contact?.message && html`<h3>Your message</h3><p class="message" dir="auto">${contact.message}</p>`}
+${typeof contact === 'object' ? contactFacts(contact) : html`<p>${contact}</p>`}
 <p class="quiet">Only this page shows the contact: the link of the list does not. A confirmed mailbox shows that somebody
 reads it, not who that is.</p></section>`;
 };
+
+const contactFacts = (contact: BuyerContact): Html => html`${facts([
+  ['Name', contact.name],
+  ['E-mail', contact.email],
+  ...given('Company', contact.company),
+  ...given('Phone', contact.phone),
+  ...given('Delivery country', contact.country && countryName(contact.country)),
+])}
+${contact.message && html`<h3>Your message</h3><p class="message" dir="auto">${contact.message}</p>`}`;
 
 const given = (name: string, value: string | undefined): [string, string][] =>
   value === undefined ? [] : [[name, value]];

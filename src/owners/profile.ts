@@ -4,7 +4,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { resolveTarget } from '#src/catalog/products.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
+import { openRecord } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
 import type { Call } from '#src/shared/call.ts';
@@ -56,6 +56,10 @@ const mailMailboxLink = (
 type Profile = { name: string; postal_address: string; mailbox: string };
 
 const NO_PROFILE = refuse('resource_not_found', 'The owner has no profile.');
+const KEY_LOST = refuse(
+  'state_conflict',
+  'The key of the profile is lost, so its mailbox cannot be compared. Set the profile again.',
+);
 const OTHER_MAILBOX = refuse(
   'state_conflict',
   'The profile has another mailbox. Read it, and check that one.',
@@ -63,13 +67,16 @@ const OTHER_MAILBOX = refuse(
 
 export const profileStream = (ownerId: string): string => `${ownerId}-owner_profile`;
 
+/** Opens a profile for display: a text instead of a profile says that its key is lost. */
+const shownProfile = async ({ vault }: Pick<Deps, 'vault'>, state: ProfileState | undefined) =>
+  state?.status === 'set' ? openRecord<Profile>(vault, state.sealed_profile) : undefined;
+
 export const openProfile = async (
-  { vault }: Pick<Deps, 'vault'>,
+  deps: Pick<Deps, 'vault'>,
   state: ProfileState | undefined,
 ): Promise<Profile | undefined> => {
-  if (state?.status !== 'set') return undefined;
-  const opened = await openOne(vault, state.sealed_profile);
-  return typeof opened === 'string' ? (JSON.parse(opened) as Profile) : undefined;
+  const profile = await shownProfile(deps, state);
+  return typeof profile === 'string' ? undefined : profile;
 };
 
 /** Reads the profile of an owner from the log; undefined if it was never set. */
@@ -90,14 +97,14 @@ const confirmedMailbox = async (
   return profile && { mailbox: profile.mailbox, sealedFor: state.sealed_for };
 };
 
-/** Opens the profile that is sealed for a subject; undefined if it was erased, removed or replaced. */
+/** Opens the profile that is sealed for a subject, for display; undefined if it was erased, removed or replaced. */
 export const profileOf = async (
   deps: Pick<Deps, 'log' | 'vault'>,
   ownerId: string,
   subject: string,
-): Promise<Profile | undefined> => {
+) => {
   const state = await readProfile(deps, ownerId);
-  return state?.sealed_for === subject ? openProfile(deps, state) : undefined;
+  return state?.sealed_for === subject ? shownProfile(deps, state) : undefined;
 };
 
 const changeProfile = (
@@ -169,12 +176,14 @@ export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, in
   const { owner_id } = input;
   if (!mayActFor(call, owner_id)) return NO_OWNER;
   const state = await readProfile(deps, owner_id);
-  const profile = await openProfile(deps, state);
+  const profile = await shownProfile(deps, state);
   if (!state || !profile) return NO_PROFILE;
   const { attribution_days = LIMITS.ATTRIBUTION_DAYS, fallback, confirmed_at, updated_at } = state;
   return done({
     owner_id,
-    ...profile,
+    ...(typeof profile === 'string'
+      ? { name: profile, postal_address: profile, mailbox: profile }
+      : profile),
     attribution_days,
     ...present({ fallback }),
     ...(confirmed_at !== undefined && { mailbox_confirmed_at: iso(confirmed_at) }),
@@ -191,8 +200,9 @@ export const confirmOwnerMailbox: DeskHandler<'confirmOwnerMailbox'> = async (
   return changeProfile(deps, call, {
     ownerId,
     async command(state) {
-      const profile = await openProfile(deps, state);
+      const profile = await shownProfile(deps, state);
       if (!state || !profile) return NO_PROFILE;
+      if (typeof profile === 'string') return KEY_LOST;
       if (!isSameAddress(profile.mailbox, mailbox)) return OTHER_MAILBOX;
       const sealedReason = await deps.vault.seal(state.sealed_for, reason);
       return sealedReason === null

@@ -2,6 +2,7 @@
  * What the service counts about itself. Labels come from small fixed sets, never from an owner, an
  * agent, a key or an address: the numbers must not reveal anything about a tenant.
  */
+import type { LostKey } from './system.ts';
 
 /** `limited`: too many requests. `failed`: a fault of the service. `refused`: all other refusals. */
 export type RequestOutcome = 'ok' | 'limited' | 'refused' | 'failed';
@@ -33,6 +34,8 @@ export type Metrics = {
   countSending(kind: SendingKind, outcome: SendingOutcome): void;
   /** Counts a round trip to the remote store of the read models. */
   countRoundTrip(trip: RoundTrip, seconds: number): void;
+  /** Counts a text that was not opened because its key is lost, at each attempt. */
+  countLostKey(key: LostKey['key']): void;
   /** Counts a connection that was closed because its address has too many. */
   countRefusedConnection(): void;
   /** Counts a request whose forwarded address is ignored. */

@@ -71,7 +71,14 @@ export type Secrets = {
   };
 };
 
-export type Unsealed = string | null | undefined;
+/**
+ * A text without its key, although nobody erased it. `missing`: the vault never had the key, for example after a restore.
+ * `damaged`: the stored key is not what was written.
+ */
+export type LostKey = { key: 'missing' | 'damaged' };
+
+/** The text; null if its key was destroyed. */
+export type Unsealed = string | null | LostKey;
 
 /**
  * Keys of personal data, one for each subject, in a separate store. Destroying a key erases the
@@ -81,12 +88,13 @@ export type Unsealed = string | null | undefined;
 export type KeyVault = {
   /**
    * Encrypts `text` for `subject`. Creates the subject's key if there is none, and resolves once it
-   * is durable. Returns null if the key is destroyed: the subject can never get a new one.
+   * is durable. Returns null if the key is destroyed: the subject can never get a new one. Throws LogUnavailable if the
+   * key is damaged.
    */
   seal(subject: string, text: string): Promise<string | null>;
   /**
-   * Decrypts the texts in one round trip, in order: null if the key is destroyed, undefined if there
-   * never was a key, or another key encrypted the text.
+   * Decrypts the texts in one round trip, in order. A key counts as missing if there never was one, or another key
+   * encrypted the text. A damaged key affects only its own texts.
    */
   unseal(sealed: readonly string[]): Promise<Unsealed[]>;
   /**

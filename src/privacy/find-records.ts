@@ -10,7 +10,7 @@ import { readNotes } from '#src/plans/plans.ts';
 import type { MailboxRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
 import { addressIn } from '#src/sealing/mailbox.decider.ts';
-import { openOne } from '#src/sealing/sealed-texts.ts';
+import { isLost, isLostText, openOne } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
 import { isSameAddress, isSameMailbox } from '#src/shared/mailbox.ts';
@@ -73,8 +73,8 @@ const matchOf = async (
   const [entered, contact] = await Promise.all(
     [state.buyer.email, state.rfq?.contact].map((sealed) => openOne(deps.vault, sealed ?? '')),
   );
-  // A restored vault may have a key that is lost now.
-  if (entered === undefined || contact === undefined) return indexed;
+  // With a key that was restored later, the record may still match.
+  if (isLost(entered) || isLost(contact)) return indexed;
   const present = [entered, contact && addressIn('RfqSubmittedByBuyer', contact)].flatMap(
     (one) => one ?? [],
   );
@@ -113,12 +113,13 @@ export const exportRecord = async (
   const { review_url: _credential, ...handoff } = shown;
   const { email: entered, ...buyer } = shown.buyer;
   const contact = await contactOf(deps, state.rfq);
+  // It is unknown whose address is lost; the record was found by that of the person.
   const isOwn = (address: string | undefined): boolean =>
-    address !== undefined && isSameMailbox(address, email);
+    address !== undefined && (isLostText(address) || isSameMailbox(address, email));
   return {
     ...record,
     handoff: { ...handoff, buyer: isOwn(entered) ? shown.buyer : buyer },
-    ...(isOwn(contact?.email) && { contact }),
+    ...(isOwn(typeof contact === 'string' ? contact : contact?.email) && { contact }),
   };
 };
 

@@ -1,5 +1,5 @@
 /** Personal data is sealed per subject before it is stored, and opened before a record is rendered. */
-import type { KeyVault, Unsealed } from '#src/ports/system.ts';
+import type { KeyVault, LostKey, Unsealed } from '#src/ports/system.ts';
 
 export const ERASED = '[erased]';
 /** In place of a contact whose person refuses contact. */
@@ -11,11 +11,27 @@ export type OpenedTexts = (sealed: string) => Unsealed;
 /** What opening texts needs of the vault. */
 export type OpeningVault = Pick<KeyVault, 'unseal'>;
 
-/** The text in place of one that cannot be opened: `null` was erased, `undefined` lacks its key. */
-export const placeholderOf = (opened: null | undefined) =>
-  opened === null ? ERASED : '[unreadable]';
+const LOST = { missing: '[key missing]', damaged: '[key damaged]' } as const;
+export const KEY_MISSING: LostKey = { key: 'missing' };
 
-export const shownText = (opened: Unsealed): string => opened ?? placeholderOf(opened);
+export const isLostText = (text: string): boolean => Object.values<string>(LOST).includes(text);
+
+/** The text in place of one that cannot be opened. */
+export const placeholderOf = (opened: null | LostKey) =>
+  opened === null ? ERASED : LOST[opened.key];
+
+/** Opens a sealed record; undefined if it was erased. */
+export const openRecord = async <Value extends object>(vault: OpeningVault, sealed: string) => {
+  const opened = await openOne(vault, sealed);
+  if (typeof opened === 'string') return JSON.parse(opened) as Value;
+  return opened === null ? undefined : LOST[opened.key];
+};
+
+export const shownText = (opened: Unsealed): string =>
+  typeof opened === 'string' ? opened : placeholderOf(opened);
+
+export const isLost = (opened: Unsealed | undefined): opened is LostKey =>
+  typeof opened === 'object' && opened !== null;
 
 /** Opens nothing: for records that are shown without their texts. */
 export const NO_TEXTS: OpenedTexts = () => null;
@@ -28,8 +44,8 @@ export const openTexts = async (
   const texts = sealed.filter((text) => text !== '');
   if (texts.length === 0) return NO_TEXTS;
   const plain = await vault.unseal(texts);
-  const plainBySealed = new Map(texts.map((text, index) => [text, plain[index]]));
-  return (text) => (text === '' ? null : plainBySealed.get(text));
+  const plainBySealed = new Map(texts.map((text, index) => [text, plain[index] ?? null]));
+  return (text) => (text === '' ? null : (plainBySealed.get(text) ?? null));
 };
 
 /** Seals the texts that are set for one subject; resolves to null if the subject is erased. */
@@ -48,5 +64,5 @@ export const sealAll = async <Name extends string>(
 };
 
 /** Opens one sealed text; null if it was erased. */
-export const openOne = async (vault: KeyVault, sealed: string): Promise<Unsealed> =>
+export const openOne = async (vault: OpeningVault, sealed: string): Promise<Unsealed> =>
   (await openTexts(vault, [sealed]))(sealed);

@@ -75,7 +75,7 @@ const prepare = async (
   const { mail_id: id, sealed_for: sealedFor, attempts, created_at } = state;
   const opened = await openOne(deps.vault, state.sealed_message);
   if (opened === null) return { outcome: 'refused', reason: 'erased' };
-  if (opened === undefined) return { outcome: 'retry', reason: 'key_unavailable' };
+  if (typeof opened !== 'string') return { outcome: 'retry', reason: 'key_unavailable' };
   if ((await readHaltForEverybody(deps)) !== undefined)
     return { outcome: 'retry', reason: 'halted' };
   const { to, facts } = JSON.parse(opened) as SealedMail;

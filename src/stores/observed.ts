@@ -1,6 +1,7 @@
-/** Counts what the stores of rows do. */
+/** Counts what the stores of rows do, and the keys that a vault has lost. */
 import type { Metrics, RoundTrip } from '#src/ports/metrics.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
+import type { KeyVault } from '#src/ports/system.ts';
 
 /** Wraps a store: counts and times its round trips. `monotonic` is in milliseconds. */
 export const observedStore = (
@@ -32,3 +33,20 @@ export const observedStore = (
     commit: timed('write', store.commit),
   };
 };
+
+/** Wraps a vault: counts the texts whose keys are lost. */
+export const observedVault = (
+  vault: KeyVault,
+  metrics: Pick<Metrics, 'countLostKey'>,
+): KeyVault => ({
+  seal: (subject, text) => vault.seal(subject, text),
+  async unseal(sealed) {
+    const opened = await vault.unseal(sealed);
+    for (const text of opened)
+      if (typeof text === 'object' && text !== null) metrics.countLostKey(text.key);
+    return opened;
+  },
+  destroy: (subject) => vault.destroy(subject),
+  knows: (subject) => vault.knows(subject),
+  close: () => vault.close(),
+});

@@ -10,6 +10,8 @@ import {
   createSecretKey,
   type KeyObject,
 } from 'node:crypto';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { Unsealed } from '#src/ports/system.ts';
 
 // Random bytes cost 2 to 3 µs per call and almost nothing per byte, so 8 KiB are drawn at a time.
 const POOL_BYTES = 8_192;
@@ -59,9 +61,21 @@ export const freshKey = (): KeyObject => {
 export const wrapKey = (wrapping: KeyObject, subject: string, key: KeyObject): Buffer =>
   encrypt(wrapping, subject, key.export());
 
-/** Throws if `wrapped` was changed, or belongs to another subject or another wrapping key. */
-export const unwrapKey = (wrapping: KeyObject, subject: string, wrapped: Buffer): KeyObject =>
-  createSecretKey(decrypt(wrapping, subject, wrapped));
+/** A stored key is not what was written. A write that needs it is refused. */
+export class KeyDamaged extends LogUnavailable {
+  constructor(subject: string) {
+    super('fault', 'no', `the key of ${subject} is damaged: restore the key vault from a backup`);
+  }
+}
+
+/** Throws KeyDamaged if `wrapped` was changed, or belongs to another subject or another wrapping key. */
+export const unwrapKey = (wrapping: KeyObject, subject: string, wrapped: Buffer): KeyObject => {
+  try {
+    return createSecretKey(decrypt(wrapping, subject, wrapped));
+  } catch {
+    throw new KeyDamaged(subject);
+  }
+};
 
 export const sealText = (key: KeyObject, subject: string, text: string): string =>
   `${PREFIX}.${subject}.${encrypt(key, subject, Buffer.from(text)).toString('base64url')}`;
@@ -82,12 +96,12 @@ export const subjectsIn = (data: unknown): string[] => {
   return Object.values(data).flatMap(subjectsIn);
 };
 
-/** Returns undefined if the text was changed, or was sealed with another key. */
-export const openText = (key: KeyObject, subject: string, sealed: string): string | undefined => {
+/** A text that was changed, or was sealed with another key, lacks its key. */
+export const openText = (key: KeyObject, subject: string, sealed: string): Unsealed => {
   const body = sealed.slice(PREFIX.length + subject.length + 2);
   try {
     return decrypt(key, subject, Buffer.from(body, 'base64url')).toString();
   } catch {
-    return undefined;
+    return { key: 'missing' };
   }
 };

@@ -8,7 +8,7 @@ const REQUEST_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 /** A request waits at most 250 ms for Redis; a projector longer. */
 const REDIS_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 
-const register = (registry: Registry) => {
+const makersIn = (registry: Registry) => {
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
@@ -18,6 +18,11 @@ const register = (registry: Registry) => {
     help: string,
     { buckets, labelNames = [] }: { buckets: number[]; labelNames?: Label[] },
   ) => new Histogram({ name, help, labelNames, buckets, registers: [registry] });
+  return { counter, gauge, histogram };
+};
+
+const register = (registry: Registry) => {
+  const { counter, gauge, histogram } = makersIn(registry);
   const perOperation = ['surface', 'operation', 'outcome'] as const;
   const lag = 'tributary_projection_lag';
   return {
@@ -42,6 +47,11 @@ const register = (registry: Registry) => {
       buckets: REDIS_S,
       labelNames: ['kind'],
     }),
+    lostKeys: counter(
+      'tributary_lost_keys_total',
+      'Texts of personal data that were not opened because their key is missing or damaged, by attempt.',
+      'key',
+    ),
     refusedConnections: counter(
       'tributary_connections_refused_total',
       'Connections closed because their network address has too many.',
@@ -91,6 +101,7 @@ export const prometheusMetrics = (): Metrics => {
       metrics.trips.inc({ kind, outcome });
       metrics.tripSeconds.observe({ kind }, seconds);
     },
+    countLostKey: (key) => metrics.lostKeys.inc({ key }),
     countRefusedConnection: () => metrics.refusedConnections.inc(),
     countUntrustedForwarded: () => metrics.untrustedForwarded.inc(),
     async text(lags, faults) {

@@ -381,8 +381,8 @@ const prepare = async (
     url,
     body,
     signature: signBody(deps.secrets, body, { ...claims, at: deps.clock.now() }),
-    ...(token && { token }),
-    ...(credentials && { authorization: `${scheme} ${credentials}` }),
+    ...(typeof token === 'string' && { token }),
+    ...(typeof credentials === 'string' && { authorization: `${scheme} ${credentials}` }),
   };
 };
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
+import { KEY_MISSING } from '#src/sealing/sealed-texts.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import { type Replay, Replays, startReplay } from '#src/audits/replays.ts';
 import { FactsCache } from '#src/performance/facts.ts';
@@ -65,7 +66,7 @@ export const openFileForAudits = async (
     facts: new FactsCache(),
     personName: async (actor) => people.get(actor),
     following: { passed: async () => true, asOf: () => head },
-    vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text)) },
+    vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text) ?? KEY_MISSING) },
     // Only for the cursors of this process.
     secrets: systemSecrets({ root: randomBytes(32) }),
     clock: systemClock(),

@@ -2,10 +2,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
-import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
+import { KEYS_WAY_FORWARD } from '#src/stores/sqlite/keys/key-file.ts';
+import {
+  acceptedKeyLoss,
+  listUnknownSubjects,
+  sqliteKeyVault,
+} from '#src/stores/sqlite/keys/key-vault.ts';
+import { subjectsIn } from '#src/system/crypto-seal.ts';
 import { hasRoot, type SystemSecrets, systemSecrets } from '#src/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';
@@ -36,7 +42,7 @@ const isEventStore = (log: EventLog): log is EventStoreLog => 'keyVault' in log;
 
 /**
  * Opens the keys of personal data beside their log: on its server, or in a file. Throws StartupError
- * if another root secret encrypted them, or the file is missing.
+ * if another root secret encrypted them, or the file is missing or older than the log.
  */
 export const openVault = async (
   { dataDirectory }: Config,
@@ -45,14 +51,50 @@ export const openVault = async (
 ): Promise<KeyVault> => {
   if (isEventStore(log)) return log.keyVault(vaultKey);
   const file = join(dataDirectory, 'keys.db');
+  const { position: head } = await log.head();
+  const accepted = acceptedKeyLoss(file);
   // The first start creates the file before the first event: a log without it has lost it.
-  if (!existsSync(file) && (await log.head()).position > 0)
+  if (!existsSync(file) && head > 0 && accepted < head)
     throw new StartupError(
-      `${file} is gone, and with it the keys of the personal data in the log beside it. Restore ` +
-        'keys.db from its backup. An empty file of that name accepts that nobody can read that ' +
-        'data again.',
+      `${file} is gone, and with it the keys of the personal data in the log beside it. ${KEYS_WAY_FORWARD}`,
     );
-  return sqliteKeyVault(file, vaultKey);
+  const from = Math.max(accepted, head - NEWEST_EVENTS);
+  const missing = from < head ? await subjectsWithoutKey(file, log, from) : 0;
+  if (missing > 0)
+    throw new StartupError(
+      `${file} is older than the log: it has no key of ${missing} subjects in the newest ${head - from} events. ` +
+        KEYS_WAY_FORWARD,
+    );
+  return sqliteKeyVault(file, vaultKey, head);
+};
+
+/** A vault that is older than its log lacks the keys of the newest events. */
+export const NEWEST_EVENTS = 1_000;
+const PAGE_EVENTS = 1_000;
+
+/**
+ * Counts the subjects that have encrypted data in the log after this position, and neither a key nor an erasure. Such data
+ * cannot be decrypted.
+ */
+export const subjectsWithoutKey = async (
+  file: string,
+  log: Pick<EventLog, 'readAll'>,
+  from: Position,
+): Promise<number> => {
+  const subjects = new Set<string>();
+  const erased = new Set<string>();
+  for (let after = Math.max(0, from); ; ) {
+    const page = await log.readAll({ after, limit: PAGE_EVENTS });
+    const last = page.at(-1);
+    if (!last) break;
+    for (const { type, data } of page) {
+      if (type === 'SubjectErased') erased.add((data as { subject: string }).subject);
+      else for (const subject of subjectsIn(data)) subjects.add(subject);
+    }
+    after = last.position;
+  }
+  const unerased = subjects.difference(erased);
+  return unerased.size === 0 ? 0 : listUnknownSubjects(file, unerased).length;
 };
 
 /** The subject whose key shows that services used a generation of the mailbox key. */

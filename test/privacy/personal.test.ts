@@ -19,7 +19,7 @@ const shownTexts = async (opening: KeyVault, lead: LeadState, handoff: HandoffSt
   return { contact, note: interest?.note, state_reason, note_to_buyer, status_reason };
 };
 
-it('Personal data is shown as its text, as erased, or as unreadable if its key is missing', async () => {
+it('Personal data is shown as its text, as erased, or as missing its key', async () => {
   const [ours, older] = [vault(), vault()];
   const sealed = async (subject: string, text: string) => (await ours.seal(subject, text)) ?? '';
   const lead = {
@@ -50,10 +50,10 @@ it('Personal data is shown as its text, as erased, or as unreadable if its key i
     note_to_buyer: 'dear Ada',
     status_reason: 'too dear',
   });
-  expect(await shownTexts(older, lead, handoff)).toEqual(all('[unreadable]'));
+  expect(await shownTexts(older, lead, handoff)).toEqual(all('[key missing]'));
   // A new write of the subject creates a new key, which does not open older texts.
   for (const subject of ['led_1', 'hnd_1']) await older.seal(subject, 'again');
-  expect(await shownTexts(older, lead, handoff)).toEqual(all('[unreadable]'));
+  expect(await shownTexts(older, lead, handoff)).toEqual(all('[key missing]'));
   for (const subject of ['led_1', 'hnd_1']) await ours.destroy(subject);
   expect(await shownTexts(ours, lead, handoff)).toEqual(all('[erased]'));
 });

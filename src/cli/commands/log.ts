@@ -4,13 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { deskInProcess } from '#src/cli/desk-in-process.ts';
 import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
-import {
-  hasLog,
-  noDataError,
-  findServer,
-  unreadableSubjects,
-  unreadableText,
-} from '#src/cli/service.ts';
+import { hasLog, noDataError, findServer, unreadableText } from '#src/cli/service.ts';
 import {
   CommandError,
   EXIT,
@@ -47,7 +41,7 @@ import {
 import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';
-import { openSecrets } from '#src/wiring/vault.ts';
+import { openSecrets, subjectsWithoutKey } from '#src/wiring/vault.ts';
 
 /** Makes this installation belong to the log that its server has now. */
 
@@ -381,7 +375,10 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
       .finally(() => bar.stop());
     const report = { intact: fault === null, events, fault };
     if (fault) throw new CommandError(EXIT.differs, faultText(fault.reason, events), report);
-    const unreadable = isRemoteLog(config) ? null : await unreadableSubjects(directory, opened.log);
+    const unreadable =
+      isRemoteLog(config) || !existsSync(join(directory, 'keys.db'))
+        ? null
+        : await subjectsWithoutKey(join(directory, 'keys.db'), opened.log, 0);
     printResult(
       options,
       { ...report, unreadable_subjects: unreadable },

@@ -7,6 +7,7 @@ import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/sys
 import type { EncodedEvent } from '#src/stores/event-codec.ts';
 import {
   freshKey,
+  KeyDamaged,
   openText,
   sealText,
   subjectOf,
@@ -227,13 +228,15 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
 
   async #open(sealed: string): Promise<Unsealed> {
     const subject = subjectOf(sealed);
-    if (subject === undefined || !SUBJECT.test(subject)) return undefined;
+    if (subject === undefined || !SUBJECT.test(subject)) return { key: 'missing' };
     const state = await this.#cache.get(subject).catch((error: unknown) => {
       // Reads continue without the texts: the keys are on the server that was replaced.
       if (isReplaced(error)) return 'never' as const;
+      if (error instanceof KeyDamaged) return 'damaged' as const;
       throw error;
     });
-    if (state === 'never') return undefined;
+    if (state === 'never') return { key: 'missing' };
+    if (state === 'damaged') return { key: 'damaged' };
     return state === 'destroyed' ? null : openText(state, subject, sealed);
   }
 }

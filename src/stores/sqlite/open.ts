@@ -1,5 +1,5 @@
 /** Opens the SQLite files that are no caches; reads back what each is and how durable it is. */
-import { closeSync, openSync, rmSync, accessSync, constants, existsSync } from 'node:fs';
+import { closeSync, openSync, rmSync, accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -27,6 +27,12 @@ const createPrivate = (path: string | URL): void => {
   } catch {
     // The file exists, or SQLite reports why it cannot be created.
   }
+};
+
+/** Whether the file exists and is not empty; what it holds can be in its write-ahead log. */
+export const hasContent = (path: string): boolean => {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && (stats.size > 0 || existsSync(`${path}-wal`));
 };
 
 /** Removes the file, its write-ahead log and its shared memory, whichever exist. */

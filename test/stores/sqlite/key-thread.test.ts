@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Committer } from '#src/stores/sqlite/log/committer.ts';
-import { KEY_RECORDING, KEY_STORE, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
+import { Committer, type Recording, type Records } from '#src/stores/sqlite/log/committer.ts';
+import { KEY_RECORDING, KEY_STORE, keyCrc, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 
@@ -30,6 +30,13 @@ const filled = async () => {
     readdirSync(where).some((name) => readFileSync(join(where, name)).includes(wrapped));
   return { directory, path, vault, text, other, isLeft };
 };
+
+/** The values of a row. */
+const record = (subject: string, wrapped: Uint8Array | null): Records => [
+  subject,
+  wrapped,
+  keyCrc(subject, wrapped),
+];
 
 const sealAll = (vault: ReturnType<typeof sqliteKeyVault>, count: number, from = 1) =>
   Array.from({ length: count }, (_, n) => vault.seal(`led_${from + n}`, 'text'));
@@ -110,10 +117,10 @@ describe('A key that cannot be stored', () => {
     const db = openKeyFile(join(fresh(), 'keys.db'));
     const committer = new Committer(db, KEY_RECORDING);
     const [first, second] = [randomBytes(WRAPPED_BYTES), randomBytes(WRAPPED_BYTES)];
-    expect(committer.commit(['led_1', first])).toEqual({ kind: 'committed' });
-    expect(committer.commit(['led_1', second])).toMatchObject({ kind: 'failed' });
-    expect(committer.commit(['led_1', null])).toEqual({ kind: 'committed' });
-    expect(committer.commit(['led_1', second])).toMatchObject({ kind: 'failed' });
+    expect(committer.commit(record('led_1', first))).toEqual({ kind: 'committed' });
+    expect(committer.commit(record('led_1', second))).toMatchObject({ kind: 'failed' });
+    expect(committer.commit(record('led_1', null))).toEqual({ kind: 'committed' });
+    expect(committer.commit(record('led_1', second))).toMatchObject({ kind: 'failed' });
     expect(db.prepare('SELECT wrapped FROM keys').get()).toEqual({ wrapped: null });
     db.close();
   });
@@ -166,22 +173,29 @@ const KEYS = 20_000;
 const OLD_SCHEMA =
   'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID';
 
+const OLD_RECORDING: Recording = {
+  insert: `INSERT INTO keys VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET wrapped = NULL`,
+  columns: 2,
+};
+
 type Key = { subject: string; wrapped: Uint8Array; gone: boolean };
 
 /** Stores keys of random subjects; every seventh commit of a key destroys another one. */
-const fill = (db: DatabaseSync): Key[] => {
-  const committer = new Committer(db, KEY_RECORDING);
+const fill = (db: DatabaseSync, recording = KEY_RECORDING): Key[] => {
+  const committer = new Committer(db, recording);
+  const write = (subject: string, wrapped: Uint8Array | null) =>
+    committer.commit(record(subject, wrapped).slice(0, recording.columns));
   const keys: Key[] = [];
   for (let n = 0; n < KEYS; n += 1) {
     const name = randomBytes(8).toString('hex');
     const wrapped = new Uint8Array(randomBytes(WRAPPED_BYTES));
     const key = { subject: `led_${name.slice(0, 10 + randomInt(7))}_${n}`, wrapped, gone: false };
     keys.push(key);
-    committer.commit([key.subject, wrapped]);
+    write(key.subject, wrapped);
     if (n % 7 > 0) continue;
     const erased = keys[randomInt(keys.length)] ?? key;
     erased.gone = true;
-    committer.commit([erased.subject, null]);
+    write(erased.subject, null);
   }
   return keys;
 };
@@ -219,12 +233,12 @@ describe('The file of the key vault', () => {
       PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;
       PRAGMA application_id = ${KEY_STORE.applicationId}; PRAGMA user_version = 1; ${OLD_SCHEMA};
     `);
-    const keys = fill(old);
+    const keys = fill(old, OLD_RECORDING);
     old.prepare('INSERT INTO keys VALUES (?, NULL)').run('led_gone');
     old.close();
     const db = openKeyFile(path);
     new Committer(db, KEY_RECORDING).scrub();
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 });
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: KEY_STORE.version });
     expect(db.prepare('SELECT count(*) AS n FROM keys').get()).toEqual({ n: KEYS + 1 });
     const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
     expect(find.get('led_gone')).toEqual({ wrapped: null });

@@ -131,7 +131,8 @@ describe('When the thread of the log ends', () => {
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE theirs (a)');
     other.close();
-    const file = { store: 'log', path, file: fileAt(path) } as const;
+    const mark = { path: join(fresh(), 'log.mark'), id: '0' };
+    const file = { store: 'log', path, file: fileAt(path), mark } as const;
     const commits = threadCommits(file, (text) => faults.push(text));
     const first = await commits.commit([]);
     expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });

@@ -2,24 +2,40 @@
 import { type KeyObject, createSecretKey } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { SubjectKey, KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { type Commits, threadCommits } from '#src/stores/sqlite/log/commits.ts';
 import { type CommitResult, type Records, Committer } from '#src/stores/sqlite/log/committer.ts';
-import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
-import { inspectStore, openToRead } from '#src/stores/sqlite/open.ts';
+import { ensureMark, fileAt } from '#src/stores/sqlite/log/log-mark.ts';
+import { hasContent, inspectStore, openToRead, queryValue } from '#src/stores/sqlite/open.ts';
 import {
   unwrapKey,
   freshKey,
+  KeyDamaged,
   openText,
   sealText,
   subjectOf,
   wrapKey,
 } from '#src/system/crypto-seal.ts';
-import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
+import {
+  acceptsKeyLoss,
+  KEY_RECORDING,
+  KEY_STORE,
+  keyCrc,
+  keyEndReader,
+  keyMarkOf,
+  openKeyFile,
+  requireKeyMark,
+  vaultIdIn,
+} from './key-file.ts';
+
+type KeyRow = { subject: string; wrapped: Uint8Array | null; crc: number };
+
+const isIntact = ({ subject, wrapped, crc }: KeyRow): boolean =>
+  (wrapped === null || wrapped instanceof Uint8Array) && keyCrc(subject, wrapped) === crc;
 
 /** Reads keys of keys.db and unwraps them. */
 export class KeyReader {
@@ -30,18 +46,21 @@ export class KeyReader {
   constructor(db: DatabaseSync, file: string, wrapping: KeyObject) {
     requireSameKey(db, file, wrapping);
     this.#wrapping = wrapping;
-    this.#find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
+    this.#find = db.prepare('SELECT subject, wrapped, crc FROM keys WHERE subject = ?');
   }
 
-  /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable. */
+  /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable, also KeyDamaged. */
   read(subject: string): KeyObject | null | undefined {
-    const wrapped = this.#readRow(subject)?.wrapped;
-    return wrapped ? unwrapKey(this.#wrapping, subject, Buffer.from(wrapped)) : wrapped;
+    const row = this.#readRow(subject);
+    if (!row) return undefined;
+    if (!isIntact(row)) throw new KeyDamaged(subject);
+    const { wrapped } = row;
+    return wrapped && unwrapKey(this.#wrapping, subject, Buffer.from(wrapped));
   }
 
-  #readRow(subject: string): { wrapped: Uint8Array | null } | undefined {
+  #readRow(subject: string): KeyRow | undefined {
     try {
-      return this.#find.get(subject) as { wrapped: Uint8Array | null } | undefined;
+      return this.#find.get(subject) as KeyRow | undefined;
     } catch (error) {
       const text = `the key vault cannot be read: ${messageOfError(error)}`;
       throw new LogUnavailable('fault', 'no', text);
@@ -56,13 +75,15 @@ export class KeyReader {
 export const exportKey = (key: KeyObject | null | undefined): SubjectKey =>
   key === undefined ? 'never' : (key?.export() ?? 'destroyed');
 
-/** Unwraps any key of the file: with another root secret, none of them opens. */
+/** Unwraps the first intact key of the file: with another root secret, none of them opens. */
 const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
-  const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
-  const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
+  const row = db
+    .prepare('SELECT subject, wrapped, crc FROM keys WHERE wrapped IS NOT NULL LIMIT 100')
+    .all()
+    .find((one) => isIntact(one as KeyRow)) as KeyRow | undefined;
   if (!row) return;
   try {
-    unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped));
+    unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped ?? []));
   } catch (error) {
     db.close();
     throw new StartupError(
@@ -99,7 +120,7 @@ export class KeyWriter {
 
   /** `wrapped` null destroys the subject's key. */
   write(subject: string, wrapped: Uint8Array | null): Promise<CommitResult> {
-    return this.#request([subject, wrapped]);
+    return this.#request([subject, wrapped, keyCrc(subject, wrapped)]);
   }
 
   /** Removes every byte of the keys that were destroyed before. */
@@ -177,8 +198,8 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   /** Subjects whose row is being written, with its future key. */
   readonly #pending = new Map<string, Promise<KeyObject | null>>();
 
-  constructor(file: string, wrappingKey: Buffer) {
-    const { db, start } = file === ':memory:' ? openInMemory() : openInFile(file);
+  constructor(file: string, wrappingKey: Buffer, head: Position) {
+    const { db, start } = file === ':memory:' ? openInMemory() : openInFile(file, head);
     this.#db = db;
     this.#wrapping = createSecretKey(wrappingKey);
     this.#reader = new KeyReader(db, file, this.#wrapping);
@@ -196,7 +217,7 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
 
   async destroy(subject: string): Promise<boolean> {
     for (let other; (other = this.#pending.get(subject)); ) await other.catch(() => null);
-    const key = this.#find(subject);
+    const key = this.#stateOf(subject);
     // Also without a key: an erased subject must never get a first one.
     if (key !== null) await this.#erase(subject);
     // Also without a row to change: this completes an erasure that failed before.
@@ -205,7 +226,7 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   }
 
   async knows(subject: string): Promise<'key' | 'destroyed' | 'never'> {
-    const key = this.#find(subject);
+    const key = this.#stateOf(subject);
     if (key === undefined) return 'never';
     return key === null ? 'destroyed' : 'key';
   }
@@ -236,6 +257,16 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
     const key = this.#reader.read(subject);
     if (key) this.#cached.set(subject, key);
     return key;
+  }
+
+  /** As `#find`, and 'damaged'. */
+  #stateOf(subject: string): KeyObject | 'damaged' | null | undefined {
+    try {
+      return this.#find(subject);
+    } catch (error) {
+      if (error instanceof KeyDamaged) return 'damaged';
+      throw error;
+    }
   }
 
   /** Stores the key of `make` if the subject never had one; null if its key was destroyed. */
@@ -271,8 +302,9 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
 
   #open(sealed: string): Unsealed {
     const subject = subjectOf(sealed);
-    if (subject === undefined) return undefined;
-    const key = this.#find(subject);
+    const key = subject === undefined ? undefined : this.#stateOf(subject);
+    if (subject === undefined || key === undefined) return { key: 'missing' };
+    if (key === 'damaged') return { key };
     return key && openText(key, subject, sealed);
   }
 }
@@ -281,20 +313,39 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
  * Opens a file of personal data's keys, each wrapped by `wrappingKey` (AES-256-GCM, the subject as
  * associated data). Destroying a key overwrites it in the file (secure_delete) and truncates the
  * write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A
- * thread writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were
- * wrapped with another key.
+ * thread writes the file. `file` can be ':memory:'. `head` is the position of the log up to which an empty keys.mark
+ * accepts the loss of keys. Throws StartupError if the keys in the file were wrapped with another key, or acknowledged
+ * ones are missing.
  */
-export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys =>
-  new SqliteKeyVault(file, wrappingKey);
+export const sqliteKeyVault = (
+  file: string,
+  wrappingKey: Buffer,
+  head: Position = 0,
+): KeyVault & MovableKeys => new SqliteKeyVault(file, wrappingKey, head);
 
 /** The connection that reads, and the function that starts the writer. */
 type OpenKeys = { db: DatabaseSync; start(): Commits };
 
-const openInFile = (path: string): OpenKeys => {
+/** Checks, without changing a byte, that the vault is the marked one and as long. Throws StartupError. */
+export const inspectKeys = (path: string): void => {
+  const inspect = (db: DatabaseSync): true => {
+    requireKeyMark(path, db);
+    return true;
+  };
+  const isChecked = hasContent(path) && inspectStore(path, KEY_STORE, inspect);
+  if (!isChecked) requireKeyMark(path, undefined);
+};
+
+const openInFile = (path: string, head: Position): OpenKeys => {
+  inspectKeys(path);
+  const isAccepted = acceptsKeyLoss(path);
   const db = openKeyFile(path);
+  if (isAccepted) db.prepare('UPDATE about SET accepted = ?').run(head);
+  const mark = { path: keyMarkOf(path), id: vaultIdIn(db) };
+  ensureMark(mark, keyEndReader(db)());
   // Completes an erasure that a crash interrupted. If the disk is full, the next erasure does it.
   new Committer(db, KEY_RECORDING).scrub();
-  const file = { store: 'keys', path, file: fileAt(path) } as const;
+  const file = { store: 'keys', path, file: fileAt(path), mark } as const;
   // A failed checkpoint left the write-ahead log as it was: the next one merges it.
   return { db, start: () => threadCommits(file, () => {}) };
 };
@@ -317,6 +368,7 @@ const openInMemory = (): OpenKeys => {
 
 /** Lists the subjects without a row in the file, which never had a key. Needs no root secret. */
 export const listUnknownSubjects = (file: string, subjects: ReadonlySet<string>): string[] => {
+  if (!hasContent(file)) return [...subjects];
   const unknown = inspectStore(file, KEY_STORE, (db) => {
     const find = db.prepare('SELECT 1 FROM keys WHERE subject = ?');
     return [...subjects].filter((subject) => find.get(subject) === undefined);
@@ -324,10 +376,24 @@ export const listUnknownSubjects = (file: string, subjects: ReadonlySet<string>)
   return unknown ?? [...subjects];
 };
 
+/** The position of the log up to which a person accepts that keys are missing; Infinity if the next start accepts more. */
+export const acceptedKeyLoss = (file: string): Position => {
+  if (acceptsKeyLoss(file)) return Infinity;
+  if (!hasContent(file)) return 0;
+  // Format 2 had no such table.
+  const accepted = inspectStore(file, KEY_STORE, (db) =>
+    queryValue(db, "SELECT 1 FROM sqlite_schema WHERE name = 'about'")
+      ? Number(queryValue(db, 'SELECT accepted FROM about'))
+      : 0,
+  );
+  return accepted ?? 0;
+};
+
 export type ReadOnlyKeys = Pick<MovableKeys, 'keyOf'> & { close(): void };
 
 /** Returns undefined if the file is empty. Throws StartupError as the vault does. */
 export const openKeysToRead = (file: string, wrappingKey: Buffer): ReadOnlyKeys | undefined => {
+  inspectKeys(file);
   if (inspectStore(file, KEY_STORE, () => true) === null) return undefined;
   const db = openToRead(file);
   const reader = new KeyReader(db, file, createSecretKey(wrappingKey));

@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
-import { KEY_RECORDING, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
+import { KEY_RECORDING, keyEndReader, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
 import { openStore } from '#src/stores/sqlite/open.ts';
 import {
   Checkpointer,
@@ -14,7 +14,7 @@ import {
   type Recording,
   type Records,
 } from './committer.ts';
-import { fileAt, type MarkOptions, MarkWriter } from './log-mark.ts';
+import { fileAt, type LogEnd, type MarkOptions, MarkWriter } from './log-mark.ts';
 import { endOf, LOG_RECORDING, LOG_STORE } from './log-reader.ts';
 
 export type ThreadRequest =
@@ -27,18 +27,29 @@ export type ThreadReply =
   /** A checkpoint failed, and it is unknown what is stored. */
   | { kind: 'checkpoint failed'; text: string };
 
-/** `file` identifies the file that was at the path when it was first opened. `mark` is moved by commits to the log. */
+/** `file` identifies the file that was at the path when it was first opened. Commits move the mark. */
 export type StoreFile = {
   store: keyof typeof STORES;
   path: string;
   file: string | undefined;
-  mark?: MarkOptions;
+  mark: MarkOptions;
+};
+
+type ThreadStore = {
+  open(path: string): DatabaseSync;
+  recording: Recording;
+  /** Makes the function that returns the end of the file after a commit of these records. */
+  endReader(db: DatabaseSync): (records: Records) => LogEnd;
 };
 
 const STORES = {
-  log: { open: (path) => openStore(path, LOG_STORE), recording: LOG_RECORDING },
-  keys: { open: openKeyFile, recording: KEY_RECORDING },
-} satisfies Record<string, { open(path: string): DatabaseSync; recording: Recording }>;
+  log: {
+    open: (path) => openStore(path, LOG_STORE),
+    recording: LOG_RECORDING,
+    endReader: () => endOf,
+  },
+  keys: { open: openKeyFile, recording: KEY_RECORDING, endReader: keyEndReader },
+} satisfies Record<string, ThreadStore>;
 
 const serve = (
   { store, path, file, mark }: StoreFile,
@@ -50,12 +61,13 @@ const serve = (
     throw new Error(`${path} was removed or replaced while the service had it open`);
   };
   requireInPlace();
-  const { open, recording } = STORES[store];
+  const { open, recording, endReader } = STORES[store];
   const db = open(path);
-  const marks = mark && new MarkWriter(mark);
+  const marks = new MarkWriter(mark);
+  const endAfter = endReader(db);
   const committer = new Committer(db, recording, (records) => {
     requireInPlace();
-    marks?.write(endOf(records));
+    marks.write(endAfter(records));
   });
   const checkpointer = new Checkpointer(db, (error) =>
     reply({ kind: 'checkpoint failed', text: messageOfError(error) }),
@@ -63,7 +75,7 @@ const serve = (
   return (request) => {
     if (request.kind === 'close') {
       checkpointer.close();
-      marks?.close();
+      marks.close();
       db.close();
       parentPort?.close();
       return;

@@ -1,5 +1,5 @@
 /** The embedded log: one directory, one process, every acknowledged event on the disk. */
-import { closeSync, existsSync, openSync, readSync, statSync, mkdirSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -13,9 +13,9 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import { type Upcasts, encodeAppends, UPCASTS, Subscribers } from '#src/stores/event-codec.ts';
 import { readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
-import { inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
+import { hasContent, inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
 import { threadCommits } from './commits.ts';
-import { fileAt, readMark, requireMark, ensureMark } from './log-mark.ts';
+import { ensureMark, fileAt, type MarkedFile, readMark, requireMark } from './log-mark.ts';
 import { LogReader, LOG_STORE } from './log-reader.ts';
 import { type LogHead, LogTransaction, LogWriter, type WriterOptions } from './log-writer.ts';
 import { StreamIndex, StreamHeads } from './stream-index.ts';
@@ -36,11 +36,6 @@ export const logHeadIn = (db: DatabaseSync): LogHead => {
     .get();
   if (!row) return { position: 0, at: null, seal: 0 };
   return { position: Number(row['position']), at: Number(row['at']), seal: Number(row['seal']) };
-};
-
-const hasContent = (path: string): boolean => {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats !== undefined && (stats.size > 0 || existsSync(`${path}-wal`));
 };
 
 export type LogFile = {
@@ -82,6 +77,17 @@ export const requireLogFile = (directory: string): void => {
   );
 };
 
+const WAY_FORWARD =
+  'Restore the data directory from a backup. Deleting log.mark accepts the loss of all events ' +
+  'that were acknowledged after the end of this log; then run `tributary log verify`.';
+
+const readLogMark = (directory: string) => readMark(join(directory, 'log.mark'), WAY_FORWARD);
+
+const requireLogMark = (
+  mark: ReturnType<typeof readLogMark>,
+  log: Omit<MarkedFile, 'what' | 'unit' | 'wayForward'>,
+): void => requireMark(mark, { ...log, what: 'log', unit: 'event', wayForward: WAY_FORWARD });
+
 /**
  * Checks, without changing a byte, that the log is the marked one and as long, and that its newest
  * `checked` records have no accidental damage. Returns the last position; null if there is no log and no mark of one.
@@ -89,17 +95,18 @@ export const requireLogFile = (directory: string): void => {
  */
 export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number | null => {
   const path = join(directory, 'log.db');
-  const mark = readMark(join(directory, 'log.mark'));
+  const mark = readLogMark(directory);
   const inspect = (db: DatabaseSync): number => {
     const { position } = logHeadIn(db);
     const reader = new LogReader(db, () => position);
     const sealAt = (at: number): number | undefined => reader.sealAt(at);
-    requireMark(mark, { path, id: logIdIn(db), position, sealAt });
+    requireLogMark(mark, { path, id: logIdIn(db), position, sealAt });
     refuseDamage(() => reader.fullRows(Math.max(0, position - checked), checked));
     return position;
   };
   const head = hasContent(path) ? inspectStore(path, LOG_STORE, inspect) : null;
-  if (head === null) requireMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
+  if (head === null)
+    requireLogMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
   return head;
 };
 
@@ -132,9 +139,9 @@ export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSo
   const reader = new LogReader(db, () => head, upcasts);
   try {
     // The mark is read first: a running service may append, and is then ahead of its mark.
-    const mark = readMark(join(directory, 'log.mark'));
+    const mark = readLogMark(directory);
     const { position } = logHeadIn(db);
-    requireMark(mark, { path, id, position, sealAt: (at) => reader.sealAt(at) });
+    requireLogMark(mark, { path, id, position, sealAt: (at) => reader.sealAt(at) });
   } catch (error) {
     db.close();
     throw error;

@@ -1,6 +1,6 @@
 /**
- * log.mark records the last acknowledged event. SQLite opens a log without error even if it lost its end
- * (a truncated file, a flipped bit in the write-ahead log); comparing it with the mark shows the loss.
+ * log.mark records the last acknowledged event, keys.mark the last acknowledged key. SQLite opens a file without error even
+ * if it lost its end (a truncated file, a flipped bit in the write-ahead log); comparing it with the mark shows the loss.
  *
  * The file has two slots of SLOT_BYTES, each with its own checksum. Each mark overwrites the older slot,
  * so a write that a power cut tears leaves the other one. The slots together are one JSON object, in
@@ -20,8 +20,8 @@ import {
 import { crc32 } from 'node:zlib';
 import { StartupError } from '#src/ports/startup-error.ts';
 
-/** Position and checksum of the last event. */
-type LogEnd = { position: number; seal: number };
+/** Position and checksum of the last event; or number of keys, and checksum of the last one. */
+export type LogEnd = { position: number; seal: number };
 type Mark = LogEnd & { id: string };
 
 export type MarkOptions = { path: string; id: string };
@@ -67,46 +67,46 @@ const readText = (path: string): string | undefined => {
   }
 };
 
-const WAY_FORWARD =
-  'Restore the data directory from a backup. Deleting log.mark accepts the loss of all events ' +
-  'that were acknowledged after the end of this log.';
-
 /** Returns undefined if there is no mark. Throws StartupError if no mark in the file is readable. */
-export const readMark = (path: string): Mark | undefined => {
+export const readMark = (path: string, wayForward: string): Mark | undefined => {
   const text = readText(path);
   if (text === undefined) return undefined;
   const stored = decode(text);
   if (stored) return stored.mark;
   throw new StartupError(
-    `${path} is unreadable, so it is unknown whether the log has lost its end. Restore the data ` +
-      'directory from a backup, or delete log.mark and run `tributary log verify`.',
+    `${path} is unreadable, so it is unknown whether the file beside it has lost its end. ${wayForward}`,
   );
 };
 
-/** Throws StartupError if the log is not the marked one, or has lost or replaced marked events. */
+export type MarkedFile = {
+  path: string;
+  id: string;
+  position: number;
+  sealAt(position: number): number | undefined;
+  /** What the file is, and what it holds, such as "log" and "event". */
+  what: string;
+  unit: string;
+  wayForward: string;
+};
+
+/** Throws StartupError if the file is not the marked one, or has lost or replaced what was acknowledged. */
 export const requireMark = (
   mark: Mark | undefined,
-  log: { path: string; id: string; position: number; sealAt(position: number): number | undefined },
+  { path, id, position, sealAt, what, unit, wayForward }: MarkedFile,
 ): void => {
   if (!mark) return;
-  if (mark.id !== log.id) {
-    throw new StartupError(
-      `${log.path} is another log (${log.id}) than the one that log.mark beside it names ` +
-        `(${mark.id}). ${WAY_FORWARD}`,
+  const fault = (text: string): StartupError => new StartupError(`${path} ${text}. ${wayForward}`);
+  if (mark.id !== id && position > 0)
+    throw fault(`is another ${what} (${id}) than the one that its mark names (${mark.id})`);
+  if (mark.position > position)
+    throw fault(
+      `ends at position ${position}, but it once reached ${mark.position}: ` +
+        `${mark.position - position} acknowledged ${unit}s are missing`,
     );
-  }
-  if (mark.position > log.position) {
-    throw new StartupError(
-      `${log.path} ends at position ${log.position}, but it once reached ${mark.position}: ` +
-        `${mark.position - log.position} acknowledged events are missing. ${WAY_FORWARD}`,
+  if (mark.position > 0 && sealAt(mark.position) !== mark.seal)
+    throw fault(
+      `holds another ${unit} at position ${mark.position} than the one acknowledged there`,
     );
-  }
-  if (mark.position > 0 && log.sealAt(mark.position) !== mark.seal) {
-    throw new StartupError(
-      `${log.path} holds another event at position ${mark.position} than the one acknowledged ` +
-        `there. ${WAY_FORWARD}`,
-    );
-  }
 };
 
 /** Creates the file with the mark in both slots. */
