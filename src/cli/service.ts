@@ -420,6 +420,8 @@ const health = z.object({
   parked: names,
   waiting: names,
   unreadable: z.array(z.string()).default([]),
+  reason: z.string().optional(),
+  detail: z.string().optional(),
 });
 type Health = z.infer<typeof health>;
 
@@ -460,7 +462,11 @@ export const checkReads = async ({ url }: RunningServer, directory: string): Pro
   }
 };
 
-const readsResult = ({ status, parked, waiting, unreadable }: Health, directory: string) => {
+const readsResult = (
+  { status, parked, waiting, unreadable, reason, detail }: Health,
+  directory: string,
+) => {
+  if (reason !== undefined) return fault(detail ?? reason);
   if (unreadable.length > 0)
     return warning(
       `${unreadable.join(', ')} cannot be read: they are being filled, or the disk fails (see the log)`,

@@ -306,7 +306,7 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   if (row.disabled) return done(present({ target: fallback }));
   const destination = destinationOf(deps, { row, fallback, at });
   if (destination === undefined) return done({});
-  const visitId = await deps.visits.record(row, input, requestId);
+  const visitId = await recordVisit(deps, row, { visit: input, requestId });
   const { address, target } = landingAt(deps.origin(), destination);
   const days = settings?.attribution_days;
   const token =
@@ -316,6 +316,21 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   // A landing page without attribution is better than an address that is refused for its length.
   const fitting = [attributed, shown].find((one) => one && one.length <= LIMITS.URL_BYTES_MAX);
   return done({ target: fitting || address });
+};
+
+/** Records a visit. On a full disk the visitor is redirected all the same, as after a visit that is no valid click. */
+const recordVisit = async (
+  { visits, metrics }: VisitorDeps,
+  row: CodeRow,
+  { visit, requestId }: { visit: Visit; requestId: string },
+): Promise<string | undefined> => {
+  try {
+    return await visits.record(row, visit, requestId);
+  } catch (error) {
+    if (!(error instanceof LogUnavailable && error.reason === 'full')) throw error;
+    metrics?.countUnrecordedVisit();
+    return undefined;
+  }
 };
 
 /** Reads what an owner decides for all links, those of the test space included. */

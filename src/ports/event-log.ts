@@ -141,6 +141,9 @@ export type SubscriptionItem =
   | { kind: 'checkpoint'; position: Position }
   | { kind: 'caughtUp'; position: Position };
 
+/** What is wrong with the file of a log while it answers most calls. */
+export type LogTrouble = { reason: 'storage_full' | 'log_index_damaged'; detail: string };
+
 export type EventLog = {
   /** Identity of this log; positions of different logs are not comparable. */
   readonly id: string;
@@ -213,6 +216,8 @@ export type EventLog = {
   remember?(): void;
   /** The same in every place, also in a shared one across the network. */
   remembered?(): Promise<void>;
+  /** Returns why some calls are refused now; undefined if none are. A log on a server has no such method. */
+  trouble?(): LogTrouble | undefined;
   close(): Promise<void>;
 };
 

@@ -34,6 +34,8 @@ export type Metrics = {
   countSending(kind: SendingKind, outcome: SendingOutcome): void;
   /** Counts a round trip to the remote store of the read models. */
   countRoundTrip(trip: RoundTrip, seconds: number): void;
+  /** Counts a visit that was redirected and not recorded, because the disk is full. */
+  countUnrecordedVisit(): void;
   /** Counts a text that was not opened because its key is lost, at each attempt. */
   countLostKey(key: LostKey['key']): void;
   /** Counts a connection that was closed because its address has too many. */

@@ -47,6 +47,10 @@ const register = (registry: Registry) => {
       buckets: REDIS_S,
       labelNames: ['kind'],
     }),
+    unrecordedVisits: counter(
+      'tributary_visits_unrecorded_total',
+      'Visits of links that were redirected and not recorded, because the disk is full.',
+    ),
     lostKeys: counter(
       'tributary_lost_keys_total',
       'Texts of personal data that were not opened because their key is missing or damaged, by attempt.',
@@ -101,6 +105,7 @@ export const prometheusMetrics = (): Metrics => {
       metrics.trips.inc({ kind, outcome });
       metrics.tripSeconds.observe({ kind }, seconds);
     },
+    countUnrecordedVisit: () => metrics.unrecordedVisits.inc(),
     countLostKey: (key) => metrics.lostKeys.inc({ key }),
     countRefusedConnection: () => metrics.refusedConnections.inc(),
     countUntrustedForwarded: () => metrics.untrustedForwarded.inc(),

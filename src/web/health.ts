@@ -63,7 +63,8 @@ const renderConflict = ({ position, eventAt, clockAt }: ClockConflict): object =
  * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
  * followed here, and the read models of this process can be read; while the process fills them it answers 503 with its
  * progress. Parked and lagging read models are listed but make no process unready: the others work, and another process
- * would be in the same state. Neither does mail that is not configured, which is named.
+ * would be in the same state. Neither does mail that is not configured, which is named. A full disk and a damaged index make
+ * it unready, although reads continue.
  */
 export const healthRoutes = (
   server: FastifyInstance,
@@ -81,13 +82,15 @@ export const healthRoutes = (
     const follows = lag !== null && lag <= LAG_EVENTS_MAX;
     const conflict = deps.timeline?.conflict();
     const detail = deps.log.replacement?.();
+    const trouble = deps.log.trouble?.();
     const isFilled = follows && unreadable.length === 0 && !filling;
-    const ready = isFilled && !conflict && detail === undefined;
+    const ready = isFilled && !conflict && !trouble && detail === undefined;
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not_ready',
       ...health,
       ...(deps.mail && { mail: deps.mail }),
       ...(filling && { filling: await filling }),
+      ...trouble,
       ...(conflict && { reason: 'clock_behind', clock: renderConflict(conflict) }),
       ...(detail !== undefined && { reason: 'log_replaced', detail }),
     });

@@ -64,6 +64,14 @@ const reads = async ({ url, key }: Run): Promise<Record<string, number>> => {
   const live = await fetch(`${url}/livez`);
   return Object.fromEntries([...statuses, ['live', live.status]]);
 };
+const ready = async ({ url }: Run) => {
+  const answer = await fetch(`${url}/readyz`);
+  return { status: answer.status, body: (await answer.json()) as { reason?: string } };
+};
+const unrecorded = async ({ url }: Run): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^tributary_visits_unrecorded_total (\d+)/m.exec(text)?.[1]);
+};
 const ALL_WELL = {
   '/connection': 200,
   '/products?q=product': 200,
@@ -82,6 +90,19 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
     const key = await agentKey(service);
     const run: Run = { client: httpClient(), url: service.url, key, acknowledged: new Map() };
 
+    const made = await fetch(`${service.url}/api/affiliate/v1/links`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'full-link',
+      },
+      body: JSON.stringify({ target: { kind: 'product', ref: 'SKU-1' } }),
+    });
+    const { short_url } = (await made.json()) as { short_url: string };
+    const shortUrl = service.url + new URL(short_url).pathname;
+    expect(await ready(run)).toMatchObject({ status: 200 });
+
     let n = 0;
     let answer = await write(run, n);
     for (; answer.status < 300; answer = await write(run, (n += 1))) expect(n).toBeLessThan(5_000);
@@ -94,6 +115,13 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
     }
     const atOnce = await Promise.all(Array.from({ length: 40 }, () => write(run, (n += 1))));
     for (const one of atOnce) if (one.status >= 300) expectFull(one);
+    // Load balancers learn that writes are refused, and visitors of links reach the shop.
+    const refused = await write(run, (n += 1));
+    if (refused.status === 507)
+      expect(await ready(run)).toMatchObject({ status: 503, body: { reason: 'storage_full' } });
+    const visits = Array.from({ length: 20 }, () => fetch(shortUrl, { redirect: 'manual' }));
+    for (const { status } of await Promise.all(visits)) expect(status).toBe(302);
+    expect(await unrecorded(run)).toBeGreaterThan(0);
     // Reads continue until the read models, too, have failed to write to the full disk.
     const { log } = service;
     const isWaiting = () => log().includes('the file of the read models cannot be written');
@@ -101,6 +129,7 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
     expect(service.child.exitCode, service.log()).toBeNull();
 
     expect(mount('remount', 'size=64m')).toBe(true);
+    while ((await ready(run)).body.reason === 'storage_full') continue;
     for (
       let back = await write(run, refusedFirst);
       back.status >= 300;

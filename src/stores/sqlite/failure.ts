@@ -59,7 +59,7 @@ const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false 
  * Writes a file beside the database, at the offset where the database or its write-ahead log ends, and removes it:
  * node:sqlite does not report the errno of a failed write.
  */
-const isOutOfSpace = (file: string): boolean => {
+export const isOutOfSpace = (file: string): boolean => {
   const path = `${file}-probe`;
   try {
     const end = Math.max(sizeOf(file), sizeOf(`${file}-wal`));

@@ -6,12 +6,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type EventLog,
   LogCorrupted,
+  type LogTrouble,
   LogUnavailable,
   replaceAppends,
 } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type Upcasts, encodeAppends, UPCASTS, Subscribers } from '#src/stores/event-codec.ts';
-import { readLogFile } from '#src/stores/sqlite/failure.ts';
+import { isOutOfSpace, readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { hasContent, inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
 import { threadCommits } from './commits.ts';
@@ -286,11 +287,18 @@ class OpenLog {
     this.writer = new LogWriter(
       {
         commits: this.#commits,
+        isOutOfSpace: () => isOutOfSpace(pathOf('log.db')),
         begin: () => this.#begin(),
         onCommitted: (transaction) => this.#apply(transaction),
       },
       options,
     );
+  }
+
+  trouble(): LogTrouble | undefined {
+    if (this.writer.isFull())
+      return { reason: 'storage_full', detail: 'The disk has no space. Writes are refused.' };
+    return undefined;
   }
 
   async close(): Promise<void> {
@@ -376,6 +384,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       return { position, at };
     },
     queuedMs: () => log.writer.queuedMs(),
+    trouble: () => log.trouble(),
     verify: async (onProgress) => verifyLog(open(), onProgress),
     close() {
       closing ??= log.close().finally(() => lock.release());

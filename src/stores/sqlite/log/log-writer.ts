@@ -36,6 +36,7 @@ const APPENDS_IN_TURN_MAX = 512;
 const BYTES_IN_TURN_MAX = 8_388_608;
 const QUEUE_APPENDS_MAX = 4_096;
 const QUEUE_BYTES_MAX = 67_108_864;
+const SPACE_CHECKED_EVERY_MS = 1_000;
 
 type Waiting = {
   since: number;
@@ -49,6 +50,8 @@ type FailedCommit = Omit<Extract<CommitResult, { kind: 'failed' }>, 'kind'>;
 
 type WriterSteps = {
   commits: Commits;
+  /** Whether the disk of the log has no space. Writes a file to find out. */
+  isOutOfSpace(): boolean;
   begin(): LogTransaction;
   /** Runs after a commit and before its appends are answered. */
   onCommitted(transaction: LogTransaction): void;
@@ -73,6 +76,8 @@ export class LogWriter {
   #isScheduled = false;
   #isClosing = false;
   #fault: string | undefined;
+  /** When space was last missed, by the monotonic clock; undefined since a later commit, or a later look. */
+  #fullAt: number | undefined;
   #onDrained: (() => void) | undefined;
 
   constructor(steps: WriterSteps, options: WriterOptions) {
@@ -100,6 +105,18 @@ export class LogWriter {
   queuedMs(): number {
     const [first] = this.#queue;
     return first ? this.#monotonic() - first.since : 0;
+  }
+
+  /**
+   * Whether the last commit found no space, and there is none yet. Looks again, because nobody may write to a service
+   * that says so.
+   */
+  isFull(): boolean {
+    if (this.#fullAt === undefined) return false;
+    const now = this.#monotonic();
+    if (now - this.#fullAt < SPACE_CHECKED_EVERY_MS) return true;
+    this.#fullAt = this.#steps.isOutOfSpace() ? now : undefined;
+    return this.#fullAt !== undefined;
   }
 
   /** Refuses all appends from now on and reports `text` to `onFatal`, once. */
@@ -173,6 +190,7 @@ export class LogWriter {
         this.#fail(batch, result);
         return;
       }
+      this.#fullAt = undefined;
       this.#steps.onCommitted(transaction);
       await subscribersHaveRun();
     }
@@ -193,6 +211,7 @@ export class LogWriter {
 
   #fail(batch: Waiting[], { failure, committing, text }: FailedCommit): void {
     const isFull = failure === 'full';
+    if (isFull) this.#fullAt = this.#monotonic();
     const applied = committing && !isFull ? 'unknown' : 'no';
     const detail = isFull ? `no space on the disk: ${text}` : `the log failed: ${text}`;
     for (const { reject } of batch)
