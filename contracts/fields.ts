@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CURRENCIES_DATE, DECIMALS } from './currencies.ts';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';
-import { HIDDEN, withoutLooseJoiners } from './texts.ts';
+import { codePointOf, HIDDEN, INVISIBLE, withoutLooseJoiners } from './texts.ts';
 import { trimmedText, visibleText } from './visible-text.ts';
 
 /** ISO 3166-1 alpha-2, and XK, which is in common use for Kosovo but not in the standard. */
@@ -53,16 +53,34 @@ export const exempt = <Schema extends z.ZodType>(exemption: Exemption, schema: S
   return schema;
 };
 
+const HALF_PAIR = 'contains half of a surrogate pair';
+
+const kindOf = (character: string): string => {
+  if (/\p{Bidi_Control}/u.test(character)) return 'a bidirectional character';
+  if (/\p{Cc}/u.test(character)) return 'a control character';
+  return INVISIBLE.test(character) ? 'an invisible character' : 'which must be escaped';
+};
+
+/** Refuses the characters of a pattern; the error names the first one, and its kind. */
+const without = <Schema extends z.ZodType<string>>(schema: Schema, pattern: RegExp) =>
+  schema.refine((value) => !pattern.test(value), {
+    error: ({ input }) => {
+      const [character = ''] = pattern.exec(String(input)) ?? [];
+      return `contains ${codePointOf(character)}, ${kindOf(character)}`;
+    },
+  });
+
 const anyText = (max: number) =>
-  z
-    .string()
-    .overwrite(withoutLooseJoiners)
-    .overwrite(trimmedText)
-    .min(1)
-    .max(max)
-    .refine((value) => value.isWellFormed() && !HIDDEN.test(value), {
-      error: 'contains control, bidirectional or invisible characters',
-    });
+  without(
+    z
+      .string()
+      .overwrite(withoutLooseJoiners)
+      .overwrite(trimmedText)
+      .min(1)
+      .max(max)
+      .refine((value) => value.isWellFormed(), { error: HALF_PAIR }),
+    HIDDEN,
+  );
 
 const anyLine = (max: number) =>
   anyText(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
@@ -73,7 +91,7 @@ const anyIdentifier = (max: number) =>
     .overwrite(visibleText)
     .min(1)
     .max(max)
-    .refine((value) => value.isWellFormed(), { error: 'contains half of a surrogate pair' });
+    .refine((value) => value.isWellFormed(), { error: HALF_PAIR });
 
 /**
  * Text of 1 to `max` characters, without what cannot be seen around it. Line breaks and tabs are allowed; hidden
@@ -116,8 +134,13 @@ export const time = z.iso
   .refine(hasYear, { error: 'must be in the years 0000 to 9999 in UTC' })
   .describe('RFC 3339, for example 2026-11-21T09:30:00Z');
 export const date = z.iso.date().describe('A day, for example 2026-11-21');
+/** The spelling of a code that people also write in lower case. Other letters have none: `ß` would become `SS`. */
+export const upperCase = (code: string): string =>
+  code.trim().replaceAll(/[a-z]/g, (letter) => letter.toUpperCase());
+
 export const currency = z
   .string()
+  .overwrite(upperCase)
   .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
   .describe('ISO 4217 code');
 /** The currency of an amount that is entered. Records can have one that a later list lacks. */
@@ -126,8 +149,7 @@ export const listedCurrency = currency.refine((code) => DECIMALS.has(code), {
 });
 export const country = z
   .string()
-  .trim()
-  .toUpperCase()
+  .overwrite(upperCase)
   .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
   .describe('ISO 3166-1 alpha-2 code');
 /** The country of a company. Feeds and proxies may also name countries that are not in the list. */
@@ -135,29 +157,34 @@ export const homeCountry = country.refine((code) => COUNTRIES.has(code), {
   error: 'is not an ISO 3166-1 country code',
 });
 export const quantity = z.int().min(1).max(100_000_000).describe('Pieces');
-/** Whether a URL is printable ASCII without a credential: people read it, and machines send it. */
-const plain = (value: string): boolean =>
-  /^[\x21-\x7e]+$/.test(value) &&
-  URL.canParse(value) &&
-  new URL(value).username === '' &&
-  new URL(value).password === '';
-const PLAIN = { error: 'must be printable ASCII without spaces, user or password' };
+/** The scheme of a URL; `shop.example:8080` has none. */
+const SCHEME = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 
-export const url = exempt(
-  'url',
-  z
-    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .max(2_048)
-    .refine(plain, PLAIN),
-);
+/** A URL in printable ASCII, without a credential: people read it, and machines send it. */
+const webAddress = (protocol: RegExp, schemes: string) => {
+  const address = z
+    .url({
+      protocol,
+      abort: true,
+      error: ({ input }) => {
+        const given = String(input);
+        if (!SCHEME.test(given.trim()) && URL.canParse(`https://${given}`))
+          return 'must begin with https://';
+        return URL.canParse(given) ? `must be an ${schemes} URL` : 'must be a web address';
+      },
+    })
+    .max(2_048);
+  return exempt(
+    'url',
+    without(address, /[^!-~]/u).refine(
+      (value) => new URL(value).username === '' && new URL(value).password === '',
+      { error: 'must not contain a user or a password', params: { code: 'credential' } },
+    ),
+  );
+};
 
-export const httpsUrl = exempt(
-  'url',
-  z
-    .url({ protocol: /^https$/, error: 'must be an https URL' })
-    .max(2_048)
-    .refine(plain, PLAIN),
-);
+export const url = webAddress(/^https?$/, 'http or https');
+export const httpsUrl = webAddress(/^https$/, 'https');
 
 export const money = z.object({
   amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),

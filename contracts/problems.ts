@@ -312,5 +312,8 @@ export const PAGE_PROBLEMS = [
   ...TOKEN_PROBLEMS,
 ] as const satisfies readonly ProblemCode[];
 
-/** One fault of the input. `pointer`: JSON Pointer, or a parameter name after a slash. */
-export type InputFault = { pointer: string; code: string; detail: string };
+/**
+ * One fault of the input. `pointer`: JSON Pointer, or a parameter name after a slash. `value`: what was sent, cut,
+ * with each invisible character as its code point. The other members have no text of the caller.
+ */
+export type InputFault = { pointer: string; code: string; detail: string; value?: string };

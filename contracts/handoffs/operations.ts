@@ -24,6 +24,7 @@ import {
   time,
   money,
   ownerSpace,
+  upperCase,
 } from '#contracts/fields.ts';
 import { closedContact } from '#contracts/leads/records.ts';
 import { holderActs, holderView } from '#contracts/holder-operation.ts';
@@ -42,6 +43,14 @@ import {
 } from '#contracts/proposals.ts';
 import { handoffRecord, lineItem, moneyList, rfqContact } from './records.ts';
 import { planned, inboxList } from '#contracts/plans/operations.ts';
+
+/** The usual spelling of a language tag, of `en_gb` or `EN-GB`: `en-GB`. */
+const localeTag = (text: string): string =>
+  text
+    .trim()
+    .replaceAll('_', '-')
+    .toLowerCase()
+    .replace(/(?<=-)[a-z](?=[a-z]{3}(?:-|$))|(?<=-)[a-z]{2}$/g, upperCase);
 
 export const createHandoff = defineOperation({
   kind: 'command',
@@ -64,6 +73,7 @@ export const createHandoff = defineOperation({
       .describe('Shown to the buyer above the list; encrypted'),
     locale: z
       .string()
+      .overwrite(localeTag)
       .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
         error: 'must be a BCP 47 tag like en-GB',
       })
@@ -474,7 +484,7 @@ export const buyerOperations = {
       /** Attribution tokens: the first is the source if it is valid, others of its owner are alternatives. */
       attribution: z.array(compared).max(LIST_TOKENS_MAX),
       /** Chosen by the page with the form, so that a repeated form makes one list. */
-      once: z.string().regex(/^[0-9A-Za-z]{22}$/),
+      once: z.string().regex(/^[0-9A-Za-z]{22}$/, { error: 'must be 22 letters and digits' }),
       /** The client's address; counted, and not stored. */
       address: compared,
     },

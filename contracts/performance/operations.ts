@@ -15,6 +15,7 @@ import {
   page,
   productId,
   unstored,
+  upperCase,
 } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { channel } from '#contracts/links/records.ts';
@@ -35,6 +36,7 @@ const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 /** A country as rows name it. Any two letters: a proxy may name a country that is not in the list. */
 const countryShown = z
   .string()
+  .overwrite((text) => (text === OTHER_COUNTRIES ? text : upperCase(text)))
   .regex(new RegExp(`^(?:[A-Z]{2}|${OTHER_COUNTRIES})$`), {
     error: `must be an ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`,
   })

@@ -11,7 +11,7 @@ export type ProblemReport = {
   status?: number;
   request_id?: string;
   recovery?: { hint: string };
-  errors?: { pointer: string; detail: string }[];
+  errors?: { pointer: string; detail: string; value?: string }[];
   outcome?: unknown;
 };
 
@@ -68,7 +68,8 @@ export const formatProblem = (problem: ProblemReport, { operation, key }: Refuse
   [
     `${problem.title}: ${problem.detail}`,
     ...(problem.errors ?? []).map(
-      ({ pointer, detail }) => `  ${formatPointer(pointer, operation)}: ${detail}`,
+      ({ pointer, detail, value }) =>
+        `  ${formatPointer(pointer, operation)}: ${detail}${value === undefined ? '' : ` ("${value}")`}`,
     ),
     requestLine(problem),
     hintFor(problem, key),

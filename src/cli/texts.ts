@@ -2,7 +2,7 @@
 import type { Outbound } from '#contracts/outreach/records.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { moneyText } from '#src/shared/cells.ts';
-import { visible } from '#src/shared/visible.ts';
+import { visible, visibleLine } from '#src/shared/visible.ts';
 import { type CommonOptions, commandFor } from './options.ts';
 import { formatTable, formatCount, style } from './terminal.ts';
 import type { DeskAnswer } from './transport.ts';
@@ -12,16 +12,12 @@ type ListPage<Row extends object = object> = {
   next_before?: number | null;
 };
 
-/** Makes every invisible character visible: a terminal obeys control characters that somebody else wrote. */
-export const formatSafely = (text: string): string =>
-  visible(text).shown.replaceAll('\n', '⟨U+000A⟩');
-
 const isMoney = (value: object): value is { amount: number; currency: string } =>
   'amount' in value && 'currency' in value;
 
 const valueText = (value: unknown): string => {
   if (value === null || value === undefined) return '-';
-  if (typeof value === 'string') return formatSafely(value);
+  if (typeof value === 'string') return visibleLine(value);
   if (typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return value.map(valueText).join(',') || '-';
   if (isMoney(value)) return moneyText(value);
@@ -176,7 +172,7 @@ export const requestText = (request: Outbound): string =>
 
 const decisionsText = ({ approval }: Outbound): string[] =>
   approval.decisions.map(({ at, by, name = by, role, decision, note }) => {
-    const reason = note === undefined ? '' : `: ${formatSafely(note)}`;
+    const reason = note === undefined ? '' : `: ${visibleLine(note)}`;
     return `    ${at}  ${decision} by ${name} (${role})${reason}`;
   });
 
@@ -185,7 +181,7 @@ const factsText = (request: Outbound, sha256: string): string[] => {
   const facts = {
     status: request.status + (reason ? ` (${reason})` : ''),
     kind: request.kind,
-    to: formatSafely(targetOf(request)),
+    to: visibleLine(targetOf(request)),
     by: delivery.adapter,
     agent: request.agent_id,
     send: `${schedule.not_before ?? 'once approved'} to ${schedule.not_after}`,
@@ -203,7 +199,7 @@ export const approvalText = (
   options: CommonOptions,
 ): string => {
   const { bytes, bytes_count, hidden, sha256, shown } = exact;
-  const safe = formatSafely(bytes);
+  const safe = visibleLine(bytes);
   const escaped = safe === bytes ? '' : ', with invisible characters as above';
   return [
     `${style('bold', request.id)} of ${request.owner_id}`,
@@ -245,7 +241,7 @@ const fieldText = (value: unknown): string => {
   if (typeof value !== 'string') return String(value);
   if (SEALED.test(value)) return '(sealed)';
   const cut = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
-  const safe = formatSafely(cut);
+  const safe = visibleLine(cut);
   return /^[^\s"=]+$/.test(safe) ? safe : JSON.stringify(safe);
 };
 
@@ -320,12 +316,11 @@ type Agent = { agent_id?: string | undefined; agent_name?: string | undefined };
 /** Name of the acting agent or desk user. */
 const actorName = ({ actor_name, agent_name }: Named): string => {
   const name = actor_name ?? agent_name;
-  return name === undefined ? '-' : formatSafely(name);
+  return name === undefined ? '-' : visibleLine(name);
 };
 
 const byName = ({ agent_id, agent_name }: Agent): string =>
-  [agent_name === undefined ? [] : formatSafely(agent_name), agent_id ?? []].flat().join(' ') ||
-  '-';
+  [agent_name === undefined ? [] : visibleLine(agent_name), agent_id ?? []].flat().join(' ') || '-';
 
 type Metrics = Performance['totals'];
 
@@ -354,7 +349,7 @@ const metricsTable = (
   return formatTable([
     [...heads, ...used, ...amounts].map(auditHeadingOf),
     ...rows.map(({ cells, metrics }) => [
-      ...cells.map(formatSafely),
+      ...cells.map(visibleLine),
       ...used.map((name) => String(metrics[name])),
       ...amounts.map((name) => amountsText(metrics[name])),
     ]),
@@ -415,7 +410,7 @@ const auditedRequestText = ({
   actor_name,
   request_id,
 }: { actor: string; request_id: string } & Named): string =>
-  [actor, actor_name === undefined ? [] : formatSafely(actor_name), request_id].flat().join('  ');
+  [actor, actor_name === undefined ? [] : visibleLine(actor_name), request_id].flat().join('  ');
 
 export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff): string => {
   const records = changes.map((change) => ({
@@ -423,7 +418,7 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
     time: timeText(change.at),
     change: change.change,
     kind: change.kind,
-    name: formatSafely(change.name),
+    name: visibleLine(change.name),
     status: change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
     event: change.type,
     actor: change.actor,
@@ -463,7 +458,7 @@ const actRow = (act: Act) => ({
   act: act.outcome === 'done' ? act.type : act.operation,
   outcome:
     (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),
-  record: act.record ?? (act.asked === undefined ? '-' : formatSafely(act.asked)),
+  record: act.record ?? (act.asked === undefined ? '-' : visibleLine(act.asked)),
   request: act.request_id,
 });
 
@@ -503,7 +498,7 @@ export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: 
       ? [
           '',
           `A retry of ${answer.operation} is answered:`,
-          `  ${formatSafely(JSON.stringify(answer.value))}`,
+          `  ${visibleLine(JSON.stringify(answer.value))}`,
         ]
       : []),
   ].join('\n');

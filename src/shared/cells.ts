@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { DECIMALS, decimalsOf } from '#contracts/currencies.ts';
 import { PRODUCT_LIMITS } from '#contracts/limits.ts';
-import { visible } from './visible.ts';
+import { refusedText } from './visible.ts';
 
 /** A fault of one value, for which its row is rejected. */
 export type CellFault = { column: string; reason: string };
@@ -13,11 +13,9 @@ export type Cells = ReadonlyMap<string, string>;
 export type Tier = { min_quantity: number; unit_price: number };
 
 const MAJOR_DIGITS_MAX = 12;
-const SHOWN_CHARS = 40;
 
-/** A value as a refusal shows it, with what cannot be seen written out. */
-export const shown = (value: string): string =>
-  JSON.stringify(visible(value.slice(0, SHOWN_CHARS).toWellFormed()).shown);
+/** A value as a refusal of its row shows it. */
+export const shown = (value: string): string => JSON.stringify(refusedText(value));
 
 /** The replacement character, which a decoder writes for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd';

@@ -16,3 +16,17 @@ export const visible = (text: string): { shown: string; hidden: Hidden[] } => {
   }
   return { shown, hidden };
 };
+
+/** Writes a text on one line, with invisible characters written out. */
+export const visibleLine = (text: string): string =>
+  visible(text).shown.replaceAll('\n', '⟨U+000A⟩');
+
+const SHOWN_CHARS_MAX = 60;
+
+/** The start of a refused text as a refusal shows it, on one line. */
+export const refusedText = (text: string): string => {
+  const start = Array.from(text.slice(0, 2 * SHOWN_CHARS_MAX))
+    .slice(0, SHOWN_CHARS_MAX)
+    .join('');
+  return `${visibleLine(start.toWellFormed())}${start === text ? '' : '…'}`;
+};

@@ -184,11 +184,11 @@ describe('A fault of a value names line, column and reason', () => {
     [{ title: 'two\nlines' }, '2 title: must be one line (its row is lines 2 to 3)'],
     [
       { title: 'a\u202eb' },
-      '2 title: contains control, bidirectional or invisible characters, and is "a⟨U+202E⟩b"',
+      '2 title: contains U+202E, a bidirectional character, and is "a⟨U+202E⟩b"',
     ],
     [
       { description: 'a\0b' },
-      '2 description: contains control, bidirectional or invisible characters, and is "a⟨U+0000⟩b"',
+      '2 description: contains U+0000, a control character, and is "a⟨U+0000⟩b"',
     ],
     [{ price: '12.00\u00a0EUR' }, '2 price: must be like 0.85 GBP, and is "12.00⟨U+00A0⟩EUR"'],
     [{ mpn: 'M'.repeat(71) }, '2 mpn: has 71 characters; at most 70 are allowed'],

@@ -355,13 +355,37 @@ describe('A refusal', () => {
   const errorsOf = async (path: string, body: object) =>
     ((await post(path, body)).body as { errors: object[] }).errors;
 
-  it('names the place of a field that is elsewhere', async () => {
+  it('shows the value with its invisible characters, to people and programs, and not to models', async () => {
+    const slug = 'spring\u00a0mugs';
+    const value = 'spring⟨U+00A0⟩mugs';
+    const detail = expect.stringMatching(/; U\+00A0 in it cannot be seen$/) as string;
+    expect(await errorsOf('/links', { ...link, slug })).toEqual([
+      { pointer: '/slug', code: 'invalid_format', detail, value },
+    ]);
+    const told = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/mcp',
+      key,
+      payload: {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'create_link', arguments: { ...link, idempotency_key: freshKey(), slug } },
+      },
+    });
+    expect(told.text).toContain('U+00A0 in it cannot be seen');
+    expect(told.text).not.toContain('spring');
+  });
+
+  it('names the closest field, and the place of a field that is elsewhere', async () => {
     expect(await errorsOf('/handoffs', { title: 'A', line_items: [], note: 'Hi' })).toMatchObject([
       { pointer: '/line_items' },
-      { pointer: '/note' },
+      { pointer: '/note', detail: 'is not a field of this operation; did you mean note_to_buyer?' },
     ]);
     expect((await get('/products?quantity=4')).body).toMatchObject({
-      errors: [{ pointer: '/quantity' }],
+      errors: [
+        { pointer: '/quantity', detail: expect.stringContaining('mean at_quantity?') as string },
+      ],
     });
     expect(await errorsOf('/links?slug=a', { ...link, idempotency_key: 'a' })).toMatchObject([
       {

@@ -12,7 +12,7 @@ import {
   askUntilDone,
   startProgress,
 } from '#src/cli/terminal.ts';
-import { formatSafely } from '#src/cli/texts.ts';
+import { visibleLine } from '#src/shared/visible.ts';
 import type { DeskAnswer } from '#src/cli/transport.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
 import { systemIds } from '#src/system/ids.ts';
@@ -33,7 +33,7 @@ const membersText = (live: string | null, log: string | null): string[] => {
     );
     return one === other
       ? []
-      : [`  ${name}: ${formatSafely(one ?? '')} live, ${formatSafely(other ?? '')} by the log`];
+      : [`  ${name}: ${visibleLine(one ?? '')} live, ${visibleLine(other ?? '')} by the log`];
   });
 };
 
@@ -43,7 +43,7 @@ const differenceText = (
 ): string => {
   if (!difference) return failure;
   const { read_model, scope, key, position, live, log, last_event: last } = difference;
-  const value = (json: string | null): string => (json === null ? 'no row' : formatSafely(json));
+  const value = (json: string | null): string => (json === null ? 'no row' : visibleLine(json));
   return [
     `${read_model} ${scope}/${key} differs from the log as of position ${position}:`,
     `  live  ${value(live)}`,

@@ -223,9 +223,11 @@ export const problemOf = (
   from: { origin: string; requestId: string },
 ): ProblemBody => {
   const body = problemBody(refusal, from);
-  const { recovery } = body;
+  const { recovery, errors } = body;
   return {
     ...body,
+    // A model may take what it reads here for words of the service.
+    ...(errors && { errors: errors.map(({ value: _value, ...fault }) => fault) }),
     detail: inToolWords(body.detail),
     recovery: { ...recovery, hint: inToolWords(recovery.hint) },
   };

@@ -84,7 +84,17 @@ const problem = z.object({
   }),
   links: z.record(z.string(), z.string()),
   errors: z
-    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .array(
+      z.object({
+        pointer: z.string(),
+        code: z.string(),
+        detail: z.string(),
+        value: z
+          .string()
+          .optional()
+          .describe('What was sent, cut, with each invisible character as its code point'),
+      }),
+    )
     .optional(),
   required_scope: z
     .string()

@@ -26,6 +26,7 @@ const shape = z.strictObject({
           .max(512),
         code: z.string().min(1),
         detail: z.string().min(1),
+        value: z.string().max(600).optional(),
       }),
     )
     .max(1_000)
