@@ -43,7 +43,7 @@ const reinstated = {
 const spec = specify(agent);
 
 describe('The access of an agent', () => {
-  it('has a version, times and the reason of the last decision', () => {
+  it("An agent's access records its version, its times and the reason for the last decision", () => {
     expect(spec.given(requested).state).toEqual({
       agent_id: 'agt_1',
       name: 'A',
@@ -76,7 +76,7 @@ describe('The access of an agent', () => {
     expect(() => agent.evolve(undefined, { ...approved, at: 1 })).toThrow(/never requested/);
   });
 
-  it('rejects a command with the state that prevents it', () => {
+  it("An agent's access rejects a command with the state that prevents it", () => {
     const ask: AgentCommand = { type: 'RequestAccess', request };
     expect(agent.decide(undefined, ask)).toEqual({ accepted: true, events: [requested] });
     const stopped = spec.given(requested, approved, suspended);
@@ -115,13 +115,13 @@ describe('The access of an agent', () => {
       .rejected('suspended_by_staff', /staff suspended/);
   });
 
-  it('is granted for at most the requested scopes', () => {
+  it("An agent's access is granted for at most the requested scopes", () => {
     spec.given(requested).when(approve('links:write')).then(approved);
     spec.given(requested).when(approve('social:write')).rejected('scopes_not_requested');
     spec.given().when(approve()).rejected('agent_unknown');
   });
 
-  it('stays as granted while a wider request is open or denied', () => {
+  it("An agent's access stays as granted while a wider request is open or denied", () => {
     const { state } = spec.given(requested, approved, requested);
     expect(state).toMatchObject({ status: 'approved', granted: ['links:write'] });
     expect(spec.given(requested, approved, requested, denied).state).toMatchObject({
@@ -131,7 +131,7 @@ describe('The access of an agent', () => {
     expect(spec.given(requested, denied).state).toMatchObject({ status: 'denied', granted: [] });
   });
 
-  it('is decided once, and scopes that were not granted have to be requested again', () => {
+  it("An agent's access is decided once, and scopes that were not granted have to be requested again", () => {
     expect(spec.given(requested, approved).state?.requested).toEqual(['links:write']);
     expect(spec.given(requested, approved, requested, denied).state?.requested).toEqual([
       'links:write',
@@ -139,7 +139,7 @@ describe('The access of an agent', () => {
     spec.given(requested, denied).when(approve('links:write')).rejected('agent_not_in_state');
   });
 
-  it('keeps what was requested last, and how it was decided', () => {
+  it("An agent's access keeps what was requested last, and how it was decided", () => {
     const { scopes } = request;
     const wider = { ...approved, data: { ...approved.data, scopes } };
     const asked = { scopes, requested_at: 1_000 };
@@ -162,7 +162,7 @@ describe('The access of an agent', () => {
     expect(last(...narrowed, requested, denied)).toMatchObject({ outcome: 'denied', reason: 'No' });
   });
 
-  it('stays as approved after a request with another name was denied', () => {
+  it("An agent's access stays as approved after a request with another name was denied", () => {
     const refused = spec.given(requested, approved, renamed, denied);
     expect(refused.state).toMatchObject({ name: 'A', status: 'approved' });
     const wider = { ...approved, data: { ...approved.data, scopes: request.scopes } };
@@ -171,7 +171,7 @@ describe('The access of an agent', () => {
     expect(refused.state?.pending).toBeUndefined();
   });
 
-  it('changes its name with the approval, also if no scope changes', () => {
+  it("An agent's name changes with the approval, even if no scope changes", () => {
     const same = { ...renamed, data: { ...renamed.data, scopes: ['links:write'] } };
     const pending = spec.given(requested, approved, same);
     expect(pending.state).toMatchObject({ name: 'A', pending: { name: 'Your bank' } });
@@ -180,7 +180,7 @@ describe('The access of an agent', () => {
     expect(after?.pending).toBeUndefined();
   });
 
-  it('is denied only while it is requested, and approved once', () => {
+  it("An agent's access is denied only while it is requested, and approved once", () => {
     spec.given(requested).when(deny).then(denied);
     spec.given(requested, denied).when(deny).then();
     spec.given(requested, approved).when(deny).rejected('agent_not_in_state');
@@ -193,7 +193,7 @@ describe('The access of an agent', () => {
       .then();
   });
 
-  it('that an older log requested during a suspension returns only with an approval', () => {
+  it('Access that an older log requested during a suspension returns only with an approval', () => {
     const whileSuspended = spec.given(requested, approved, suspended, renamed);
     expect(whileSuspended.state).toMatchObject({ status: 'suspended', name: 'A' });
     expect(spec.given(requested, approved, suspended, renamed, denied).state).toMatchObject({
@@ -205,7 +205,7 @@ describe('The access of an agent', () => {
     expect(state?.suspended_by).toBeUndefined();
   });
 
-  it('is suspended and reinstated', () => {
+  it("An agent's access is suspended and reinstated", () => {
     spec.given(requested, approved).when(suspend('staff')).then(suspended);
     spec.given(requested).when(suspend('owner')).rejected('agent_not_in_state');
     spec.given(requested, approved, suspended).when(reinstate('staff')).then(reinstated);
@@ -217,7 +217,7 @@ describe('The access of an agent', () => {
     spec.given(requested, approved, suspended).when(ask).rejected('agent_not_in_state');
   });
 
-  it('is reinstated by an owner only if an owner suspended it', () => {
+  it("An agent's access is reinstated by an owner only if an owner suspended it", () => {
     const mine = spec.given(requested, approved, suspendedBy('owner'));
     expect(mine.state?.suspended_by).toBe('owner');
     mine.when(reinstate('owner')).then(reinstated);
@@ -260,7 +260,7 @@ const revoked = { type: 'KeyRevoked' as const, data: { key_id: 'k1', reason: 'Le
 const revoke: KeyCommand = { type: 'RevokeKey', reason: 'Leaked' };
 
 describe('An API key', () => {
-  it('is issued once', () => {
+  it('An API key is issued once', () => {
     const state = keySpec.given().when({ type: 'IssueKey', key }).then(issued);
     expect(state).toEqual({ ...key, status: 'active', created_at: 1_000, version: 0 });
     keySpec
@@ -269,7 +269,7 @@ describe('An API key', () => {
       .rejected('key_exists', /exists/);
   });
 
-  it('is retired no later than it expires', () => {
+  it('An API key is retired no later than it expires', () => {
     const state = keySpec.given(issued).when(retire(99_000)).then(retired(10_000));
     expect(state).toEqual({
       ...key,
@@ -286,7 +286,7 @@ describe('An API key', () => {
     keySpec.given().when(retire(5)).rejected('key_unknown');
   });
 
-  it('is revoked once and permanently', () => {
+  it('An API key is revoked once and permanently', () => {
     const state = keySpec.given(issued).when(revoke).then(revoked);
     expect(state).toMatchObject({ status: 'revoked', revoked_reason: 'Leaked', version: 1 });
     keySpec.given(issued, retired(5_000)).when(revoke).then(revoked);
@@ -298,7 +298,7 @@ describe('An API key', () => {
       .rejected('key_unknown', /no such key/);
   });
 
-  it('rejects events that are impossible', () => {
+  it('An API key rejects impossible events', () => {
     for (const event of [retired(5), revoked])
       expect(() => apiKey.evolve(undefined, { ...event, at: 1 })).toThrow(/never issued/);
   });

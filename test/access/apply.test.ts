@@ -83,7 +83,7 @@ const everything = async (): Promise<string> =>
   JSON.stringify(await app.service.deps.log.readAll({ after: 0, limit: 100_000 }));
 
 describe('An application', () => {
-  it('leads from the form to a key that works, which is shown once', async () => {
+  it('An application leads from the form to a key that works, which is shown once', async () => {
     expect((await get('/apply')).text).toContain('Apply for access');
     const link = await apply('northgift');
     const [mail] = (await listStoredMail(join(app.directory, 'mail'))).filter(
@@ -140,7 +140,7 @@ describe('An application', () => {
     expect(await keysOf('northgift')).toHaveLength(1);
   });
 
-  it('is refused with a message for each field that is not valid, and nothing is stored', async () => {
+  it('An application is refused with a message for each field that is not valid, and nothing is stored', async () => {
     const { position } = await app.service.deps.log.head();
     const empty = await post('/apply', {});
     expect(empty.status).toBe(422);
@@ -172,7 +172,7 @@ describe('An application', () => {
     expect(await requestOf('faulty')).toBeUndefined();
   });
 
-  it('is answered the same, with the same events, for every mailbox, and limited for each network', async () => {
+  it('An application gets the same answer and the same events for every mailbox, and is limited for each network', async () => {
     const blocked = await apply('blocked');
     await post(`${blocked}/not-me`);
     const answers = [];
@@ -199,7 +199,7 @@ describe('An application', () => {
     expect(statuses).toEqual([...Array<number>(LIMITS.PRIVACY_LINKS_PER_DAY).fill(200), 429]);
   });
 
-  it('that is not confirmed in seven days is over, and its key is destroyed', async () => {
+  it('An application that is not confirmed in seven days expires, and its key is destroyed', async () => {
     const link = await apply('lateshop');
     app.clock.advance(LIMITS.MAILED_LINK_DAYS * DAY_MS);
     expect((await get(link)).status).toBe(404);
@@ -218,7 +218,7 @@ describe('An application', () => {
     expect(await expire()).toBe(0);
   });
 
-  it('of somebody else ends with the button of the person, whose mailbox gets no more such mail', async () => {
+  it("An application by somebody else ends with the person's button, and the mailbox gets no more such mail", async () => {
     const link = await apply('stranger');
     expect((await post(`${link}/not-me`)).text).toContain('The application has ended');
     expect(await app.service.deps.vault.knows(idIn(link))).toBe('destroyed');
@@ -233,7 +233,7 @@ describe('An application', () => {
     expect(failed?.data).toMatchObject({ reason: 'blocked' });
   });
 
-  it('ends with an erasure by the person of its mailbox, who sees it first', async () => {
+  it('An application ends with an erasure by the person whose mailbox it names, who sees it first', async () => {
     const link = await apply('erased');
     app.clock.advance(LIMITS.CONFIRMATION_WAIT_MINUTES * MINUTE_MS);
     await post('/privacy', { mailbox: 'ada@erased.example' });
@@ -250,7 +250,7 @@ describe('An application', () => {
 });
 
 describe('The owner of an application', () => {
-  it('cannot be one that exists, or that staff have prepared', async () => {
+  it('The owner of an application must not exist yet or have been prepared by staff', async () => {
     await app.agent('busy');
     const profile = { name: 'P', postal_address: 'P', mailbox: 'p@p.example' };
     await app.desk('POST', '/owners/profiled/profile', profile);
@@ -264,7 +264,7 @@ describe('The owner of an application', () => {
     }
   });
 
-  it('that was taken meanwhile leaves the applicant to choose another one', async () => {
+  it('An applicant chooses another owner if the first one was taken meanwhile', async () => {
     const first = await apply('wanted');
     const second = await apply('wanted', { mailbox: 'bea@wanted.example', name: 'Bea' });
     expect((await post(`${first}/confirm`, { owner_id: 'wanted' })).status).toBe(303);
@@ -281,7 +281,7 @@ describe('The owner of an application', () => {
     expect(await requestOf('wanted2')).toMatchObject({ application_id: idIn(second) });
   });
 
-  it('is begun by one of two confirmations that arrive at once', async () => {
+  it('An owner is created by one of two confirmations that arrive at once', async () => {
     const links = [await apply('raced'), await apply('raced', { mailbox: 'bea@raced.example' })];
     const answers = await Promise.all(
       links.map((link) => post(`${link}/confirm`, { owner_id: 'raced' })),
@@ -295,7 +295,7 @@ describe('The owner of an application', () => {
 });
 
 describe('The link of a confirmed application', () => {
-  it('shows a denial with its reason, and issues no key for an agent that is not approved', async () => {
+  it('The link of a confirmed application shows a denial with its reason, and issues no key for an agent that is not approved', async () => {
     const { link, agent } = await confirmed('refused');
     await decide(agent, 'deny', { reason: 'No such company' });
     expect((await get(link)).text).toMatch(/was denied[^]*No such company/);
@@ -310,7 +310,7 @@ describe('The link of a confirmed application', () => {
     for (const owner of ['refused', 'paused']) expect(await keysOf(owner)).toEqual([]);
   });
 
-  it('ends with another mailbox of the owner, with the removal of the profile, and after 30 days', async () => {
+  it("The link of a confirmed application ends with another mailbox of the owner, with the profile's removal, and after 30 days", async () => {
     const names = ['moved', 'removed', 'aged'];
     const all = [];
     for (const name of names) {
@@ -333,7 +333,7 @@ describe('The link of a confirmed application', () => {
     for (const name of names) expect(await keysOf(name)).toEqual([]);
   });
 
-  it('is the only credential: no guess and no link of a mailbox opens it', async () => {
+  it('The link of a confirmed application is its only credential: no guess and no mailbox link opens the page', async () => {
     const { link, agent } = await confirmed('guessed');
     await decide(agent, 'approve');
     const guesses = [

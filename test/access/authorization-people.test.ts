@@ -61,14 +61,17 @@ describe('The name of a person', () => {
     ['Ann \u13aa', 'mixed_scripts', 'U+13AA (another script)'],
     ['\u0421\u0430sha \u0421\u0438', 'mixed_scripts', 'U+0073 (Latin)'],
     ['\u2026', 'letter_missing', 'a letter'],
-  ])('%j is refused, and the refusal names the character', async (name, code, detail) => {
-    const answer = await send(app.deskToken, '/desk-tokens', { name, roles: ['staff'] });
-    expect(answer).toMatchObject({
-      status: 422,
-      body: { code: 'validation_failed', errors: [{ pointer: '/name', code }] },
-    });
-    expect(JSON.stringify(answer.body)).toContain(detail);
-  });
+  ])(
+    'The name %j is refused for a person, and the refusal names the character',
+    async (name, code, detail) => {
+      const answer = await send(app.deskToken, '/desk-tokens', { name, roles: ['staff'] });
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { code: 'validation_failed', errors: [{ pointer: '/name', code }] },
+      });
+      expect(JSON.stringify(answer.body)).toContain(detail);
+    },
+  );
 
   it.each([
     'Zoë O’Neil',
@@ -80,13 +83,13 @@ describe('The name of a person', () => {
     'ᎠᏂ',
     'علي',
     'Ann 2',
-  ])('%j is accepted', async (name) => {
+  ])('The name %j is accepted for a person', async (name) => {
     await token({ name });
   });
 });
 
 describe('A desk token', () => {
-  it('has the person id that the operator chose, in lower case, or one made from the name', async () => {
+  it('A desk token holds the person id that the operator chose, in lower case, or one made from the name', async () => {
     const named = { name: 'Ann Lee', roles: ['staff'] };
     const chosen = await send(app.deskToken, '/desk-tokens', { ...named, person_id: 'Ann@A.Ex' });
     expect(chosen.body).toMatchObject({ person_id: 'ann@a.ex' });
@@ -117,7 +120,7 @@ describe('Access', () => {
     expect((await approveAccess(sameNameOtherId, agentId)).status).toBe(200);
   });
 
-  it('is not approved with a token that its holder issued, whoever asked', async () => {
+  it('Access is not approved with a token that its holder issued, whoever asked', async () => {
     const ann = await token({ name: 'Ann Three', roles: ['operator', 'staff'] });
     const own = await token({ name: 'ann three' }, ann);
     const agentId = await requestAccess(await token({ name: 'Owner Three', ...OWNER }));
@@ -146,7 +149,7 @@ describe('Access', () => {
     expect((await approveAccess(await token({ name: 'Bea Nine' }), agentId)).status).toBe(200);
   });
 
-  it('that the machine requested is approved with its token, which claims no second person', async () => {
+  it('Access that the machine requested is approved with its token, which claims no second person', async () => {
     expect((await approveAccess(app.deskToken, await requestAccess(app.deskToken))).status).toBe(
       200,
     );
@@ -171,7 +174,7 @@ describe('Outreach', () => {
   const approve = (key: string, { id, content_sha256 }: { id: string; content_sha256: string }) =>
     send(key, `/approvals/${id}/approve`, { content_sha256 });
 
-  it('that staff control is not approved by who holds the key of the agent', async () => {
+  it("Outreach that staff control is not approved by the holder of the agent's key", async () => {
     await configure(app, 'staffs', { mode: 'admin_approved' });
     const ann = await token({ name: 'Ann Six', roles: ['operator', 'staff'] });
     const request = await proposal('staffs', ann);
@@ -181,14 +184,14 @@ describe('Outreach', () => {
     expect(await approve(bea, request)).toMatchObject({ body: { status: 'approved' } });
   });
 
-  it('that its owner controls is approved by the owner who issued the key', async () => {
+  it('Outreach that its owner controls is approved by the owner who issued the key', async () => {
     await configure(app, 'owned', { mode: 'owner_controlled' });
     const ann = await token({ name: 'Ann Seven', roles: ['owner'], owner_id: 'owned' });
     const request = await proposal('owned', ann);
     expect(await approve(ann, request)).toMatchObject({ body: { status: 'approved' } });
   });
 
-  it('that needs two people is not approved by one of them and a token which that one issued', async () => {
+  it('Outreach that needs two people is not approved by one of them and a token which that one issued', async () => {
     await configure(app, 'two', { mode: 'admin_approved', approvals_required: 2 });
     const request = await proposal(
       'two',

@@ -81,7 +81,7 @@ const call = (id: RestOperationId, key: string | undefined, over: object = {}) =
 const stable = ({ request_id: _id, instance: _instance, ...problem }: Problem) => problem;
 
 describe('Scopes', () => {
-  it('decide on every operation in each of their 512 combinations', async () => {
+  it('Scopes decide on every operation in each of their 512 combinations', async () => {
     expect(Object.keys(operations).sort()).toEqual([...IDS].sort());
     const { agentId, keyId } = acme;
     let decisions = 0;
@@ -120,7 +120,7 @@ describe('Scopes', () => {
     expect(decisions).toBe(512 * 7);
   });
 
-  it('decide in the same way over REST, for keys with one scope and with all but one', async () => {
+  it('Scopes decide in the same way over REST, for keys with one scope and with all but one', async () => {
     verifies('errors.5');
     for (const scope of SCOPES) {
       const one = await app.agent('narrow', [scope]);
@@ -149,7 +149,7 @@ describe('Scopes', () => {
     }
   });
 
-  it('deny a write whatever its body is, and nothing is written', async () => {
+  it('Missing scopes deny a write whatever its body is, and nothing is written', async () => {
     const reader = await app.agent('reader', ['products:read']);
     for (const payload of ['{', '[]', '{"surprise":1}', JSON.stringify(bodyOf('createLink'))]) {
       const headers = { 'content-type': 'application/json' };
@@ -168,7 +168,7 @@ describe('Scopes', () => {
     expect(events.map(({ type }) => type)).not.toContain('LinkCreated');
   });
 
-  it('that are missing leave an audit record with key, operation, code and request', async () => {
+  it('Missing scopes leave an audit record with key, operation, code and request', async () => {
     const reader = await app.agent('watched', ['products:read']);
     const ids = IDS.filter((id) => NEEDS[id] !== null && NEEDS[id] !== 'products:read');
     const requestIds = new Map<string, string>();
@@ -200,7 +200,7 @@ const idOf = (answer: { body: never }): string => (answer.body as { id: string }
 describe('Records of other owners', () => {
   const MISSING = { lnk: `lnk_${'0'.repeat(24)}`, hnd: `hnd_${'0'.repeat(24)}` };
 
-  it('get the same answer as missing records wherever an operation accepts an id', async () => {
+  it('Records of other owners get the same answer as missing records wherever an operation accepts an id', async () => {
     verifies('resources.own-records');
     const own = {
       lnk: idOf(await call('createLink', acme.key)),
@@ -226,7 +226,7 @@ describe('Records of other owners', () => {
     expect(expectProblem(inTest).code).toBe('resource_not_found');
   });
 
-  it('appear in no list, filter, sum or page', async () => {
+  it('Records of other owners appear in no list, filter, sum or page', async () => {
     const rivalLink = idOf(await call('createLink', rival.key));
     for (let n = 0; n < 3; n += 1)
       await call('submitLead', rival.key, { source: { kind: 'link', ref: rivalLink } });
@@ -244,7 +244,7 @@ describe('Records of other owners', () => {
     expect(expectProblem(foreign).code).toBe('cursor_invalid');
   });
 
-  it('can have the same idempotency key', async () => {
+  it('Records of two owners can have the same idempotency key', async () => {
     const sent = { payload: bodyOf('createLink'), headers: { 'idempotency-key': 'the-same' } };
     const of = (key: string) => app.send({ method: 'POST', url: `${V1}/links`, key, ...sent });
     const [one, other] = [await of(acme.key), await of(rival.key)];
@@ -253,7 +253,7 @@ describe('Records of other owners', () => {
     expect(other.headers['idempotent-replayed']).toBeUndefined();
   });
 
-  it('get the same answer as missing records for the desk token of an owner', async () => {
+  it("Records of other owners get the same answer as missing records for an owner's desk token", async () => {
     const issue = (owner: string) =>
       app.desk('POST', '/desk-tokens', { name: owner, roles: ['owner'], owner_id: owner });
     const { token } = (await issue('acme')).body as { token: string };
@@ -303,7 +303,7 @@ describe('Records of other owners', () => {
 });
 
 describe('An owner', () => {
-  it('lifts a suspension that an owner imposed, and none that staff imposed', async () => {
+  it('An owner lifts a suspension that an owner imposed, and none that staff imposed', async () => {
     const { agentId, key } = await app.agent('landlord');
     const owner = await person(app, ['owner'], 'landlord');
     const staff = await person(app, ['staff']);

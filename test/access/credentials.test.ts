@@ -143,7 +143,7 @@ const STATES: Record<string, () => Promise<Made>> = {
 
 describe('A credential', () => {
   it.each(Object.entries(STATES))(
-    'in the state "%s" gets the same decision from every operation',
+    'A credential in the state "%s" gets the same decision from every operation',
     async (_state, make) => {
       verifies('authentication.7', 'errors.5');
       const { authorization, code, headers = [] } = await make();
@@ -161,7 +161,7 @@ describe('A credential', () => {
     },
   );
 
-  it('of an agent is refused at the desk, with a hint where it is valid', async () => {
+  it("An agent's credential is refused at the desk, with a hint where it is valid", async () => {
     const { key } = await app.agent('acme');
     for (const path of ['/agents?owner_id=acme', '/events', '/projections']) {
       const answer = await send({ method: 'GET', url: `/api/desk/v1${path}`, key });
@@ -172,7 +172,7 @@ describe('A credential', () => {
     }
   });
 
-  it('of the desk is refused to agents, with a hint where it is valid', async () => {
+  it('A desk credential is refused to agents, with a hint where it is valid', async () => {
     const url = '/api/affiliate/v1/connection';
     const { detail } = expectProblem(await send({ method: 'GET', url, key: app.deskToken }));
     expect(detail).toBe(
@@ -180,7 +180,7 @@ describe('A credential', () => {
     );
   });
 
-  it('of an agent is not issued before a review, nor after a refusal', async () => {
+  it("An agent's credential is not issued before a review, nor after a refusal", async () => {
     verifies('authentication.3');
     const request = { owner_id: 'acme', name: 'New', purpose: 'Tests', scopes: ['products:read'] };
     const { id } = (await app.desk('POST', '/agents', request)).body as { id: string };
@@ -192,7 +192,7 @@ describe('A credential', () => {
     );
   });
 
-  it('that is revoked writes nothing from that moment on, even under load', async () => {
+  it('A revoked credential writes nothing from that moment on, even under load', async () => {
     const { key, keyId } = await app.agent('busy');
     const statuses: number[] = [];
     const underWay = new Set<string | undefined>();
@@ -230,7 +230,7 @@ describe('A credential', () => {
     expect(late.map(({ type }) => type)).toEqual([]);
   });
 
-  it('that is missing is limited by address on every surface, without effect on other clients', async () => {
+  it('Calls without a credential are limited by address on every surface, without effect on other clients', async () => {
     const { key } = await app.agent('acme');
     const limit = LIMITS.UNAUTHENTICATED_PER_MINUTE;
     // One customer has all addresses of a /64 network of IPv6.
@@ -259,7 +259,7 @@ describe('A credential', () => {
       expect([url, (await app.send({ ...get(url), ...stranger(1) })).status]).toEqual([url, 200]);
   });
 
-  it('that is guessed is limited by address, without effect on valid ones', async () => {
+  it('Guesses of a credential are limited by address, without effect on valid ones', async () => {
     const { key } = await app.agent('acme');
     const guess = (n: number) =>
       ({
@@ -282,7 +282,7 @@ describe('A credential in the wrong place', () => {
     company: { name: `Shop ${key}`, country: 'GB' },
   });
 
-  it('is refused, not stored and not repeated', async () => {
+  it('A credential in the wrong place is refused, not stored and not repeated', async () => {
     verifies('authentication.2');
     const { key } = await app.agent('leaky');
     const post = (payload: object, headers: Record<string, string>, url = `${V1}/leads`) =>
@@ -323,7 +323,7 @@ describe('A credential in the wrong place', () => {
     expect(events.map(({ type }) => type)).not.toContain('LeadSubmitted');
   });
 
-  it('is in no file and in no log line of a running service', async () => {
+  it('A credential is in no file and in no log line of a running service', async () => {
     const directory = fresh();
     const service = await serveChild(directory, { LOG_LEVEL: 'trace' });
     const key = await agentKey(service);

@@ -55,7 +55,7 @@ const ofDesk = (kind: 'command' | 'query'): DeskOperation[] =>
   Object.values<DeskOperation>(deskOperations).filter((operation) => operation.kind === kind);
 
 describe("An auditor's token", () => {
-  it('can perform no command of the desk', async () => {
+  it("An auditor's token can perform no command of the desk", async () => {
     const commands = ofDesk('command');
     expect(commands.length).toBeGreaterThan(20);
     await writingNothing(async () => {
@@ -64,7 +64,7 @@ describe("An auditor's token", () => {
     });
   });
 
-  it('changes nothing with a query of the desk, and can perform those of the role auditor only', async () => {
+  it("An auditor's token changes nothing with a desk query, and performs only the queries of the role auditor", async () => {
     const queries = ofDesk('query');
     expect(queries.length).toBeGreaterThan(15);
     await writingNothing(async () => {
@@ -75,7 +75,7 @@ describe("An auditor's token", () => {
     });
   });
 
-  it('is no key of an agent over REST', async () => {
+  it("An auditor's token is not accepted as an agent's key over REST", async () => {
     const operations = [agentOperations, recordOperations]
       .flatMap((registry) => Object.values<object>(registry))
       .filter((operation) => 'http' in operation) as Operation[];
@@ -86,7 +86,7 @@ describe("An auditor's token", () => {
     });
   });
 
-  it('is no key of an agent over MCP, for any tool and for the list of tools', async () => {
+  it("An auditor's token is not accepted as an agent's key over MCP, for any tool and for the list of tools", async () => {
     expect(TOOLS.length).toBeGreaterThan(11);
     const mcp = mcpAgent(app, auditor);
     await writingNothing(async () => {
@@ -102,7 +102,7 @@ describe("An auditor's token", () => {
     });
   });
 
-  it('is no key of an agent over A2A, for any method of both bindings', async () => {
+  it("An auditor's token is not accepted as an agent's key over A2A, for any method of both bindings", async () => {
     const params = { id: 'tsk_1', message: message('How many clicks did my links get?') };
     await writingNothing(async () => {
       for (const method of Object.keys(METHODS))

@@ -74,7 +74,7 @@ const eventsOf = (range: { after: number; upTo: number }) => {
 };
 
 describe('A check of live rows', () => {
-  it('finds those of an owner and of all equal, while the service writes', async () => {
+  it('A check of live rows finds those of an owner and of all equal, while the service writes', async () => {
     const { act } = await world();
     const writing = (async () => {
       for (let n = 0; n < 40; n += 1) await act();
@@ -94,7 +94,7 @@ describe('A check of live rows', () => {
     );
   });
 
-  it('in files ends when the service stops, and fails if the log cannot be read', async () => {
+  it('A check of live rows in files ends when the service stops, and fails if the log cannot be read', async () => {
     await world();
     const rows = { owner: undefined, sample: 1 };
     const checkIn = (directory: string, parts: AsyncDisposableStack) =>
@@ -110,7 +110,7 @@ describe('A check of live rows', () => {
     await expect(none).rejects.toThrow('holds no log');
   });
 
-  it('names the first row that differs, both values, and the last event that changed it', async () => {
+  it('A check of live rows names the first row that differs, both values, and the last event that changed it', async () => {
     const { ids } = await world();
     const { log } = app.service.deps;
     const [link = ''] = ids.links;
@@ -140,7 +140,7 @@ describe('A check of live rows', () => {
     }
   });
 
-  it('of all owners finds a changed row of every read model, in one or in several readings of the log', async () => {
+  it("A check of all owners' rows finds a changed row of every read model, in one or in several readings of the log", async () => {
     await world();
     const { log } = app.service.deps;
     let changed = 0;
@@ -167,7 +167,7 @@ describe('A check of live rows', () => {
     expect(changed).toBeGreaterThan(8);
   });
 
-  it('of all owners is refused to an owner, and the rows of another owner are not found', async () => {
+  it("A check of all owners' rows is refused to an owner, and the rows of another owner are not found", async () => {
     await world();
     const owner = await person(app, ['owner'], OWNER);
     const ask = (query: string) =>
@@ -177,7 +177,7 @@ describe('A check of live rows', () => {
     expect(await check({ owner: OWNER }, owner)).toMatchObject({ done: true });
   });
 
-  it('of an owner without events and rows is not found', async () => {
+  it('A check of an owner without events and rows is not found', async () => {
     await world();
     const url = '/api/desk/v1/audit/check?run=typo&owner_id=acmee';
     const ask = () => app.send({ method: 'GET', url, key: app.deskToken });

@@ -43,7 +43,7 @@ const withoutHashes = () =>
 const joined = (all: readonly string[]): string => `${all.join('\n')}\n`;
 
 describe('An exported file', () => {
-  it('has the same bytes for the same range, whatever the pages and what others wrote meanwhile', async () => {
+  it('An exported file has the same bytes for the same range, whatever the pages and what others wrote meanwhile', async () => {
     await app.desk('POST', '/agents', {
       owner_id: 'rival',
       name: 'Other',
@@ -53,7 +53,7 @@ describe('An exported file', () => {
     expect(readFileSync(await exported(app, OWNER, { limit: 1_000 }), 'utf8')).toBe(text);
   });
 
-  it('has each event of the log in the canonical JSON of the package', async () => {
+  it("An exported file contains each event of the log in the package's canonical JSON", async () => {
     const { log } = app.service.deps;
     const { position: upTo } = await log.head();
     const events = await log.readOwner(OWNER, { after: 0, limit: 1_000, upTo });
@@ -62,7 +62,7 @@ describe('An exported file', () => {
     expect(withoutHashes().length).toBeGreaterThan(40);
   });
 
-  it('is refused with the line where a byte was changed', async () => {
+  it('An exported file is refused with the line where a byte was changed', async () => {
     for (const index of [1, 2, 9, lines().length - 1]) {
       const damaged = lines().map((line, at) =>
         at === index
@@ -73,11 +73,11 @@ describe('An exported file', () => {
     }
   });
 
-  it('is refused with the line that is too short to have a hash', async () => {
+  it('An exported file is refused with the line that is too short to have a hash', async () => {
     expect(await refusedAt(joined(lines().with(4, '{}')))).toBe(5);
   });
 
-  it('is refused with the line of an event that is no JSON, although its hash is right', async () => {
+  it('An exported file is refused with the line of an event that is not JSON, although its hash is right', async () => {
     const bodyLines = withoutHashes();
     const body = new AuditBody();
     const bytes = body.add(bodyLines.with(4, (bodyLines[4] ?? '').slice(0, -1)));
@@ -85,7 +85,7 @@ describe('An exported file', () => {
     expect(await refusedAt(head + bytes.toString())).toBe(6);
   });
 
-  it('with an event that no projection can fold opens, and refuses questions that need its rows', async () => {
+  it('An exported file with an event that no projection can fold opens, and refuses questions that need its rows', async () => {
     const body = new AuditBody();
     const bytes = body.add(
       withoutHashes().map((line) => line.replace('"type":"LinkCreated"', '"type":"LinkDisabled"')),
@@ -98,20 +98,20 @@ describe('An exported file', () => {
     opened.close();
   });
 
-  it('is refused with the line where one is missing, doubled or in another place', async () => {
+  it('An exported file is refused with the line where an event is missing, doubled or in another place', async () => {
     const all = lines();
     expect(await refusedAt(joined(all.toSpliced(5, 1)))).toBe(6);
     expect(await refusedAt(joined(all.toSpliced(5, 0, all[5] ?? '')))).toBe(7);
     expect(await refusedAt(joined(all.toSpliced(5, 2, all[6] ?? '', all[5] ?? '')))).toBe(6);
   });
 
-  it('is refused with the line after its last one if it is cut', async () => {
+  it('An exported file is refused with the line after its last one if it is cut', async () => {
     const all = lines();
     expect(await refusedAt(joined(all.slice(0, -1)))).toBe(all.length);
     expect(await refusedAt(text.slice(0, -20))).toBe(all.length);
   });
 
-  it('is refused at its head if the head is none, of another version, or of another body', async () => {
+  it('An exported file is refused if its head is missing, of another version, or of another body', async () => {
     const [head = '', ...body] = lines();
     expect(await refusedAt(joined(body))).toBe(1);
     expect(await refusedAt('')).toBe(1);
@@ -124,7 +124,7 @@ describe('An exported file', () => {
     expect(await refusedAt(joined([head.replace(/"sha256":"./, '"sha256":"z'), ...body]))).toBe(1);
   });
 
-  it('is refused at its head wherever a byte of the head is changed', async () => {
+  it('An exported file is refused at its head wherever a byte of the head is changed', async () => {
     const whole = readFileSync(path);
     for (let index = 0; index <= whole.indexOf(10); index += 1) {
       const damaged = Buffer.from(whole);
@@ -133,7 +133,7 @@ describe('An exported file', () => {
     }
   });
 
-  it('has personal data in plain text only with a reason', async () => {
+  it('An exported file contains personal data in plain text only with a reason', async () => {
     expect(text).not.toContain('@shop.example');
     const open = await exported(app, OWNER, { query: '&reason=Dispute' });
     const { deps, file } = await openFileForAudits(open);
@@ -148,7 +148,7 @@ describe('An exported file', () => {
     await exported(app, OWNER);
   });
 
-  it('names the people at the desk in its head, and beside their acts', async () => {
+  it('An exported file names the people at the desk in its head, and beside their acts', async () => {
     const { deps, file } = await openFileForAudits(path);
     const [actor = ''] = Object.keys(file.about.people ?? {});
     expect(file.about.people).toEqual({ [actor]: 'the machine' });
@@ -159,7 +159,7 @@ describe('An exported file', () => {
     file.close();
   });
 
-  it('from a later position has the history, and refuses what needs the beginning', async () => {
+  it('An exported file from a later position contains the history, and refuses what needs the beginning', async () => {
     const late = await exported(app, OWNER, { query: '&from=12' });
     const { deps, file } = await openFileForAudits(late);
     const ask = (id: FileAuditId, input: object = {}) =>

@@ -26,7 +26,7 @@ const follow = async (calls: string[]): Promise<void> => {
   await followActs(desk, { owner_id: 'acme' }, { answer, options: { json: true } });
 };
 
-test('audit history --follow asks for acts only after the owner has a new event, prints the oldest first, and ends', async () => {
+test('`audit history --follow` asks for acts only after the owner has a new event, prints the oldest first, and ends', async () => {
   const calls: string[] = [];
   const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   await follow(calls);

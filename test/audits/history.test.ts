@@ -74,7 +74,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('The history of an owner', () => {
-  it('lists acts and refusals with actor, key, surface, outcome and request', async () => {
+  it("An owner's history lists acts and refusals with actor, key, surface, outcome and request", async () => {
     const { data } = await answered(`/history?owner_id=${OWNER}&limit=100`);
     expect(data.find(({ type }) => type === 'LeadSubmitted')).toMatchObject({
       actor: agent.agentId,
@@ -113,7 +113,7 @@ describe('The history of an owner', () => {
     ['to=POSITION&kind=LeadSubmitted', 0],
     ['from=2026-11-21&kind=LeadSubmitted', 1],
     ['to=2026-11-21&kind=LeadSubmitted', 0],
-  ])('answers the filter %s', async (filter, count) => {
+  ])("An owner's history answers the filter %s", async (filter, count) => {
     const query = filter
       .replace('AGENT', agent.agentId)
       .replace('LEAD', lead.id)
@@ -124,7 +124,7 @@ describe('The history of an owner', () => {
   });
 
   it.each(['Nothing', 'LeadSubmited', 'submitlead'])(
-    'refuses the unknown kind %s and names the known ones',
+    "An owner's history refuses the unknown kind %s and names the known ones",
     async (kind) => {
       const { status, body } = await read(`/history?owner_id=${OWNER}&kind=${kind}`);
       expect(status).toBe(400);
@@ -135,7 +135,7 @@ describe('The history of an owner', () => {
     },
   );
 
-  it('accepts the type and the operation of each act as a kind', async () => {
+  it("An owner's history accepts the type and the operation of each act as a kind", async () => {
     const { data } = await answered(`/history?owner_id=${OWNER}&limit=100`);
     const kinds = new Set(data.flatMap(({ type, operation }) => [String(type), String(operation)]));
     for (const kind of kinds)
@@ -143,12 +143,12 @@ describe('The history of an owner', () => {
     expect(kinds.size).toBeGreaterThan(10);
   });
 
-  it('refuses an actor that no act can have', async () => {
+  it("An owner's history refuses an actor that no act can have", async () => {
     expect((await read(`/history?owner_id=${OWNER}&actor=Mara`)).status).toBe(400);
   });
 
   it.each(['state?at=', 'history?to=', 'diff?from=0&to=', 'performance?at='])(
-    'is not answered as of a time later than now: %s',
+    "An owner's history is not answered as of a time later than now: %s",
     async (question) => {
       const { status, body } = await read(`/${question}2027-01-01&owner_id=${OWNER}`);
       expect(status).toBe(400);
@@ -160,7 +160,7 @@ describe('The history of an owner', () => {
     },
   );
 
-  it('answers the same acts in pages', async () => {
+  it("An owner's history answers the same acts in pages", async () => {
     const { data: all } = await answered(`/history?owner_id=${OWNER}&limit=100`);
     const paged: Row[] = [];
     for (let before = ''; ; ) {
@@ -172,13 +172,13 @@ describe('The history of an owner', () => {
     expect(paged).toEqual(all);
   });
 
-  it('is not found for an owner without events, and for the owner of another token', async () => {
+  it("An owner's history is not found for an owner without events, or for another owner's token", async () => {
     expect((await read('/history?owner_id=nobody')).status).toBe(404);
     expect((await read('/history?owner_id=rival', owner)).status).toBe(404);
     expect((await read(`/history?owner_id=${OWNER}`, owner)).status).toBe(200);
   });
 
-  it('of the desk has each audit with what was asked', async () => {
+  it("The desk's history contains each audit and its question", async () => {
     await answered(`/history?owner_id=${OWNER}&kind=KeyRevoked`);
     await app.service.deps.audit.flush();
     const { data } = await answered('/history?owner_id=desk&kind=auditHistory&limit=100');
@@ -188,7 +188,7 @@ describe('The history of an owner', () => {
 });
 
 describe('The difference between two moments', () => {
-  it('lists the records that changed, with who changed them, and the numbers of their days', async () => {
+  it("A comparison of two moments lists the changed records, who changed them, and their days' numbers", async () => {
     const diff = (await answered(`/diff?owner_id=${OWNER}&from=${beforeLead}`)) as Record<
       string,
       Row[]
@@ -213,7 +213,7 @@ describe('The difference between two moments', () => {
     ]);
   });
 
-  it('answers the same changes in pages', async () => {
+  it('A comparison of two moments answers the same changes in pages', async () => {
     type Page = { changes: Row[]; next_after: number | null };
     const all = (await answered(`/diff?owner_id=${OWNER}&from=0`)) as never as Page;
     const paged: Row[] = [];
@@ -238,7 +238,7 @@ describe('A trace', () => {
     owner_id: string;
   };
 
-  it('of a lead has its click, its list and its outcome, with the rows that each changed', async () => {
+  it('A trace of a lead contains its click, its list and its outcome, with the rows that each changed', async () => {
     const { events, answer } = (await answered(`/trace/${lead.id}`)) as never as Trace;
     expect(events.map(({ type, relation }) => `${String(relation)} ${String(type)}`)).toEqual([
       'cause LinkCreated',
@@ -261,7 +261,7 @@ describe('A trace', () => {
     });
   });
 
-  it('of a request finds it by the time in its id, with and without the owner', async () => {
+  it('A trace of a request finds it by the time in its id, with and without the owner', async () => {
     for (const query of ['', `?owner_id=${OWNER}`]) {
       const trace = (await answered(`/trace/${leadRequest}${query}`)) as never as Trace;
       expect(trace.owner_id).toBe(OWNER);
@@ -271,7 +271,7 @@ describe('A trace', () => {
     }
   });
 
-  it('of a refused request has its audit record', async () => {
+  it('A trace of a refused request contains its audit record', async () => {
     const { headers } = await app.send({ method: 'GET', url: `${V1}/leads`, key: agent.key });
     await app.service.deps.audit.flush();
     const trace = (await answered(`/trace/${headers['request-id']}`)) as never as Trace;
@@ -282,7 +282,7 @@ describe('A trace', () => {
     });
   });
 
-  it('is not found for the record of another owner', async () => {
+  it('A trace is not found for the record of another owner', async () => {
     const rival = await person(app, ['owner'], 'rival');
     expect((await read(`/trace/${lead.id}`, rival)).status).toBe(404);
     expect((await read(`/trace/${leadRequest}`, rival)).status).toBe(404);
@@ -297,7 +297,7 @@ describe('Personal data', () => {
     return (body as { data: { record: Row }[] }).data[0]?.record['contact'];
   };
 
-  it('is sealed, unless an auditor gives a reason, which is recorded', async () => {
+  it('Personal data is sealed, unless an auditor gives a reason, which is recorded', async () => {
     expect(await contactIn('')).toBe('[sealed]');
     expect(await contactIn('&reason=Dispute%204711', owner)).toBe('role_missing');
     expect(await contactIn('&reason=Dispute%204711')).toMatchObject({ email: 'bea@shop.example' });
@@ -306,7 +306,7 @@ describe('Personal data', () => {
     expect(data.map(({ asked }) => asked)).toContainEqual(expect.stringContaining('Dispute 4711'));
   });
 
-  it('is erased after an erasure, and sealed before it', async () => {
+  it('Personal data is erased after an erasure, and sealed before it', async () => {
     const before = await headPosition();
     await app.desk('POST', `/subjects/${lead.id}/erase`, { owner_id: OWNER, reason: 'On request' });
     expect(await contactIn('')).toBe('[erased]');
@@ -316,20 +316,20 @@ describe('Personal data', () => {
 });
 
 describe('An audit', () => {
-  it('that has ended has no progress, and that of another owner is not found', async () => {
+  it('An audit that has ended has no progress, and that of another owner is not found', async () => {
     await answered(`/state?owner_id=${OWNER}`);
     expect(await answered(`/progress?owner_id=${OWNER}`)).toEqual({ reading: null });
     expect((await read('/progress?owner_id=rival', owner)).status).toBe(404);
   });
 
-  it('is refused a position beyond the log, and a time that is none', async () => {
+  it('An audit is refused a position beyond the log, and an invalid time', async () => {
     for (const at of ['999999', '2026-13-01', 'yesterday']) {
       const { status, body } = await read(`/state?owner_id=${OWNER}&at=${at}`);
       expect([status, (body as { code: string }).code]).toEqual([400, 'parameter_invalid']);
     }
   });
 
-  it('is refused a range that ends before it begins', async () => {
+  it('An audit is refused a range that ends before it begins', async () => {
     for (const operation of ['diff', 'history', 'events']) {
       const { status, body } = await read(`/${operation}?owner_id=${OWNER}&from=9&to=8`);
       expect(status, operation).toBe(400);

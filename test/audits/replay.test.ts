@@ -71,7 +71,7 @@ const allShown = (kinds: Record<string, Record<string, unknown>[]>) =>
 
 describe('The state of an owner by replay', () => {
   it.each([1, 2, 3])(
-    'equals the live rows and as_of of every moment, and the answers of its exported file, with seed %i',
+    'The replayed state of an owner equals the live rows and as_of of every moment, and the answers of its exported file, with seed %i',
     async (seed) => {
       app = await testApp();
       const history = await randomHistory(app, OWNER, seedOr(seed));
