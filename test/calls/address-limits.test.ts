@@ -35,7 +35,7 @@ const statuses = async (count: number, url: string, address?: string): Promise<n
 };
 
 describe('Requests of one network address', () => {
-  it('are limited in each second by their class, and other addresses are not affected', async () => {
+  it('Requests of one network address are limited in each second by their class, and other addresses are not affected', async () => {
     await open();
     expect(await statuses(4, PAGE)).toEqual([200, 200, 200, 429]);
     expect(await statuses(5, '/l/none')).toEqual([404, 404, 404, 404, 429]);
@@ -45,26 +45,26 @@ describe('Requests of one network address', () => {
     expect(await statuses(4, PAGE)).toEqual([200, 200, 200, 429]);
   });
 
-  it('count for all addresses of an IPv6 network together', async () => {
+  it('Requests of one network address count for all addresses of an IPv6 network together', async () => {
     await open();
     expect(await statuses(3, PAGE, '2001:db8:1:2::1')).toEqual([200, 200, 200]);
     expect(await statuses(1, PAGE, '2001:db8:1:2:ffff::9')).toEqual([429]);
     expect(await statuses(1, PAGE, '2001:db8:1:3::1')).toEqual([200]);
   });
 
-  it('do not escape their limit by another spelling of the path', async () => {
+  it('Requests of one network address do not escape their limit by another spelling of the path', async () => {
     await open();
     const spellings = ['/%6c/none', '/problems/', '/problems?livez', '/livez/x', '/nothing'];
     for (const url of spellings) await get(url);
     expect(await statuses(1, PAGE)).toEqual([429]);
   });
 
-  it('for health and metrics are never refused', async () => {
+  it('Requests of one network address for health and metrics are never refused', async () => {
     await open();
     expect(await statuses(10, '/livez')).toEqual(Array(10).fill(200));
   });
 
-  it('beyond the limit are answered with a problem, or with a page for people, and a time to wait', async () => {
+  it('Requests of one network address beyond the limit get a problem, or a page for people, and a time to wait', async () => {
     await open();
     await statuses(5, CALL);
     const problem = await get(CALL);

@@ -12,7 +12,7 @@ describe('The rate limit by address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::'],
     ['::1', '0:0:0:0::'],
     ['::', '0:0:0:0::'],
-  ])('counts the address %s as the network %s', (address, network) => {
+  ])('The rate limit counts the address %s as the network %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 });

@@ -19,7 +19,7 @@ import { negotiate } from '#src/interfaces/rest/request.ts';
 import { performanceCsv } from '#src/interfaces/rest/routes.ts';
 
 describe('Names and fingerprints', () => {
-  it('depend on their parts only, not on the order of members', () => {
+  it('Names and fingerprints depend only on their parts, not on the order of members', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
         expect(nameOf(...a) === nameOf(...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
@@ -32,7 +32,7 @@ describe('Names and fingerprints', () => {
     expect(fingerprintOf('op', { a: 1 })).not.toBe(fingerprintOf('other', { a: 1 }));
   });
 
-  it('are joined by credentials that end with a checksum', () => {
+  it('Names and fingerprints are joined by credentials that end with a checksum', () => {
     const key = mintCredential('trb_live', 'a1B2c3D4e5F6', 'x'.repeat(43));
     expect(key).toMatch(/^trb_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
   });
@@ -42,7 +42,7 @@ describe('The rate limiter', () => {
   /** No whole number, so that the sums of times lose digits. */
   const MONTH_MS = 30 * 86_400_000 + 1 / 3;
 
-  it('allows exactly the limit in a burst, and refills evenly', () => {
+  it('The rate limiter allows exactly the limit in a burst, and refills evenly', () => {
     let now = 0;
     const limit = limiter({ count: 60, per: 'minute' }, () => now);
     const burst = Array.from({ length: 70 }, () => limit.take('a').allowed);
@@ -59,7 +59,7 @@ describe('The rate limiter', () => {
     { per: 'hour', periodMs: 3_600_000 },
     { per: 'day', periodMs: 86_400_000 },
   ] as const)(
-    'allows 4 calls per $per, one more after each quarter, and names the time until then',
+    'The rate limiter allows 4 calls per $per, one more after each quarter, and names the time until then',
     ({ per, periodMs }) => {
       let now = MONTH_MS;
       const limit = limiter({ count: 4, per }, () => now);
@@ -76,7 +76,7 @@ describe('The rate limiter', () => {
     },
   );
 
-  it('allows exactly the limit when the process has run for a month', () => {
+  it('The rate limiter allows exactly the limit when the process has run for a month', () => {
     for (let count = 1; count <= 500; count += 1) {
       const limit = limiter({ count, per: 'second' }, () => MONTH_MS);
       const burst = Array.from({ length: count + 1 }, () => limit.take('a').allowed);
@@ -84,7 +84,7 @@ describe('The rate limiter', () => {
     }
   });
 
-  it('allows a call exactly if its remaining count was at least one', () => {
+  it('The rate limiter allows a call exactly if its remaining count was at least one', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 80 }), (steps) => {
         let now = 0;
@@ -100,12 +100,12 @@ describe('The rate limiter', () => {
 });
 
 describe('The calendar', () => {
-  it('accepts the IANA time zones only', () => {
+  it('The calendar accepts only IANA time zones', () => {
     expect(isTimeZone('Europe/London')).toBe(true);
     expect(isTimeZone('Mars/Base')).toBe(false);
   });
 
-  it('changes the day at local midnight, also when the clock changes', () => {
+  it('The calendar changes the day at local midnight, even when the clock changes', () => {
     // London: on 2026-10-25 at 01:00 UTC the clock goes back from 02:00 to 01:00.
     const day = dayOf('2026-10-24');
     const london = calendarOf('Europe/London').localDays(day);
@@ -116,7 +116,7 @@ describe('The calendar', () => {
     expect(dateOf(after(95))).toBe('2026-10-25');
   });
 
-  it('agrees with Intl for every quarter hour of random days in unusual zones', () => {
+  it('The calendar agrees with Intl for every quarter hour of random days in unusual zones', () => {
     const zones = [
       'Asia/Kathmandu',
       'Australia/Lord_Howe',
@@ -140,7 +140,7 @@ describe('The calendar', () => {
     );
   });
 
-  it('starts weeks on Monday and months on the first, and handles leap years', () => {
+  it('The calendar starts weeks on Monday and months on the first, and handles leap years', () => {
     expect(dateOf(bucketOf(dayOf('2026-11-22'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-16'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-30'), 'month', 0))).toBe('2026-11-01');
@@ -172,11 +172,14 @@ describe('An amount of money in a file', () => {
       ],
       '1.00 EUR|0.00 GBP',
     ],
-  ])('is a decimal with the digits of its currency: %j', (amounts, shown) => {
-    expect(csv(amounts)).toBe(shown);
-  });
+  ])(
+    'An amount of money in a file is a decimal with the digits of its currency: %j',
+    (amounts, shown) => {
+      expect(csv(amounts)).toBe(shown);
+    },
+  );
 
-  it('is read back as the same amount', () => {
+  it('An amount of money in a file is read back as the same amount', () => {
     const currencies = fc.constantFrom(...DECIMALS.keys());
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), currencies, (amount, currency) => {
@@ -195,7 +198,7 @@ describe('Content negotiation', () => {
     ['text/*', 'text/csv'],
     ['image/png', undefined],
     ['application/json;q=0', undefined],
-  ])('answers the Accept header %s with %s', (accept, media) => {
+  ])('Content negotiation answers the Accept header %s with %s', (accept, media) => {
     expect(negotiate(accept, ['application/json', 'text/csv'])).toBe(media);
   });
 });

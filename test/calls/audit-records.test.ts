@@ -62,7 +62,7 @@ const world = ({ holdsCalls = false } = {}) => {
 };
 
 describe('The audit log', () => {
-  it('stores the calls of agents only while `CallsAudited` is held', async () => {
+  it('The audit log stores the calls of agents only while `CallsAudited` is held', async () => {
     for (const holdsCalls of [false, true]) {
       const { audit, note, noteAtDesk, recorded } = world({ holdsCalls });
       note('listLeads');
@@ -73,7 +73,7 @@ describe('The audit log', () => {
     }
   });
 
-  it('stores a batch that did not fit together with the later calls', async () => {
+  it('The audit log stores a batch that did not fit together with the later calls', async () => {
     const { audit, turn, note, recorded, lost } = world();
     note('listLeads');
     turn('full', () => {
@@ -93,7 +93,7 @@ describe('The audit log', () => {
   });
 
   it.each(['lost answer', 'lost request'] as const)(
-    'counts each call once after a %s',
+    'The audit log counts each call once after a %s',
     async (how) => {
       const { audit, turn, note, recorded, lost } = world();
       note('listLeads');
@@ -116,7 +116,7 @@ describe('The audit log', () => {
     },
   );
 
-  it('loses only the batch that a bug prevents from being written', async () => {
+  it('The audit log loses only the batch that a bug prevents from being written', async () => {
     const { audit, ids, note, recorded, lost } = world();
     const bug = new TypeError('a bug');
     vi.spyOn(ids, 'uuid').mockImplementationOnce(() => {
@@ -129,7 +129,7 @@ describe('The audit log', () => {
     expect(await recorded()).toHaveLength(1);
   });
 
-  it('writes later calls after a write that threw', async () => {
+  it('The audit log writes later calls after a write that threw', async () => {
     const { audit, turn, note, recorded, lost } = world();
     const { push } = lost;
     lost.push = () => {

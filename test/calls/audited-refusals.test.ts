@@ -90,7 +90,7 @@ describe.each(['rest', 'desk'])(
     );
 
     it.each([...FAULTS, NOT_ACCEPTABLE])(
-      'is audited once with $code and its operation',
+      'A request whose input is not read is audited once with $code and its operation',
       async (fault) => {
         expect(writes.length).toBeGreaterThan(0);
         for (const { id, http } of writes) {
@@ -116,7 +116,7 @@ describe.each([
   ['mcp', '/api/affiliate/mcp'],
   ['a2a', A2A],
 ])('A message to the %s surface whose input is not read', (surface, url) => {
-  it.each(FAULTS)('is audited once with $code', async (fault) => {
+  it.each(FAULTS)('A message whose input is not read is audited once with $code', async (fault) => {
     const { entries } = await auditedDuring(async () => {
       await send(surface, url, { ...fault, headers: { ...fault.headers, ...VERSION } });
     });
@@ -126,7 +126,7 @@ describe.each([
 });
 
 describe('The refusals of a review link', () => {
-  it('are one event for any number of refusals within a minute', async () => {
+  it('Refusals of a review link are one event for any number of refusals within a minute', async () => {
     const { id, path } = await buyer.handoff();
     const json = { 'content-type': 'application/json' };
     const times = 5;
@@ -152,7 +152,7 @@ describe('The refusals of a review link', () => {
     expect(JSON.stringify(stored)).not.toContain(path.split('/').at(-1));
   });
 
-  it('are not audited if the link does not exist', async () => {
+  it('Refusals of a review link are not audited if the link does not exist', async () => {
     const { entries } = await auditedDuring(async () => {
       const { status } = await buyer.post('/h/no-such-link-at-all/send', {});
       expect(status).toBe(404);
@@ -162,7 +162,7 @@ describe('The refusals of a review link', () => {
 });
 
 describe('A person at the desk', () => {
-  it('is audited for each read of personal data, and for no other read', async () => {
+  it('A person at the desk is audited for each read of personal data, and for no other read', async () => {
     const { id, path } = await buyer.handoff();
     await buyer.post(`${path}/send`, {
       list_revision: '1',
@@ -178,7 +178,7 @@ describe('A person at the desk', () => {
     expect(entries).toMatchObject([{ operation: 'readRfq', surface: 'desk', decision: 'allowed' }]);
   });
 
-  it('is audited once when the role is missing', async () => {
+  it('A person at the desk is audited once when the role is missing', async () => {
     const { body } = await app.desk('POST', '/desk-tokens', { name: 'A', roles: ['auditor'] });
     const { token } = body as { token: string };
     const { entries } = await auditedDuring(async () => {

@@ -39,7 +39,7 @@ describe('A fault', () => {
     [0, 'too_small: must be at least 1 "0"'],
     [1e20, 'too_big: must be at most 100000000 "100000000000000000000"'],
     [undefined, 'required: is required'],
-  ])('of the quantity %j states once what is allowed', (quantity, words) => {
+  ])('A fault of the quantity %j states once what is allowed', (quantity, words) => {
     expect(faultsOf(createHandoff, of(quantity))).toEqual([`${AT} ${words}`]);
   });
 
@@ -56,7 +56,7 @@ describe('A fault', () => {
     },
   );
 
-  it('of a field with another type is one fault and counts as one field', () => {
+  it('A field with another type is one fault and counts as one field', () => {
     const raw = { idempotency_key: 'a', target: { kind: 'product', ref: 'A' }, campaign: [] };
     const words = 'must be text of 1 to 64 characters, not a list';
     expect(faultsOf(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
@@ -65,7 +65,7 @@ describe('A fault', () => {
     expect(twice).toMatchObject({ refusal: { detail: '2 fields are not valid.' } });
   });
 
-  it('names choices, formats and lengths', () => {
+  it('A fault names choices, formats and lengths', () => {
     const metadata = { a: {}, b: 'x\ny', 'C!': 1 };
     expect(faultsOf(createHandoff, list({ metadata, title: '', expires_at: 'soon' }))).toEqual([
       '/title too_small: must not be empty ""',
@@ -251,7 +251,7 @@ describe('A field that is stored in plaintext', () => {
     '+442071838750',
     'tel:+1 (202) 555-0123',
     '＋49 30/1234567',
-  ])('refuses %s', (text) => {
+  ])('A field that is stored in plaintext refuses %s', (text) => {
     const own = { external_id: text, metadata: { note: text } };
     const mine = ['/external_id', '/metadata/note'];
     expect(faultsOf(createLink, link({ ...own, campaign: text, sub_ids: ['a', text] }))).toEqual(
@@ -277,7 +277,7 @@ describe('A field that is stored in plaintext', () => {
     '48 mugs @ 2.50, +10 %',
     '@shop, 48@2.50',
     '2026-11-22T09:00:00+02:00',
-  ])('accepts %s', (text) => {
+  ])('A field that is stored in plaintext accepts %s', (text) => {
     const own = { external_id: text, metadata: { note: text, count: 442_071_838_750 } };
     const results = [
       readInput(createLink.input, link({ ...own, campaign: text, sub_ids: [text] })),
@@ -287,7 +287,7 @@ describe('A field that is stored in plaintext', () => {
     expect(results).not.toContainEqual(expect.objectContaining({ faults: expect.anything() }));
   });
 
-  it('can be read in older records with values that are refused today', () => {
+  it('A field that is stored in plaintext can be read in older records with values that are refused today', () => {
     const mail = 'ada@shop.example';
     expect(readInput(listLeads.input, { external_id: mail })).toHaveProperty('value');
     expect(readInput(getPerformance.input, { campaign: mail })).toHaveProperty('value');

@@ -61,7 +61,7 @@ const passed = async (
 };
 
 describe('A limit shared by several processes', () => {
-  it('allows a client of all processes at most a tenth more than the limit', async () => {
+  it('A limit shared by several processes allows a client of all processes at most a tenth more than the limit', async () => {
     for (const processes of [2, 3, 8]) {
       const at = world(processes);
       const limits = Array.from({ length: processes }, () => at.limit(600));
@@ -71,20 +71,20 @@ describe('A limit shared by several processes', () => {
     }
   });
 
-  it('allows a client of one process the whole limit', async () => {
+  it('A limit shared by several processes allows a client of one process the whole limit', async () => {
     const at = world(4);
     const [limit] = [at.limit(600), at.limit(600)];
     expect(await passed(at, [limit], { calls: 800, every: 4 })).toBe(600);
   });
 
-  it('counts the calls that other processes allowed before', async () => {
+  it('A limit shared by several processes counts the calls that other processes allowed before', async () => {
     const at = world(2);
     const [one, other] = [at.limit(600), at.limit(600)];
     expect(await passed(at, [one], { calls: 600, every: 4 })).toBe(600);
     expect(await passed(at, [other], { calls: 600, every: 4 })).toBeLessThanOrEqual(60);
   });
 
-  it('compensates for extra calls, so that the long-term rate is the limit', async () => {
+  it('A limit shared by several processes compensates for extra calls, so that the long-term rate is the limit', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     await passed(at, limits, { calls: 2_000, every: 4 });
@@ -99,14 +99,14 @@ describe('A limit shared by several processes', () => {
     expect(allowed).toBeLessThanOrEqual(1_320);
   });
 
-  it('sends far fewer requests to the count than it checks calls', async () => {
+  it('A limit shared by several processes sends far fewer requests to the count than it checks calls', async () => {
     const at = world(2);
     const limits = [at.limit(6_000), at.limit(6_000)];
     await passed(at, limits, { calls: 4_000, every: 4 });
     expect(at.adds).toBeLessThan(400);
   });
 
-  it('allows each process its share while the count is unavailable, and the limit afterwards', async () => {
+  it('A limit shared by several processes allows each process its share while the count is unavailable, and the limit afterwards', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     at.isAway = true;
@@ -125,7 +125,7 @@ describe('A limit shared by several processes', () => {
     expect(together).toBeLessThanOrEqual(360);
   });
 
-  it('keeps its own view when the count was emptied', async () => {
+  it('A limit shared by several processes keeps its own view when the count was emptied', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     await passed(at, limits, { calls: 2_000, every: 4 });
@@ -135,7 +135,7 @@ describe('A limit shared by several processes', () => {
     expect(await passed(at, limits, { calls: 2_000, every: 4 })).toBeLessThanOrEqual(20);
   });
 
-  it('allows no more calls than the limit while the count has not answered', () => {
+  it('A limit shared by several processes allows no more calls than the limit while the count has not answered', () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     let allowed = 0;
@@ -143,7 +143,7 @@ describe('A limit shared by several processes', () => {
     expect(allowed).toBe(600);
   });
 
-  it('decides as a local limit does when there is one process', async () => {
+  it('A limit shared by several processes decides as a local limit does when there is one process', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 60 }),

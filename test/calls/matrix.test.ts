@@ -193,7 +193,7 @@ describe.each(
     (list) => [list.join(' ') || 'no scopes of its own', list] as const,
   ),
 )('A key with %s', (_name, granted) => {
-  it('gets the same decision and one audit record on every surface', async () => {
+  it('A key with any combination of scopes gets the same decision and one audit record on every surface', async () => {
     verifies('authentication.4', 'authentication.5.outbound');
     const agent = await app.agent('acme', granted.length > 0 ? granted : ['products:read']);
     const held = new Set(granted.length > 0 ? granted : ['products:read']);
@@ -210,19 +210,19 @@ describe.each(
 });
 
 describe('Every operation on every surface', () => {
-  it('refuses a suspended agent, with an audit record', async () => {
+  it('Every operation on every surface refuses a suspended agent, with an audit record', async () => {
     const agent = await app.agent('acme');
     await app.desk('POST', `/agents/${agent.agentId}/suspend`, { reason: 'Odd' });
     for (const id of IDS) await judge(id, agent.key, 'agent_suspended');
   });
 
-  it('refuses a revoked key, with an audit record', async () => {
+  it('Every operation on every surface refuses a revoked key, with an audit record', async () => {
     const agent = await app.agent('acme');
     await app.desk('POST', `/keys/${agent.keyId}/revoke`, { reason: 'Lost' });
     for (const id of IDS) await judge(id, agent.key, 'credential_revoked');
   });
 
-  it('reports records of another owner as not found', async () => {
+  it('Every operation on every surface reports records of another owner as not found', async () => {
     const rival = await app.agent('rival');
     await freshRequest(acme.key);
     for (const id of ['getOutboundRequest', 'cancelOutboundRequest'] as const)
@@ -245,7 +245,7 @@ describe('Every operation on every surface', () => {
     });
   });
 
-  it('does the same for a test key, with separate records', async () => {
+  it('Every operation on every surface decides the same for a test key, with separate records', async () => {
     const agent = await app.agent('acme', SCOPES, 'test');
     for (const id of IDS) {
       await freshRequest(agent.key);

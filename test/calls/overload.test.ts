@@ -45,7 +45,7 @@ const ask = (url: string, more: InjectOptions = {}) =>
   server.inject({ url, ...more, headers: { authorization: `Bearer ${key}`, ...more.headers } });
 
 describe('A service in which a request would wait for more than 250 ms', () => {
-  it('refuses reads and writes with 503 overloaded and Retry-After', async () => {
+  it('An overloaded service refuses reads and writes with 503 overloaded and Retry-After', async () => {
     eventLoopMs = 251;
     const write = { method: 'POST' as const, payload: {}, headers: { 'idempotency-key': 'k' } };
     for (const answer of [await ask(`${AGENT}/leads`), await ask(`${AGENT}/leads`, write)]) {
@@ -57,7 +57,7 @@ describe('A service in which a request would wait for more than 250 ms', () => {
     }
   });
 
-  it('refuses calls over MCP and A2A before their bodies are parsed', async () => {
+  it('An overloaded service refuses calls over MCP and A2A before their bodies are parsed', async () => {
     eventLoopMs = 251;
     for (const url of ['/api/affiliate/mcp', '/api/affiliate/a2a']) {
       const answer = await ask(url, {
@@ -70,7 +70,7 @@ describe('A service in which a request would wait for more than 250 ms', () => {
     }
   });
 
-  it('never refuses health, and shows buyers a page that says so', async () => {
+  it('An overloaded service never refuses health, and shows buyers a page that says so', async () => {
     eventLoopMs = 10_000;
     expect((await ask('/livez')).statusCode).toBe(200);
     expect((await ask('/readyz')).statusCode).toBe(200);
@@ -80,14 +80,14 @@ describe('A service in which a request would wait for more than 250 ms', () => {
     expect(page.body).toContain('Too busy just now');
   });
 
-  it('refuses redirects last', async () => {
+  it('An overloaded service refuses redirects last', async () => {
     eventLoopMs = 1_000;
     expect((await server.inject({ url: redirect })).statusCode).toBe(302);
     eventLoopMs += 1;
     expect((await server.inject({ url: redirect })).statusCode).toBe(503);
   });
 
-  it('stores one audit event for all refusals of a key, and logs one line in ten seconds', async () => {
+  it('An overloaded service stores one audit event for all refusals of a key, and logs one line in ten seconds', async () => {
     const { log, audit } = app.service.deps;
     await audit.flush();
     const { position } = await log.head();

@@ -25,7 +25,7 @@ const exemptionOf = ({ schema, operation }: InputText): Exemption | undefined =>
 const texts = inputTexts();
 
 describe('A text that a caller gives', () => {
-  it('is refused with an address or a telephone number unless the contract exempts it by name', () => {
+  it('A text that a caller gives is refused with an address or a telephone number unless the contract exempts it by name', () => {
     const accepted = texts
       .filter((text) => exemptionOf(text) === undefined)
       .flatMap(({ at, schema }) =>
@@ -36,7 +36,7 @@ describe('A text that a caller gives', () => {
     expect(accepted).toEqual([]);
   });
 
-  it('is refused with a fault that says so, and not for another reason', () => {
+  it('A text with an address is refused with a fault that says so, and not for another reason', () => {
     const free = texts.filter(
       (text) => exemptionOf(text) === undefined && text.schema.safeParse('A plain name').success,
     );
@@ -63,12 +63,15 @@ describe('A text that a caller gives', () => {
     ['hashed', ['createLink /idempotency_key', 'a2a:SendMessage /messageId']],
     ['encrypted', ['submitLead /contact/email', 'submitRfq /contact/message', 'addNote /note']],
     ['unstored', ['searchProducts /q', 'createList /address']],
-  ])('is exempt as %s by name', (exemption, some) => {
-    const named = texts.filter((text) => exemptionOf(text) === exemption).map(({ at }) => at);
-    expect(named).toEqual(expect.arrayContaining(some));
-  });
+  ])(
+    'A text that a caller gives is exempt from the search for personal data as %s by name',
+    (exemption, some) => {
+      const named = texts.filter((text) => exemptionOf(text) === exemption).map(({ at }) => at);
+      expect(named).toEqual(expect.arrayContaining(some));
+    },
+  );
 
-  it('is exempt as a product or as staff only at the desk, or where the catalog is read', () => {
+  it('A text that a caller gives is exempt as a product or as staff only at the desk, or where the catalog is read', () => {
     const given = texts.filter((text) => ['product', 'staff'].includes(exemptionOf(text) ?? ''));
     const ids = new Set(given.map(({ operation }) => operation.id));
     expect([...ids].toSorted()).toEqual([

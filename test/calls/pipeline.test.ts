@@ -203,14 +203,14 @@ const codesOf = (records: AuditRecord[]): (string | undefined)[] =>
   records.map(([, , outcome]) => (outcome.ok ? 'ok' : outcome.code));
 
 describe('The pipeline', () => {
-  it('has operations of every registry, each declared for the actor of its registry', () => {
+  it('The pipeline contains operations of every registry, each declared for the actor of its registry', () => {
     for (const { rows } of GROUPS)
       for (const row of rows)
         expect(operationIn(row).actors, row.id).toEqual([REGISTRIES[row.registry]?.actor]);
   });
 
   it.each(GROUPS)(
-    'returns and audits once a refusal of the handler ($registry operations over $surface)',
+    'The pipeline returns and audits once a refusal of the handler ($registry operations over $surface)',
     checkEach(async (row) => {
       const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
       const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
@@ -220,7 +220,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'throws on a code that the operation does not declare ($registry operations over $surface)',
+    'The pipeline throws on a code that the operation does not declare ($registry operations over $surface)',
     checkEach(async (row) => {
       const declared = new Set<string>([...operationIn(row).problems, ...UNIVERSAL_PROBLEMS]);
       const [code] = (Object.keys(PROBLEMS) as ProblemCode[]).filter(
@@ -235,7 +235,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'returns the problem of an outage ($registry operations over $surface)',
+    'The pipeline returns the problem of an outage ($registry operations over $surface)',
     checkEach(async (row) => {
       const outages = [
         { error: new LogUnavailable('fault', 'no', 'down'), code: 'storage_unavailable' },
@@ -252,7 +252,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'refuses and audits once an input outside the schema ($registry operations over $surface)',
+    'The pipeline refuses and audits once an input outside the schema ($registry operations over $surface)',
     checkEach(async (row) => {
       const work = vi.fn();
       const { pipeline, records } = world(row, work);
@@ -315,7 +315,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS.filter(({ registry }) => ['agent', 'record', 'task', 'desk'].includes(registry)))(
-    'performs a few calls of a key at once, and refuses the rest with Retry-After ($registry operations over $surface)',
+    'The pipeline performs a few calls of a key at once, and refuses the rest with Retry-After ($registry operations over $surface)',
     checkEach(async (row) => {
       let finish = (): void => {};
       const working = new Promise<void>((resolve) => (finish = resolve));
@@ -340,7 +340,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'neither limits nor audits a call inside a call ($registry operations over $surface)',
+    'The pipeline neither limits nor audits a call inside a call ($registry operations over $surface)',
     checkEach(async (row) => {
       const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
       const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
@@ -384,7 +384,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'audits an allowed call only if no event records it ($registry operations over $surface)',
+    'The pipeline audits an allowed call only if no event records it ($registry operations over $surface)',
     checkEach(async (row) => {
       const operation = operationIn(row) as Declared & {
         examples?: { output: unknown }[];

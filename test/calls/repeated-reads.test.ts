@@ -56,7 +56,7 @@ const lead = (key: string, externalId: string) =>
   });
 
 describe('A repeated read', () => {
-  it('answers the same bytes and headers under a request id of its own', async () => {
+  it('A repeated read answers the same bytes and headers under a request id of its own', async () => {
     await app.publish([feedProduct('CUP-1', { title: 'Tässchen, 3 € das Stück' })]);
     const { key } = await app.agent('same');
     await lead(key, 'same-1');
@@ -71,7 +71,7 @@ describe('A repeated read', () => {
     expect((await ask(key, `${V1}/products?q=t%C3%A4sschen`)).text).toContain('3 €');
   });
 
-  it('is audited with its count', async () => {
+  it('A repeated read is audited with its count', async () => {
     const { key, agentId } = await app.agent('record');
     for (let i = 0; i < 3; i++) await ask(key, LEADS);
     const reads = (await activityOf(app, agentId)).filter(
@@ -80,7 +80,7 @@ describe('A repeated read', () => {
     expect(reads).toMatchObject([{ surface: 'rest', decision: 'allowed', count: 3 }]);
   });
 
-  it('is counted in the metrics', async () => {
+  it('A repeated read is counted in the metrics', async () => {
     const { key } = await app.agent('counted');
     const counted = async (): Promise<number> => {
       const text = await app.service.deps.metrics?.text(null);
@@ -93,14 +93,14 @@ describe('A repeated read', () => {
     expect(await counted()).toBe(before + 1);
   });
 
-  it('shows a lead that was submitted since the last read', async () => {
+  it('A repeated read shows a lead that was submitted since the last read', async () => {
     const { key } = await app.agent('moved');
     await settle(key, LEADS);
     await lead(key, 'moved-1');
     expect((await ask(key, LEADS)).text).toContain('moved-1');
   });
 
-  it('is refused when it presents a consistency token of another log', async () => {
+  it('A repeated read is refused when it presents a consistency token of another log', async () => {
     const { key } = await app.agent('token');
     await settle(key, LEADS);
     const { headers } = await ask(key, LEADS);
@@ -110,7 +110,7 @@ describe('A repeated read', () => {
     expect(strange.status).toBe(400);
   });
 
-  it('answers each agent and each media type separately', async () => {
+  it('A repeated read answers each agent and each media type separately', async () => {
     const { key } = await app.agent('mine');
     const other = await app.agent('theirs');
     await lead(key, 'mine-1');
@@ -126,7 +126,7 @@ describe('A repeated read', () => {
 });
 
 describe('A repeated read', () => {
-  it('is refused when its key was revoked or its agent suspended since', async () => {
+  it('A repeated read is refused when its key was revoked or its agent suspended since', async () => {
     for (const [owner, end, code] of [
       ['revoked', (id: string, _agent: string) => `/keys/${id}/revoke`, 'credential_revoked'],
       ['suspended', (_id: string, agent: string) => `/agents/${agent}/suspend`, 'agent_suspended'],
@@ -139,7 +139,7 @@ describe('A repeated read', () => {
     }
   });
 
-  it('is refused when its agent has lost the scope since', async () => {
+  it('A repeated read is refused when its agent has lost the scope since', async () => {
     const { key, agentId } = await app.agent('narrowed');
     // Of the catalog, because no event of the owner changes this answer.
     const search = `${V1}/products?q=mug`;
@@ -149,7 +149,7 @@ describe('A repeated read', () => {
     expect(JSON.parse((await ask(key, search)).text)).toMatchObject({ code: 'scope_missing' });
   });
 
-  it('is refused when its headers are not acceptable', async () => {
+  it('A repeated read is refused when its headers are not acceptable', async () => {
     const { key } = await app.agent('sound');
     await settle(key, LEADS);
     for (const [line, status] of [
@@ -163,7 +163,7 @@ describe('A repeated read', () => {
     }
   });
 
-  it('is refused above the rate limit, and has the end of a rotated key', async () => {
+  it('A repeated read is refused above the rate limit, and shows the end of a rotated key', async () => {
     const small = await testApp({ READS_PER_MINUTE: '4' });
     const at = await small.service.listen();
     const { key, keyId } = await small.agent('limited');
@@ -179,7 +179,7 @@ describe('A repeated read', () => {
     await small.close();
   });
 
-  it('has no body as a HEAD request', async () => {
+  it('A repeated read has no body as a HEAD request', async () => {
     const { key } = await app.agent('head');
     await settle(key, LEADS);
     const answer = await fetch(url + LEADS, {

@@ -27,7 +27,7 @@ describe('The delay of the event loop', () => {
     };
   };
 
-  it('grows while the loop is busy, from the moment at which its timers are due', () => {
+  it("The event loop's delay grows while the loop is busy, from the moment at which its timers are due", () => {
     const { delay, work, probe } = world();
     work(20);
     expect(delay.ms()).toBe(0);
@@ -37,14 +37,14 @@ describe('The delay of the event loop', () => {
     expect(delay.ms()).toBe(0);
   });
 
-  it('does not count the time in which the loop waits for events or the process is paused', () => {
+  it("The event loop's delay does not count the time in which the loop waits for events or the process is paused", () => {
     const { delay, work, wait } = world();
     wait(5_000);
     work(5);
     expect(delay.ms()).toBe(0);
   });
 
-  it('is measured on the event loop of this process', () => {
+  it("The event loop's delay is measured on the event loop of this process", () => {
     const delay = eventLoopDelay();
     const end = performance.now() + 100;
     while (performance.now() < end);
@@ -54,7 +54,7 @@ describe('The delay of the event loop', () => {
 });
 
 describe('The calls of a key in progress', () => {
-  it('are limited by key, and a refusal asks for the time that the oldest has taken', () => {
+  it('The calls of a key in progress are limited by key, and a refusal asks for the time that the oldest has taken', () => {
     let now = 0;
     const take = concurrency(2, () => now);
     const first = take('a');
@@ -73,7 +73,7 @@ describe('The calls of a key in progress', () => {
 });
 
 describe('A refusal in an overload', () => {
-  it('spreads the clients over several seconds', () => {
+  it('A refusal in an overload spreads the clients over several seconds', () => {
     const refuse = overload({ eventLoop: () => 1_000, reads: () => 0, appends: () => 0 }, 250);
     const seconds = Array.from({ length: 6 }, () => refuse('read')?.retryAfterS);
     expect(new Set(seconds)).toEqual(new Set([1, 2, 3]));

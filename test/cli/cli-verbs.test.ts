@@ -27,7 +27,7 @@ const helpOf = (command: Command | undefined): string => {
 
 describe('The command of a desk operation', () => {
   it.each(operations.map((operation) => [operation.id, operation] as const))(
-    'exists for %s, and has a flag or an argument for each required field',
+    "A desk operation's command exists for %s, and has a flag or an argument for each required field",
     (id, operation) => {
       const command = commandAt(commandWordsOf(operation));
       expect(command, commandWordsOf(operation)).toBeDefined();
@@ -43,12 +43,12 @@ describe('The command of a desk operation', () => {
     },
   );
 
-  it('has words that no other operation has', () => {
+  it("A desk operation's command has words that no other operation has", () => {
     const words = operations.map(commandWordsOf);
     expect(words.toSorted()).toEqual([...new Set(words)].toSorted());
   });
 
-  it('is derived for an operation that no table names', () => {
+  it("A desk operation's command is derived for an operation that no table names", () => {
     const pauseLink = defineDeskOperation({
       kind: 'command',
       roles: ['staff'],
@@ -91,13 +91,13 @@ describe('A fault of an input', () => {
     ['importProducts', '/products/0/product/sku', '/products/0/product/sku'],
     ['approveAccess', '/idempotency_key', '--idempotency-key'],
     ['approveAccess', '', '/'],
-  ] as const)('of %s at %j is named %s', (id, pointer, word) => {
+  ] as const)('A fault of the input of %s at %j is named %s', (id, pointer, word) => {
     expect(formatPointer(pointer, id)).toBe(word);
   });
 });
 
 describe('The help of the program', () => {
-  it('names each command that is not one operation of the desk', () => {
+  it("The program's help names each command that is not one operation of the desk", () => {
     const text = helpOf(program()).replaceAll(/\s+/g, ' ');
     for (const { usage } of OWN_COMMANDS) expect(text).toContain(usage.replace(/ [<[].*/, ''));
   });

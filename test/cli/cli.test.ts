@@ -14,7 +14,7 @@ import { COMMAND } from '../support/clients/cli.ts';
 import { ROOT, sourceFiles } from '../support/source/tree.ts';
 
 describe('A table of the command line', () => {
-  it('shows money as its commands read it, with the decimals of the currency', () => {
+  it('A table of the command line shows money as its commands read it, with the decimals of the currency', () => {
     const money = [
       { amount: 29_800, currency: 'GBP' },
       { amount: 5, currency: 'EUR' },
@@ -27,7 +27,7 @@ describe('A table of the command line', () => {
     );
   });
 
-  it('shows times of events as times', () => {
+  it('A table of the command line shows times of events as times', () => {
     const data = { schedule: { not_after: 0 }, until: 0, expires_at: 0, revision: 0 };
     expect(formatData({ data, stream: 's', actor: 'a' })).toBe(
       'schedule.not_after=1970-01-01T00:00:00.000Z until=1970-01-01T00:00:00.000Z ' +
@@ -35,7 +35,7 @@ describe('A table of the command line', () => {
     );
   });
 
-  it('of numbers that are all zero is one word', () => {
+  it('A table of the command line shows numbers that are all zero as one word', () => {
     const totals = {
       ...Object.fromEntries(METRICS.map((name) => [name, 0])),
       rfq_value: [],
@@ -54,7 +54,7 @@ describe('A table of the command line', () => {
     );
   });
 
-  it('that cannot be written ends its command with status 1 and one sentence', () => {
+  it('A table of the command line that cannot be written ends its command with status 1 and one sentence', () => {
     const { status, stderr } = spawnSync('sh', ['-c', `'${COMMAND}' --help > /dev/full`]);
     expect(status).toBe(1);
     expect(String(stderr)).toBe(
@@ -75,14 +75,17 @@ describe('The text of a problem', () => {
   const HTTP =
     /Idempotency-Key|Retry-After|errors\[\]|still free|header|content_sha256|owner's records/;
 
-  it.each([...codes])('of %s has its title and detail, and nothing about HTTP', (code) => {
-    const { title, hint } = PROBLEMS[code];
-    const text = formatProblem({ code, title, detail: 'It is so.', recovery: { hint } }, {});
-    expect(text).toContain(`${title}: It is so.`);
-    expect(text).not.toMatch(HTTP);
-  });
+  it.each([...codes])(
+    'The text of a problem of %s has its title and detail, and nothing about HTTP',
+    (code) => {
+      const { title, hint } = PROBLEMS[code];
+      const text = formatProblem({ code, title, detail: 'It is so.', recovery: { hint } }, {});
+      expect(text).toContain(`${title}: It is so.`);
+      expect(text).not.toMatch(HTTP);
+    },
+  );
 
-  it('names the idempotency key of a write whose outcome is unknown', () => {
+  it("A problem's text names the idempotency key of a write whose outcome is unknown", () => {
     const { title, hint } = PROBLEMS.storage_unavailable;
     const problem = { code: 'storage_unavailable', title, detail: 'Away.', recovery: { hint } };
     const { exit, message } = problemError({ ...problem, outcome: 'unknown' }, { key: 'k-1' });
@@ -113,7 +116,7 @@ const INTERRUPTED =
   'interrupted: feed.csv, 40 of 100 bytes done. Run the same command again to continue.\n';
 
 describe.each(['SIGINT', 'SIGTERM'])('Progress that %s interrupts', (signal) => {
-  it('erases its line on a terminal, prints the progress so far, and lets the signal end the process', async () => {
+  it('Progress that a signal interrupts erases its line on a terminal, prints the progress so far, and lets the signal end the process', async () => {
     const end = await interruptProgress(signal, true);
     expect(end.signal).toBe(signal);
     const erase = '\r\u001b[K';
@@ -121,7 +124,7 @@ describe.each(['SIGINT', 'SIGTERM'])('Progress that %s interrupts', (signal) => 
     expect(end.stderr).toBe(`${erase}${erase}${line}${erase}${INTERRUPTED}`);
   });
 
-  it('prints the progress so far without control codes where stderr is no terminal', async () => {
+  it('Progress that a signal interrupts prints the progress so far without control codes where stderr is no terminal', async () => {
     expect((await interruptProgress(signal, false)).stderr).toBe(INTERRUPTED);
   });
 });
@@ -133,11 +136,11 @@ describe('A command that a text names', () => {
     ['.', './tributary mail list --data .'],
     ["It's here", String.raw`./tributary mail list --data 'It'\''s here'`],
     ['/srv/tributary', './tributary mail list --data /srv/tributary'],
-  ])('acts on the data directory %s', (directory, line) => {
+  ])('A command that a text names acts on the data directory %s', (directory, line) => {
     expect(commandLine('mail list', resolve(directory))).toBe(line);
   });
 
-  it('has the data directory wherever the code of the command line names one', () => {
+  it('A command that a text names contains the data directory wherever the code of the command line names one', () => {
     const names = new Set(program().commands.map((command) => command.name()));
     const bare = sourceFiles('src/cli').flatMap(({ path, text }) =>
       [...text.replaceAll(/^ *(?:\/?\*|\/\/).*$/gm, '').matchAll(/\btributary ([a-z-]+)/g)]
@@ -149,7 +152,7 @@ describe('A command that a text names', () => {
 });
 
 describe('The banner', () => {
-  it('names the parked read models', () => {
+  it('The banner names the parked read models', () => {
     const config = { dataDirectory: 'data', eventLogUrl: 'sqlite:log' };
     const bannerWith = (parked: readonly unknown[]) =>
       formatBanner({

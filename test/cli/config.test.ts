@@ -10,7 +10,7 @@ describe('The setting TRUST_PROXY', () => {
     ['loopback', 'loopback'],
     ['10.0.0.0/8, ::1', '10.0.0.0/8,::1'],
     ['2001:db8::/32,192.0.2.7,uniquelocal', '2001:db8::/32,192.0.2.7,uniquelocal'],
-  ])('accepts %j', (TRUST_PROXY, trustProxy) => {
+  ])('TRUST_PROXY accepts %j', (TRUST_PROXY, trustProxy) => {
     expect(readConfig({ TRUST_PROXY })).toMatchObject({ trustProxy });
   });
 
@@ -23,7 +23,7 @@ describe('The setting TRUST_PROXY', () => {
     '10.0.0.1,',
     'true,::1',
     'fe80::1%a',
-  ])('refuses %j and names the accepted forms', (TRUST_PROXY) => {
+  ])('TRUST_PROXY refuses %j and names the accepted forms', (TRUST_PROXY) => {
     expect(() => readConfig({ TRUST_PROXY })).toThrow(
       /^TRUST_PROXY: must be true .*, false, or the addresses .* like 10\.0\.0\.0\/8,::1/,
     );
@@ -31,10 +31,13 @@ describe('The setting TRUST_PROXY', () => {
 });
 
 describe('The URL of a store', () => {
-  it.each(['EVENT_LOG_URL', 'READ_MODEL_URL'])('in %s can be absent but not empty', (name) => {
-    expect(readConfig({})).toMatchObject({ eventLogUrl: 'sqlite:log' });
-    expect(() => readConfig({ [name]: '' })).toThrow(`${name}: is empty`);
-  });
+  it.each(['EVENT_LOG_URL', 'READ_MODEL_URL'])(
+    "A store's URL in %s can be absent but not empty",
+    (name) => {
+      expect(readConfig({})).toMatchObject({ eventLogUrl: 'sqlite:log' });
+      expect(() => readConfig({ [name]: '' })).toThrow(`${name}: is empty`);
+    },
+  );
 });
 
 describe('The setting PUBLIC_URL', () => {
@@ -42,7 +45,7 @@ describe('The setting PUBLIC_URL', () => {
     ['https://shop.example', 'https://shop.example'],
     ['https://shop.example/', 'https://shop.example'],
     ['HTTP://Shop.Example:8080', 'http://shop.example:8080'],
-  ])('accepts %s', (PUBLIC_URL, publicUrl) => {
+  ])('PUBLIC_URL accepts %s', (PUBLIC_URL, publicUrl) => {
     expect(readConfig({ PUBLIC_URL })).toMatchObject({ publicUrl });
   });
 
@@ -54,17 +57,20 @@ describe('The setting PUBLIC_URL', () => {
     'https://me:secret@a.example',
     'ftp://a.example',
     'shop.example',
-  ])('refuses %s', (PUBLIC_URL) => {
+  ])('PUBLIC_URL refuses %s', (PUBLIC_URL) => {
     expect(() => readConfig({ PUBLIC_URL })).toThrow(/^PUBLIC_URL: must be an origin like https:/);
   });
 });
 
 describe('A numeric setting', () => {
-  it.each(['abc', '1e3', '65536', '-1', '0x10', '3000 '])('refuses %j', (PORT) => {
-    expect(() => readConfig({ PORT })).toThrow('PORT: must be a whole number from 0 to 65535');
-  });
+  it.each(['abc', '1e3', '65536', '-1', '0x10', '3000 '])(
+    'A numeric setting refuses %j',
+    (PORT) => {
+      expect(() => readConfig({ PORT })).toThrow('PORT: must be a whole number from 0 to 65535');
+    },
+  );
 
-  it('has a default and its own bounds', () => {
+  it('A numeric setting has a default and its own bounds', () => {
     expect(readConfig({}).port).toBe(3000);
     expect(readConfig({ PORT: '0', READS_PER_MINUTE: '7' })).toMatchObject({
       port: 0,
@@ -77,17 +83,20 @@ describe('A numeric setting', () => {
 });
 
 describe('The setting HOLD_EVENT_TYPES', () => {
-  it('lists event types that are not written, and is empty by default', () => {
+  it('HOLD_EVENT_TYPES lists event types that are not written, and is empty by default', () => {
     expect(readConfig({}).heldEventTypes).toEqual([]);
     const { heldEventTypes } = readConfig({ HOLD_EVENT_TYPES: 'CallsAudited, ' });
     expect(heldEventTypes).toEqual(['CallsAudited']);
   });
 
-  it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])('refuses %s', (HOLD_EVENT_TYPES) => {
-    expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
-      /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited,VisitsSummed/,
-    );
-  });
+  it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])(
+    'HOLD_EVENT_TYPES refuses %s',
+    (HOLD_EVENT_TYPES) => {
+      expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
+        /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited,VisitsSummed/,
+      );
+    },
+  );
 });
 
 describe('The settings of mail', () => {
@@ -97,7 +106,7 @@ describe('The settings of mail', () => {
     'smtps://anna:p%40ss@mail.example',
     'smtp://mail.example:587/',
     'smtp://[::1]:25?tlsCAFile=/ca',
-  ])('accept %s with a sender', (MAIL_URL) => {
+  ])('The settings of mail accept %s with a sender', (MAIL_URL) => {
     expect(readConfig({ MAIL_URL, MAIL_FROM })).toMatchObject({ mailUrl: new URL(MAIL_URL) });
     expect(() => readConfig({ MAIL_URL })).toThrow(/^MAIL_FROM: is required with MAIL_URL/);
   });
@@ -109,13 +118,13 @@ describe('The settings of mail', () => {
     'smtps://anna:secret@mail.example?pool=false',
     'smtps://anna:secret@mail.example#x',
     'mail.example secret',
-  ])('refuse %s without quoting it', (MAIL_URL) => {
+  ])('The settings of mail refuse %s without quoting it', (MAIL_URL) => {
     const read = () => readConfig({ MAIL_URL, MAIL_FROM });
     expect(read).toThrow(/^MAIL_URL: must be like smtps:/);
     expect(read).not.toThrow(/secret/);
   });
 
-  it('accept mailboxes beyond ASCII, and one mailbox each', () => {
+  it('The settings of mail accept mailboxes beyond ASCII, and one mailbox each', () => {
     const staffMail = 'verkäufe@bücher.example';
     expect(readConfig({ STAFF_MAIL: staffMail })).toMatchObject({ staffMail });
     for (const STAFF_MAIL of [

@@ -36,7 +36,7 @@ const kindsOf = (events: { type: string; owner: string; position: number }[]): s
   events.map(({ position, owner, type }) => `${position} ${owner} ${type}`);
 
 describe('The demo story', () => {
-  it('covers the last thirty days in order, and is the same in every directory', async () => {
+  it('The demo story covers the last thirty days in order, and is the same in every directory', async () => {
     const [one, two] = [await openDemo(directory.fresh()), await openDemo(directory.fresh())];
     const times = one.events.map(({ meta }) => meta.at);
     expect(times).toEqual([...times].sort((a, b) => a - b));
@@ -122,7 +122,7 @@ describe('The demo story', () => {
     await service.close();
   });
 
-  it('is written once, and only its key is replaced if demo.json is lost', async () => {
+  it('The demo story is written once, and only its key is replaced if demo.json is lost', async () => {
     const data = directory.fresh();
     const first = await openDemo(data);
     await first.service.close();
@@ -143,7 +143,7 @@ describe('The demo story', () => {
   it.each([
     ['before an agent was approved', 11],
     ['in the middle', 300],
-  ])('is reported as incomplete if it was interrupted %s', async (_when, steps) => {
+  ])('The demo story is reported as incomplete if it was interrupted %s', async (_when, steps) => {
     const data = directory.fresh();
     const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
     const clock = demoClock(systemClock());
@@ -165,7 +165,7 @@ describe('The demo story', () => {
     );
   });
 
-  it('starts after the last event of a log that is not empty', async () => {
+  it('The demo story starts after the last event of a log that is not empty', async () => {
     const { service, events, clock } = await openDemo(directory.fresh(), false);
     const times = events.map(({ meta }) => meta.at);
     expect(times).toEqual([...times].sort((a, b) => a - b));
@@ -173,7 +173,7 @@ describe('The demo story', () => {
     await service.close();
   });
 
-  it('is not written into a log that has other events', async () => {
+  it('The demo story is not written into a log that has other events', async () => {
     const data = directory.fresh();
     const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
     const other = await openService(config, {});
@@ -185,7 +185,7 @@ describe('The demo story', () => {
     await again.close();
   });
 
-  it('has visitors of each kind', () => {
+  it('The demo story has visitors of each kind', () => {
     const visits = plannedVisits(LINKS).map(({ visit }) => visit);
     expect(visits.some(({ method }) => method === 'HEAD')).toBe(true);
     expect(visits.some(({ user_agent }) => /bot/i.test(user_agent ?? ''))).toBe(true);
@@ -193,7 +193,7 @@ describe('The demo story', () => {
     expect(visits.some(({ via_qr }) => via_qr)).toBe(true);
   });
 
-  it('refers only to answers of earlier acts', () => {
+  it('The demo story refers only to answers of earlier acts', () => {
     const acts = storyActs([]).toSorted((a, b) => a.day - b.day);
     const names = new Set<string | undefined>();
     for (const { as, input } of acts) {

@@ -74,19 +74,22 @@ const checkout = (): string => {
 const PATH = '/usr/bin:/bin';
 
 describe('The condition on Node', () => {
-  it.each(REFUSED)('refuses Node %s with SQLite %s, and names what is needed', (node, sqlite) => {
-    const fault = runtimeFault({ node, sqlite });
-    expect(fault).toContain(`Node ${node} `);
-    expect(fault).toContain(sqlite ? `contains SQLite ${sqlite};` : 'contains no SQLite;');
-    expect(fault).toMatch(/needs Node \S+ or newer with SQLite \S+ or newer\.$/);
-  });
+  it.each(REFUSED)(
+    'The condition on Node refuses Node %s with SQLite %s, and names what is needed',
+    (node, sqlite) => {
+      const fault = runtimeFault({ node, sqlite });
+      expect(fault).toContain(`Node ${node} `);
+      expect(fault).toContain(sqlite ? `contains SQLite ${sqlite};` : 'contains no SQLite;');
+      expect(fault).toMatch(/needs Node \S+ or newer with SQLite \S+ or newer\.$/);
+    },
+  );
 
-  it.each(ACCEPTED)('accepts Node %s with SQLite %s', (node, sqlite) => {
+  it.each(ACCEPTED)('The condition on Node accepts Node %s with SQLite %s', (node, sqlite) => {
     expect(runtimeFault({ node, sqlite })).toBeUndefined();
   });
 
   it.each([...REFUSED, ...ACCEPTED])(
-    'is the same in the wrapper and in make for Node %s with SQLite %s',
+    'The condition on Node is the same in the wrapper and in make for Node %s with SQLite %s',
     (node, sqlite) => {
       const fault = runtimeFault({ node, sqlite });
       const folder = checkout();
@@ -101,7 +104,7 @@ describe('The condition on Node', () => {
     },
   );
 
-  it('has its numbers in one place', () => {
+  it('The condition on Node has its numbers in one place', () => {
     const { engines, devEngines } = manifestOf('package.json');
     const least = /^>=(\d+\.\d+)\.0$/.exec(engines.node)?.[1] ?? 'none';
     expect(devEngines.runtime.version).toBe(engines.node);

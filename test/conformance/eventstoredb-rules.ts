@@ -57,7 +57,7 @@ export const rulesConformance = (
   const appended = (revision: number): unknown => [revision, expect.any(BigInt)];
 
   describe(`appends to ${name}`, () => {
-    test('compare only ids and never bodies', async () => {
+    test('Appends compare only ids and never bodies', async () => {
       const first = await put('no_stream', [a]);
       expect(first).toEqual(appended(0));
       expect(await put('no_stream', [a])).toEqual(first);
@@ -66,7 +66,7 @@ export const rulesConformance = (
       expect(await put('no_stream', [b])).toBe(CONFLICT);
     });
 
-    test('accept a prefix of a stored append as its repetition, and conflict if it is longer or mixed', async () => {
+    test('An append accepts a prefix of a stored append as its repetition, and conflicts if it is longer or mixed', async () => {
       await put('no_stream', [a, b, c]);
       expect(await put('no_stream', [a, b])).toEqual(appended(1));
       expect(await put(0n, [b, c])).toEqual(appended(2));
@@ -78,7 +78,7 @@ export const rulesConformance = (
       expect(await put(3n, [d])).toEqual(appended(4));
     });
 
-    test('recognize recent ids with the expectations any and stream_exists', async () => {
+    test('Appends recognize recent ids with the expectations any and stream_exists', async () => {
       expect(await put('stream_exists', [a])).toBe(CONFLICT);
       expect(await put('any', [a])).toEqual(appended(0));
       expect(await put('any', [a])).toEqual(appended(0));
@@ -86,7 +86,7 @@ export const rulesConformance = (
       expect(await put('any', [a, c])).toBe(CONFLICT);
     });
 
-    test('open a deleted stream again, and refuse a tombstoned one', async () => {
+    test('Appends open a deleted stream again, and refuse a tombstoned one', async () => {
       await put('no_stream', [a, b]);
       await client.deleteStream(S);
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
@@ -102,7 +102,7 @@ export const rulesConformance = (
       await expect(client.tombstoneStream(S)).rejects.toMatchObject({ type: 'stream-deleted' });
     });
 
-    test('of one turn are written in their order, to one stream and to many', async () => {
+    test('Appends of one turn are written in their order, to one stream and to many', async () => {
       const to = (stream: string, expectedRevision: AppendExpectedRevision) =>
         client.appendToStream(stream, jsonEvent({ type: 'T', data: {} }), { expectedRevision });
       const each = Array.from({ length: 40 }, (_, n) => n);
@@ -114,13 +114,13 @@ export const rulesConformance = (
         expect(position).toBeGreaterThan(positions[i - 1] ?? -1n);
     });
 
-    test('are refused by a tombstone of a stream that never existed', async () => {
+    test('Appends are refused by a tombstone of a stream that never existed', async () => {
       await client.tombstoneStream(S);
       expect(await put('no_stream', [a])).toBe('stream-deleted');
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-deleted' });
     });
 
-    test('fail at once if their deadline has passed on the clock of the server', async () => {
+    test("Appends fail at once if their deadline has passed on the server's clock", async () => {
       const event = jsonEvent({ type: 'T', data: {} });
       const late = client.appendToStream(S, event, { deadline: -60_000 });
       await expect(late).rejects.toMatchObject({ type: TOO_LATE });
@@ -149,7 +149,7 @@ export const rulesConformance = (
   });
 
   describe(`reads of ${name}`, () => {
-    test('begin with a record forwards, and before it backwards', async () => {
+    test('Reads begin with a record forwards, and before it backwards', async () => {
       await put('no_stream', [a, b, c]);
       const positions: bigint[] = [];
       for await (const { event } of client.readAll())
@@ -167,7 +167,7 @@ export const rulesConformance = (
       await expect(nowhere.toArray()).rejects.toMatchObject({ type: 'unknown' });
     });
 
-    test('return a tombstone as a record after those that it deleted', async () => {
+    test('Reads return a tombstone as a record after those that it deleted', async () => {
       await put('no_stream', [a]);
       await client.tombstoneStream(S);
       const records: string[] = [];
@@ -177,7 +177,7 @@ export const rulesConformance = (
       expect(records).toEqual([`$streamDeleted ${2n ** 63n - 1n}`, 'T 0']);
     });
 
-    test('that follow omit one record, or the next one if it was scavenged', async () => {
+    test('A read that follows omits one record, or the next one if it was scavenged', async () => {
       const [first] = (await put('no_stream', [a])) as [number, bigint];
       expect(first).toBe(0);
       const places: bigint[] = [];

@@ -37,7 +37,7 @@ export const keyVaultConformance = (
     });
     afterEach(() => under.cleanup());
 
-    test('opens its sealed texts, which show nothing of their contents', async () => {
+    test('A key vault opens its sealed texts, which show nothing of their contents', async () => {
       const first = await sealed(vault, 'led_1');
       expect(first).not.toContain('Ada');
       expect(Buffer.from(first.split('.')[2] ?? '', 'base64url').includes('Ada')).toBe(false);
@@ -45,7 +45,7 @@ export const keyVaultConformance = (
       expect(await vault.unseal([first])).toEqual([TEXT]);
     });
 
-    test('opens a page of texts in order, with gaps for texts without a key', async () => {
+    test('A key vault opens a page of texts in order, with gaps for texts without a key', async () => {
       const texts = Array.from({ length: 25 }, (_, n) => `text ${n}`);
       const page = await Promise.all(texts.map((text, n) => sealed(vault, `led_${n % 20}`, text)));
       expect(await vault.unseal(page)).toEqual(texts);
@@ -57,7 +57,7 @@ export const keyVaultConformance = (
       expect(await vault.unseal([])).toEqual([]);
     });
 
-    test('opens no text that was changed or assigned to another subject', async () => {
+    test('A key vault opens no text that was changed or assigned to another subject', async () => {
       const text = await sealed(vault, 'led_1');
       await sealed(vault, 'led_2');
       const other = text.at(-4) === 'A' ? 'B' : 'A';
@@ -70,20 +70,20 @@ export const keyVaultConformance = (
       expect(await vault.unseal([...strange, text])).toEqual([missing, missing, missing, TEXT]);
     });
 
-    test('knows a subject once its first text is sealed', async () => {
+    test('A key vault knows a subject once its first text is sealed', async () => {
       expect(await vault.knows('hnd_1')).toBe('never');
       await sealed(vault, 'hnd_1');
       expect(await vault.knows('hnd_1')).toBe('key');
       expect(await vault.knows('hnd_2')).toBe('never');
     });
 
-    test('creates one key for concurrent first calls', async () => {
+    test('A key vault creates one key for concurrent first calls', async () => {
       const texts = Array.from({ length: 16 }, (_, n) => `text ${n}`);
       const all = await Promise.all(texts.map((text) => sealed(vault, 'led_1', text)));
       expect(await vault.unseal(all)).toEqual(texts);
     });
 
-    test('gives no new key to a destroyed subject', async () => {
+    test('A key vault gives no new key to a destroyed subject', async () => {
       const text = await sealed(vault, 'led_1');
       await sealed(vault, 'led_2');
       expect(await vault.destroy('led_1')).toBe(true);
@@ -95,13 +95,13 @@ export const keyVaultConformance = (
       expect(await vault.knows('led_2')).toBe('key');
     });
 
-    test('destroys a subject without a key, so that it never gets one', async () => {
+    test('A key vault destroys a subject without a key, so that it never gets one', async () => {
       expect(await vault.destroy('led_1')).toBe(false);
       expect(await vault.knows('led_1')).toBe('destroyed');
       expect(await vault.seal('led_1', TEXT)).toBeNull();
     });
 
-    test('exports a key, and adopts a key for a subject without one', async () => {
+    test('A key vault exports a key, and adopts a key for a subject without one', async () => {
       const text = await sealed(vault, 'led_1');
       const key = await vault.keyOf('led_1');
       expect(key).toHaveLength(32);
@@ -132,7 +132,7 @@ const sharedConformance = (under: () => VaultUnderTest): void => {
     return [vault, await another()];
   };
 
-  test('gives two concurrent processes the same key', async () => {
+  test('A key vault gives two concurrent processes the same key', async () => {
     const [a, b] = await both();
     for (let round = 0; round < 20; round += 1) {
       const subject = `led_${round}`;
@@ -142,7 +142,7 @@ const sharedConformance = (under: () => VaultUnderTest): void => {
     }
   });
 
-  test('makes a text unreadable on all processes after one destroyed its key', async () => {
+  test('A key vault makes a text unreadable on all processes after one destroyed its key', async () => {
     const [a, b] = await both();
     const text = await sealed(b, 'led_1');
     expect(await b.unseal([text])).toEqual([TEXT]);
@@ -154,7 +154,7 @@ const sharedConformance = (under: () => VaultUnderTest): void => {
     expect(await b.knows('led_1')).toBe('destroyed');
   });
 
-  test('gives no destroyed subject a fresh key on any process', async () => {
+  test('A key vault gives no destroyed subject a fresh key on any process', async () => {
     const [a, b] = await both();
     await sealed(b, 'led_1');
     await a.destroy('led_1');
@@ -168,7 +168,7 @@ const sharedConformance = (under: () => VaultUnderTest): void => {
     expect(await a.seal('led_1', TEXT)).toBeNull();
   });
 
-  test('leaves nothing readable if a key is created and destroyed concurrently', async () => {
+  test('A key vault leaves nothing readable if a key is created and destroyed concurrently', async () => {
     const [a, b] = await both();
     const rounds = Array.from({ length: 10 }, async (_, round) => {
       const subject = `led_${round}`;

@@ -32,7 +32,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     return (await underTest().readModels.list('things', all)).map(({ key }) => key);
   };
 
-  test('lists the rows of each list apart, in the order of the entries', async () => {
+  test('A read model store lists the rows of each list apart, in the order of the entries', async () => {
     const { store } = underTest();
     await store.commit(SPACE, [
       {
@@ -75,7 +75,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     ]);
   });
 
-  test('moves a row between lists, and removes a deleted row from all of them', async () => {
+  test('A read model store moves a row between lists, and removes a deleted row from all of them', async () => {
     const { store } = underTest();
     await commit(store, 0, [put('a', 1, [['new', 1]]), put('b', 2, [['new', 2]])]);
     await store.goLive(SPACE);
@@ -90,7 +90,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     expect(await keys({ list: 'new' })).toEqual(['a', 'b']);
   });
 
-  test('changes no list for a batch that begins at another checkpoint', async () => {
+  test('A read model store changes no list for a batch that begins at another checkpoint', async () => {
     const { store } = underTest();
     await commit(store, 0, [put('a', 1, [['new', 1]])]);
     await store.goLive(SPACE);
@@ -98,7 +98,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     expect([await keys({ list: 'new' }), await keys({ list: 'old' })]).toEqual([['a'], []]);
   });
 
-  test('includes the entries of lists in a digest, in any order of writing', async () => {
+  test('A read model store includes the entries of lists in a digest, in any order of writing', async () => {
     const { store } = underTest();
     const entries: ListEntry[] = [
       ['new', 1],
@@ -114,7 +114,7 @@ export const listConformance = (underTest: () => StoreUnderTest): void => {
     expect((await store.digest(NEXT, ANNA)).digest).toBe((await store.digest(SPACE, ANNA)).digest);
   });
 
-  test('drops the lists of a space with its rows', async () => {
+  test('A read model store drops the lists of a space with its rows', async () => {
     const { store } = underTest();
     await commit(store, 0, [put('a', 1, [['new', 1]])]);
     await store.drop(SPACE);

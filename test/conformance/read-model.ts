@@ -58,13 +58,13 @@ export const readModelConformance = (
     });
     afterEach(() => under.cleanup());
 
-    test('starts with nothing folded', async () => {
+    test('A read model store starts with nothing folded', async () => {
       expect(await store.checkpoints(SPACE)).toEqual(new Array(PARTITIONS).fill(0));
       expect(await store.spaces('things')).toEqual({ live: null, all: [] });
       expect(await load('anna', 'a')).toBeUndefined();
     });
 
-    test('commits rows and checkpoint of a partition together', async () => {
+    test('A read model store commits rows and checkpoint of a partition together', async () => {
       expect(
         await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]),
       ).toEqual(['committed']);
@@ -72,7 +72,7 @@ export const readModelConformance = (
       expect(await load('anna', 'a')).toEqual({ n: 1 });
     });
 
-    test('commits large batches together, decides on each by itself, and answers in their order', async () => {
+    test('A read model store commits large batches together, decides on each by itself, and answers in their order', async () => {
       const owners = ['anna', 'boris', 'carla', 'dora'];
       const large = (scope: string, from: number) => {
         const rows = Array.from({ length: 700 }, (_, n) => put(scope, `k${n}`, { scope, n }, n));
@@ -92,7 +92,7 @@ export const readModelConformance = (
         );
     });
 
-    test('changes nothing for a batch that begins at another checkpoint', async () => {
+    test('A read model store changes nothing for a batch that begins at another checkpoint', async () => {
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
       for (const from of [0, 4, 6]) {
         const late = batch('anna', from, 9, [
@@ -106,7 +106,7 @@ export const readModelConformance = (
       expect(await load('anna', 'b')).toBeUndefined();
     });
 
-    test('decides on each partition of a commit by itself', async () => {
+    test('A read model store decides on each partition of a commit by itself', async () => {
       expect(ANNA).not.toBe(BORIS);
       const answers = await store.commit(SPACE, [
         batch('anna', 3, 5, [put('anna', 'a', { n: 1 })]),
@@ -117,13 +117,13 @@ export const readModelConformance = (
       expect(await load('boris', 'b')).toEqual({ n: 2 });
     });
 
-    test('moves a checkpoint without rows', async () => {
+    test('A read model store moves a checkpoint without rows', async () => {
       await store.commit(SPACE, [batch('anna', 0, 8)]);
       expect((await store.checkpoints(SPACE))[ANNA]).toBe(8);
       expect(await store.commit(SPACE, [batch('anna', 8, 9)])).toEqual(['committed']);
     });
 
-    test('loads rows in the order of their keys, with gaps for missing ones', async () => {
+    test('A read model store loads rows in the order of their keys, with gaps for missing ones', async () => {
       await store.commit(SPACE, [
         batch('anna', 0, 5, [put('anna', 'a', { n: 1 }), put('anna', 'b', { n: 2 })]),
       ]);
@@ -131,7 +131,7 @@ export const readModelConformance = (
       expect(await store.load(SPACE, keys)).toEqual([{ n: 2 }, undefined, { n: 1 }]);
     });
 
-    test('loads nothing if a partition is at another checkpoint', async () => {
+    test('A read model store loads nothing if a partition is at another checkpoint', async () => {
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
       const at = await store.checkpoints(SPACE);
       const keys = [
@@ -144,7 +144,7 @@ export const readModelConformance = (
       expect(await store.load(SPACE, keys, at.with(BORIS, 1))).toBeUndefined();
     });
 
-    test('replaces and deletes rows', async () => {
+    test('A read model store replaces and deletes rows', async () => {
       await store.commit(SPACE, [
         batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1), put('anna', 'b', { n: 2 }, 2)]),
       ]);
@@ -163,7 +163,7 @@ export const readModelConformance = (
       expect(await under.readModels.get('things', 'anna', 'b')).toBeUndefined();
     });
 
-    test('lists a scope newest first, in pages, whatever the order of writing', async () => {
+    test('A read model store lists a scope newest first, in pages, whatever the order of writing', async () => {
       const order = [4, 1, 7, 3, 6, 2, 5];
       const writes = order.map((n) => put('anna', `k${n}`, { n }, n * 2 ** 40));
       await store.commit(SPACE, [
@@ -185,7 +185,7 @@ export const readModelConformance = (
       expect(await under.readModels.get('things', 'anna', 'unlisted')).toEqual({ n: 0 });
     });
 
-    test('has the same digest for equal rows in any order of writing', async () => {
+    test('A read model store has the same digest for equal rows in any order of writing', async () => {
       const writes = ['c', 'a', 'b'].map((key, n) =>
         put('anna', key, { key, list: [n, 'x', null] }, n),
       );
@@ -200,7 +200,7 @@ export const readModelConformance = (
       expect(await store.digest(NEXT, ANNA)).toEqual({ ...one, checkpoint: 3 });
     });
 
-    test('includes every value in a digest, and nothing of other partitions', async () => {
+    test('A read model store includes every value in a digest, and nothing of other partitions', async () => {
       const empty = (await store.digest(SPACE, ANNA)).digest;
       await store.commit(SPACE, [batch('boris', 0, 1, [put('boris', 'a', { n: 1 })])]);
       expect((await store.digest(SPACE, ANNA)).digest).toBe(empty);
@@ -210,7 +210,7 @@ export const readModelConformance = (
       expect(new Set([empty, one, (await store.digest(SPACE, ANNA)).digest]).size).toBe(3);
     });
 
-    test('reads the rows of a partition with its checkpoint, and none of other partitions', async () => {
+    test('A read model store reads the rows of a partition with its checkpoint, and none of other partitions', async () => {
       await store.commit(SPACE, [
         batch('anna', 0, 3, [put('anna', 'a', { n: 1 }), put('anna', 'b', { n: 2 })]),
       ]);
@@ -226,7 +226,7 @@ export const readModelConformance = (
       });
     });
 
-    test('includes the JSON of a row in a digest', async () => {
+    test('A read model store includes the JSON of a row in a digest', async () => {
       const row = { text: 'ü "quoted"', list: [1.5, null], none: undefined, at: 1_790e9 };
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', row)])]);
       await store.commit(NEXT, [
@@ -235,7 +235,7 @@ export const readModelConformance = (
       expect(await store.digest(NEXT, ANNA)).toEqual(await store.digest(SPACE, ANNA));
     });
 
-    test('separates spaces and switches readers in one step', async () => {
+    test('A read model store separates spaces and switches readers in one step', async () => {
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
       await store.goLive(SPACE);
       await store.commit(NEXT, [batch('anna', 0, 1, [put('anna', 'a', { n: 2 }, 1)])]);
@@ -248,7 +248,7 @@ export const readModelConformance = (
       expect((await store.spaces('things')).live).toBe(NEXT);
     });
 
-    test('drops a space with rows and checkpoints, and starts it empty again', async () => {
+    test('A read model store drops a space with rows and checkpoints, and starts it empty again', async () => {
       for (const space of [SPACE, NEXT])
         await store.commit(space, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
       await store.goLive(NEXT);
@@ -266,7 +266,7 @@ export const readModelConformance = (
     listConformance(() => under);
 
     if (!outlives) return;
-    test('has flushed rows after a kill, and no rows beyond its checkpoint', async () => {
+    test('A read model store keeps flushed rows after a kill, and no rows beyond its checkpoint', async () => {
       if (!under.reopenAfterKill)
         throw new Error('a store that outlives must say how to reopen it');
       await store.goLive(SPACE);
