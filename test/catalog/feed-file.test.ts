@@ -24,16 +24,19 @@ describe('A file that is not a feed', () => {
     ['csv', '"ID";"Title";"Price"', 'semicolons: save it with commas'],
     ['csv', HEADER.replaceAll(',', '\t'), 'tabs: name it .tsv'],
     ['tsv', HEADER, 'commas: name it .csv'],
-  ] as const)('is reported with the likely cause: %s %j', async (format, header, hint) => {
-    const items = await read(format, `${header}\n1;2;3\n`);
-    expect(items).toEqual([expect.objectContaining({ line: 1, ofFile: true })]);
-    expect(reasonOf(items)).toMatch(
-      new RegExp(`nothing was read; its columns are separated by ${hint}$`),
-    );
-  });
+  ] as const)(
+    'A file that is not a feed is reported with the likely cause: %s %j',
+    async (format, header, hint) => {
+      const items = await read(format, `${header}\n1;2;3\n`);
+      expect(items).toEqual([expect.objectContaining({ line: 1, ofFile: true })]);
+      expect(reasonOf(items)).toMatch(
+        new RegExp(`nothing was read; its columns are separated by ${hint}$`),
+      );
+    },
+  );
 
   it.each(['csv', 'tsv', 'ndjson'] as const)(
-    'is reported when a %s file is in UTF-16 or a workbook',
+    'A file that is not a feed is reported when a %s file is in UTF-16 or a workbook',
     async (format) => {
       const text = `${HEADER}\n${ROW}\n`;
       const little = Buffer.from(text, 'utf16le');
@@ -71,7 +74,7 @@ describe('A table', () => {
       'columns with spaces that cannot be seen',
       `${HEADER.replace('id', '\u00a0ID\u200b')}\n${ROW}\n`,
     ],
-  ])('is read with %s, in any chunks', async (_, text) => {
+  ])('A table is read with %s, in any chunks', async (_, text) => {
     expect(idsIn(await read('csv', text))).toEqual(['1']);
     const bytes = [...Buffer.from(text)].map((byte) => Buffer.from([byte]));
     const items = await read('csv', ...bytes);
@@ -83,18 +86,21 @@ describe('A table', () => {
     ['id,title,price\n1,Mug,1 GBP\n', 'availability or available_quantity'],
     ['id,title,availability\n1,Mug,in_stock\n', 'price'],
     ['title,price,availability\nMug,1 GBP,in_stock\n', 'id'],
-  ])('names the column that is missing, and nothing else: %j', async (text, missing) => {
-    expect(reasonOf(await read('csv', text))).toBe(
-      `- the file has no column ${missing}; nothing was read`,
-    );
-  });
+  ])(
+    'A table without a required column is refused with the name of that column, and nothing else: %j',
+    async (text, missing) => {
+      expect(reasonOf(await read('csv', text))).toBe(
+        `- the file has no column ${missing}; nothing was read`,
+      );
+    },
+  );
 
   it.each([
     'https://img.example/größe.jpg',
     'ftp://img.example/1.jpg',
     'img.example/1.jpg',
     'javascript:1',
-  ])('keeps the product without a picture that no page could show: %s', async (link) => {
+  ])('A table keeps the product without a picture that no page could show: %s', async (link) => {
     const items = await read('csv', `${HEADER},image_link\n${ROW},${link}\n`);
     expect(idsIn(items)).toEqual(['1']);
     expect(items).toContainEqual(
@@ -105,7 +111,7 @@ describe('A table', () => {
     );
   });
 
-  it('says every id that a rejected row can have', async () => {
+  it('A table names every id that a rejected row can have', async () => {
     const rows = [
       '2,Mug,free,in_stock',
       '3,Mug',
@@ -130,8 +136,11 @@ describe('An object of an NDJSON feed', () => {
     ['"\\u0070rice":"9 GBP"', 'price is given twice'],
     ['"price_tiers":[{"min_quantity":1,"min_quantity":2}]', 'price_tiers/0/min_quantity is given'],
     ['"__proto__":{}', '__proto__ is a reserved name'],
-  ])('is rejected when it has %s in addition to a price', async (more, expected) => {
-    const item = reasonOf(await read('ndjson', `${JSON.stringify(GOOD).slice(0, -1)},${more}}`));
-    expect(item).toContain(expected);
-  });
+  ])(
+    'An object of an NDJSON feed is rejected when it contains %s in addition to a price',
+    async (more, expected) => {
+      const item = reasonOf(await read('ndjson', `${JSON.stringify(GOOD).slice(0, -1)},${more}}`));
+      expect(item).toContain(expected);
+    },
+  );
 });

@@ -21,7 +21,7 @@ const brief = (items: ProductFeedItem[]): string[] =>
   });
 
 describe('A CSV file with quotes', () => {
-  it('loses no line after a stray quote and reports the lines that the quote would include', async () => {
+  it('A CSV file with quotes loses no line after a stray quote and reports the lines that the quote would include', async () => {
     const rows = [
       HEADER,
       good('1'),
@@ -60,7 +60,7 @@ describe('A CSV file with quotes', () => {
     expect(brief(header)[0]).toContain('1 -: has a quote');
   });
 
-  it('does not read a line inside a quoted value as a row, also when the row is rejected', async () => {
+  it('A CSV file with quotes does not read a line inside a quoted value as a row, even when the row is rejected', async () => {
     const rows = [HEADER, '1,"Mug\nX,Forged,0.01 GBP,in_stock\n",free,in_stock', good('2')];
     expect(brief(await read('csv', rows.join('\n')))).toEqual([
       '2 price: must be like 0.85 GBP, and is "free" (its row is lines 2 to 4)',
@@ -69,13 +69,13 @@ describe('A CSV file with quotes', () => {
     ]);
   });
 
-  it('continues with the next line after a quoted value that is longer than a product', async () => {
+  it('A CSV file with quotes continues with the next line after a quoted value that is longer than a product', async () => {
     const rows = Array.from({ length: 20_000 }, (_, n) => good(String(n)));
     const items = await read('csv', [HEADER, '"', ...rows].join('\n'));
     expect(items.filter((item) => 'product' in item)).toHaveLength(rows.length);
   });
 
-  it('rejects a line that is longer than a product, and reads it in linear time and bounded memory', async () => {
+  it('A CSV file with quotes rejects a line that is longer than a product, and reads it in linear time and bounded memory', async () => {
     const part = Buffer.alloc(65_536, ',');
     for (const [format, header] of [
       ['csv', HEADER],
@@ -90,7 +90,7 @@ describe('A CSV file with quotes', () => {
     expect(brief(await read('csv', 'x'.repeat(300_000)))[0]).toContain('1 -: is longer than');
   });
 
-  it('reads one quoted value of very many lines in linear time', async () => {
+  it('A CSV file with quotes reads one quoted value of very many lines in linear time', async () => {
     const items = await read('csv', `${HEADER}\n1,"${'\n'.repeat(400_000)}\n${good('2')}`);
     expect(brief(items)).toEqual([
       expect.stringContaining('2 -: has a quote that does not close by line 262'),
@@ -98,7 +98,7 @@ describe('A CSV file with quotes', () => {
     ]);
   });
 
-  it('reads or reports each line of any file', async () => {
+  it('A CSV file with quotes reads or reports each line of any file', async () => {
     const line = fc.array(fc.constantFrom('"', '""', ',', 'a', '1 GBP', 'in_stock'), {
       maxLength: 12,
     });

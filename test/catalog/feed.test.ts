@@ -45,7 +45,7 @@ const productOf = async (over: object) => {
 };
 
 describe('A valid row', () => {
-  it('becomes a change without the members of absent columns', async () => {
+  it('A valid feed row becomes a change without the members of absent columns', async () => {
     expect(await read('csv', table({}))).toEqual([
       {
         line: 2,
@@ -72,7 +72,7 @@ describe('A valid row', () => {
     });
   });
 
-  it('removes what its empty cells had', async () => {
+  it('A valid feed row removes the members whose cells are empty', async () => {
     const empty = Object.fromEntries(
       ['brand', 'gtin', 'mpn', 'image_link', 'ship_from', 'lead_time_days', 'certifications'].map(
         (column) => [column, ' '],
@@ -96,7 +96,7 @@ describe('A valid row', () => {
     });
   });
 
-  it('with all columns becomes a product of the stored format', async () => {
+  it('A valid feed row with all columns becomes a product of the stored format', async () => {
     const { product, stock } = await productOf({
       description: 'Two\nlines',
       product_type: 'Kitchen > Mugs',
@@ -140,7 +140,7 @@ describe('A valid row', () => {
     [{ available_quantity: '7', min_order_quantity: '4' }, 'low', 7],
     [{ available_quantity: '8', min_order_quantity: '4' }, 'in_stock', 8],
     [{ availability: '', available_quantity: '8' }, 'in_stock', 8],
-  ])('with %j has the stock level %s', async (over, level, available_quantity) => {
+  ])('A valid feed row with %j has the stock level %s', async (over, level, available_quantity) => {
     expect((await productOf(over)).stock).toEqual({ level, available_quantity });
   });
 });
@@ -160,11 +160,11 @@ describe('minorUnits', () => {
     ['0.850000', 'GBP', 85],
     ['0.29', 'EUR', 29],
     ['4503599627.35', 'USD', 450_359_962_735],
-  ])('converts %s %s to %i minor units', (amount, currency, minor) => {
+  ])('`minorUnits` converts %s %s to %i minor units', (amount, currency, minor) => {
     expect(minorUnits(amount, currency)).toBe(minor);
   });
 
-  it('converts every amount exactly', () => {
+  it('`minorUnits` converts every amount exactly', () => {
     fc.assert(
       fc.property(fc.nat(999_999_999), fc.nat(99), (major, minor) => {
         const amount = `${major}.${`${minor}`.padStart(2, '0')}`;
@@ -248,11 +248,14 @@ describe('A fault of a value names line, column and reason', () => {
       { product_type: 'x'.repeat(101) },
       '2 product_type: has 101 characters; at most 100 are allowed',
     ],
-  ] as [Record<string, string>, string][])('for %j', async (over, expected) => {
-    expect(await faultsOf(over)).toEqual([expected]);
-  });
+  ] as [Record<string, string>, string][])(
+    'A fault of a feed value names line, column and reason for %j',
+    async (over, expected) => {
+      expect(await faultsOf(over)).toEqual([expected]);
+    },
+  );
 
-  it('for each value that is not valid, not only for the first', async () => {
+  it('A feed reports each value that is not valid, not only the first', async () => {
     expect((await faultsOf({ title: '', price: 'x', gtin: 'y' })).length).toBe(3);
   });
 });
@@ -268,7 +271,7 @@ describe('A feed', () => {
     });
   const good = (id: string): string => `${id},Mug,1 GBP,in_stock`;
 
-  it('yields the valid rows and the faults of the others, each with its line', async () => {
+  it('A feed yields the valid rows and the faults of the others, each with its line', async () => {
     const rows = [
       HEADER,
       good('1'),
@@ -307,17 +310,17 @@ describe('A feed', () => {
     ],
     [`${HEADER},title\n`, '1 title: appears twice'],
     ['', '1 -: the file is empty'],
-  ])('with the text %j yields one fault', async (text, expected) => {
+  ])('A feed with the text %j yields one fault', async (text, expected) => {
     expect(brief(await read('csv', text))).toEqual([expected]);
   });
 
-  it('reports unknown columns once and yields the rows', async () => {
+  it('A feed reports unknown columns once and yields the rows', async () => {
     const header = 'ID, Title ,price,availability,colour,Image Link';
     const text = `${header}\n${good('1')},red,\n${good('2')},red,\n`;
     expect(brief(await read('csv', text))).toEqual(['1 unknown colour', '2 1', '3 2']);
   });
 
-  it('rejects text that is not valid UTF-8 but accepts characters that span two chunks', async () => {
+  it('A feed rejects text that is not valid UTF-8 but accepts characters that span two chunks', async () => {
     const latin = Buffer.from(`${HEADER}\n1,caf\xe9,1 GBP,in_stock\n${good('2')}`, 'latin1');
     expect(brief(await read('csv', latin))).toEqual([
       '2 title: holds text that is not valid UTF-8',
@@ -334,12 +337,12 @@ describe('A feed', () => {
     ]);
   });
 
-  it('can be separated by tabs', async () => {
+  it('A feed can be separated by tabs', async () => {
     const text = `${HEADER.replaceAll(',', '\t')}\n1\tMug, blue\t1 GBP\tin stock\n`;
     expect(brief(await read('tsv', text))).toEqual(['2 1']);
   });
 
-  it('can have one JSON object in each line, with JSON lists', async () => {
+  it('A feed can have one JSON object in each line, with JSON lists', async () => {
     const tiers = [
       { min_quantity: 4, unit_price: 0.39 },
       { min_quantity: 48, unit_price: '0.29' },
@@ -384,7 +387,7 @@ describe('A feed', () => {
     expect(brief(await read('ndjson', '\n'))).toEqual(['1 -: the file is empty']);
   });
 
-  it('throws when the file cannot be read to its end', async () => {
+  it('A feed throws when the file cannot be read to its end', async () => {
     async function* broken() {
       yield `${HEADER}\n${good('1')}\n`;
       throw new Error('disk gone');
@@ -392,7 +395,7 @@ describe('A feed', () => {
     await expect(Array.fromAsync(readFeed('csv', broken()))).rejects.toThrow('disk gone');
   });
 
-  it('yields only products of the stored format for any bytes', async () => {
+  it('A feed yields only products of the stored format for any bytes', async () => {
     const part = fc.oneof(
       fc.constantFrom(
         '"',
@@ -428,7 +431,7 @@ const REAL = fileURLToPath(
 );
 
 it.skipIf(!existsSync(REAL))(
-  'the 2,961 real rows are accepted (skipped when ../shared/data/wholesale/catalog.csv is absent)',
+  'A feed of 2,961 real rows is accepted (skipped when ../shared/data/wholesale/catalog.csv is absent)',
   async () => {
     const items = await Array.fromAsync(readFeed('csv', createReadStream(REAL)));
     expect(items.filter((item) => !('product' in item))).toEqual([]);

@@ -70,7 +70,7 @@ const brief = (sku: string, unit_price = 100) => ({
 });
 
 describe('A product of a feed with fewer columns', () => {
-  it('keeps every member that the feed does not have', async () => {
+  it('A product of a feed with fewer columns keeps every member that the feed does not have', async () => {
     expect(Object.keys(FULL.product).sort()).toEqual(Object.keys(schema.shape).sort());
     expect((await importing([FULL])).body).toMatchObject({ new: 1 });
     const before = stored('E1');
@@ -82,7 +82,7 @@ describe('A product of a feed with fewer columns', () => {
     expect(await head()).toBeGreaterThan(position);
   });
 
-  it('changes each member alone, and null removes each that can be absent', async () => {
+  it('An import changes each member of a product alone, and null removes each that can be absent', async () => {
     await importing([FULL]);
     const {
       currency: _,
@@ -111,7 +111,7 @@ describe('A product of a feed with fewer columns', () => {
     expect([unit_price, price_tiers, moq, increment, title].length).toBe(5);
   });
 
-  it('loses with replace what is not given', async () => {
+  it('A product that an import replaces loses what is not given', async () => {
     await importing([FULL], { source: 'main' });
     expect((await importing([SHORT], { replace: true })).body).toMatchObject({ changed: 1 });
     expect(stored('E1')).toMatchObject({
@@ -126,7 +126,7 @@ describe('A product of a feed with fewer columns', () => {
       expect(stored('E1')).not.toHaveProperty(gone);
   });
 
-  it('gives the minimum order another price, and is rejected where stored tiers do not fit it', async () => {
+  it('A price without tiers changes the price of the minimum order, and is rejected where stored tiers do not fit it', async () => {
     await importing([FULL]);
     const priced = (unit_price: number, more: object = {}) =>
       importing([{ product: { sku: 'E1', unit_price, ...more } }]);
@@ -157,7 +157,7 @@ describe('A product of a feed with fewer columns', () => {
     expect(stored('E1')?.price_tiers).toEqual([{ min_quantity: 6, unit_price: 200 }]);
   });
 
-  it('keeps a quantity that it has no column for, and finds its level', async () => {
+  it('A product keeps a quantity that the feed has no column for, and finds its level', async () => {
     await importing([FULL]);
     const observed = async (stock: object) => {
       await importing([{ product: { sku: 'E1' }, stock }]);
@@ -218,7 +218,7 @@ describe('A rule of the catalog', () => {
     ],
   ];
 
-  it('that a product breaks rejects it with the reason, and all others are imported', async () => {
+  it('A rule of the catalog that a product breaks rejects it with the reason, and all others are imported', async () => {
     for (const [number, [bad, field, detail]] of BAD.entries()) {
       const sku = `BAD-${number}`;
       const rows = [
@@ -238,7 +238,7 @@ describe('A rule of the catalog', () => {
     }
   });
 
-  it('allows a price of 0 if it is asked for, and keeps it where a feed says no price', async () => {
+  it('An import accepts a price of 0 if it is asked for, and keeps it where a feed gives no price', async () => {
     const { body } = await importing([brief('FREE', 0)], { allow_free: true });
     expect(body).toMatchObject({ new: 1, rejected: [] });
     const titled = await importing([{ product: { sku: 'FREE', title: 'Sample' } }]);
@@ -247,7 +247,7 @@ describe('A rule of the catalog', () => {
 });
 
 describe('A dry run', () => {
-  it('says what would change, end and be rejected, and writes nothing', async () => {
+  it('A dry run of an import says what would change, end and be rejected, and writes nothing', async () => {
     await importing([FULL, brief('OLD')], { source: 'main' });
     const position = await head();
     const changed = { product: { sku: 'E1', brand: null, lead_time_days: 9 } };
@@ -284,7 +284,7 @@ describe('Products that a feed no longer has', () => {
       more,
     );
 
-  it('end with those of their source only, up to a fifth of it without a confirmation', async () => {
+  it('Products that a feed no longer has end only with those of their source, up to a fifth of it without a confirmation', async () => {
     const ten = skus(10);
     await whole(ten, { source: 'main' });
     await whole(skus(5, 'Q'), { source: 'other' });
@@ -308,14 +308,14 @@ describe('Products that a feed no longer has', () => {
     });
   });
 
-  it('need the name of a source, except to count', async () => {
+  it('Products that a feed no longer has need the name of a source, except to count', async () => {
     await whole(skus(2), {});
     const { status, body } = await whole(skus(1), { ends_absent: true });
     expect([status, body.code]).toEqual([422, 'validation_failed']);
     expect((await whole(skus(1), { ends_absent: true, dry_run: true })).body.ended).toBe(1);
   });
 
-  it('do not end if their row was rejected or they are in another part', async () => {
+  it('Products that a feed no longer has do not end if their row was rejected or they are in another part', async () => {
     const ten = skus(10);
     await whole(ten, { source: 'main' });
     const rows = ten.slice(0, 8).map((sku) => brief(sku, sku === 'P003' ? 0 : 100));
@@ -329,7 +329,7 @@ describe('Products that a feed no longer has', () => {
     expect(stored('P003')).toBeDefined();
   });
 
-  it('are found in parts that after and until delimit, by code point', async () => {
+  it('Products that a feed no longer has are found in parts that after and until delimit, by code point', async () => {
     // U+1F375 is above U+FF01, and its first half is below it.
     const names = ['A', 'Z', 'a', '\uff01', '\u{1f375}'];
     await whole(names, { source: 'main' });
@@ -343,7 +343,7 @@ describe('Products that a feed no longer has', () => {
     expect(await part({ present: names })).toEqual([]);
   });
 
-  it('end once if the call is repeated with its key', async () => {
+  it('Products that a feed no longer has end once if the call is repeated with its key', async () => {
     await whole(skus(10), { source: 'main' });
     const body = { products: [], source: 'main', ends_absent: true, confirmed: true };
     const asked = { path: '/products/import', body };
@@ -356,7 +356,7 @@ describe('Products that a feed no longer has', () => {
 });
 
 describe('A text of a product', () => {
-  it('is read without entities, tags, and what cannot be seen; identities that look the same are one', async () => {
+  it("A product's text is stored without entities, tags, and what cannot be seen; identities that look the same are one", async () => {
     const product = {
       sku: ' E1\u00a0',
       title: '\u200bTea &amp;amp; Coffee &#8211; caf&eacute;<br>\u00a0',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decoded, plainLine, plainText } from '#contracts/catalog/plain-text.ts';
 
 describe('An entity', () => {
-  it('of every character beyond ASCII is decoded by its number, in both forms', () => {
+  it('An entity of every character beyond ASCII is decoded by its number, in both forms', () => {
     for (let code = 0xa1; code <= 0xffff; code += 1) {
       if (code >= 0xd800 && code <= 0xdfff) continue;
       const character = String.fromCodePoint(code);
@@ -24,7 +24,7 @@ describe('An entity', () => {
       'A&B, AT&T; &unknown; &#0; &#55296; &#99999999; & &;',
       'A&B, AT&T; &unknown; &#0; &#55296; &#99999999; & &;',
     ],
-  ])('%s is read as %s', (text, expected) => {
+  ])('A text with entities, %s, is read as %s', (text, expected) => {
     expect(plainLine(text)).toBe(expected);
   });
 });
@@ -37,18 +37,18 @@ describe('A tag', () => {
     ['Mug<!-- note --><script>alert(1)</script><style>p{}</style>', 'Mug'],
     ['<![CDATA[Mug & cup]]>', 'Mug & cup'],
     ['Hose <5 cm, size <S>, 3 < 4 > 2, <abc> a<b', 'Hose <5 cm, size <S>, 3 < 4 > 2, <abc> a<b'],
-  ])('is removed from a line: %s', (text, expected) => {
+  ])('A tag is removed from a line: %s', (text, expected) => {
     expect(plainLine(text)).toBe(expected);
   });
 
-  it('that begins a line begins one in a description', () => {
+  it('A tag that begins a line begins one in a description', () => {
     expect(plainText('<p>One</p><p>Two</p><ul><li>a</li><li>b</li></ul>')).toBe(
       'One\n\nTwo\n\na\n\nb',
     );
     expect(plainText('One\nTwo\n\n\n\nThree')).toBe('One\nTwo\n\n\n\nThree');
   });
 
-  it('takes linear time in any text', () => {
+  it('The removal of tags and entities takes linear time in any text', () => {
     for (const part of ['<script>', '<!--', '<b ', '&amp;', '<', ']]>'])
       expect(plainText(part.repeat(200_000)).length).toBeGreaterThanOrEqual(0);
   });

@@ -31,7 +31,7 @@ const withdraw = { type: 'WithdrawProduct' as const, reason: 'Gone' };
 const spec = specify(product);
 
 describe('A product', () => {
-  it('is published once, and revised if its content differs', () => {
+  it('A product is published once, and revised if its content differs', () => {
     spec.given().when(publish()).then(published);
     spec.given(published).when(publish()).then();
     const data = { product: { ...MUG, title: 'Cup' }, stock: STOCK };
@@ -41,7 +41,7 @@ describe('A product', () => {
       .then({ type: 'ProductRevised', data });
   });
 
-  it('is equal regardless of the order of its members and of undefined members', () => {
+  it('A product is equal regardless of the order of its members and of undefined members', () => {
     const reversed = Object.fromEntries(Object.entries(MUG).reverse()) as Published['product'];
     spec
       .given(published)
@@ -51,7 +51,7 @@ describe('A product', () => {
     spec.given(published).when(turned).then();
   });
 
-  it('records an observation if only its stock changed', () => {
+  it('A product records an observation if only its stock changed', () => {
     const stock = { level: 'low' as const, available_quantity: 1 };
     const observed = {
       type: 'ProductStockObserved' as const,
@@ -68,14 +68,14 @@ describe('A product', () => {
       });
   });
 
-  it('is withdrawn once, only if it exists, and published again by the next feed', () => {
+  it('A product is withdrawn once, only if it exists, and published again by the next feed', () => {
     spec.given(published).when(withdraw).then(withdrawn);
     spec.given(published, withdrawn).when(withdraw).then();
     spec.given().when(withdraw).rejected('product_unknown');
     spec.given(published, withdrawn).when(publish()).then(published);
   });
 
-  it('rejects an event that is impossible', () => {
+  it('A product rejects an impossible event', () => {
     expect(() => product.evolve(undefined, { ...withdrawn, at: 1 })).toThrow(/never published/);
   });
 });

@@ -79,7 +79,7 @@ const notify = (host: string, more: readonly string[] = []) =>
 const task = (state: string, id = 'task-1') => ({ result: { task: { id, status: { state } } } });
 
 describe('A notification', () => {
-  it('is one A2A 1.0 message with the text, and the envelope as data', async () => {
+  it('A notification is one A2A 1.0 message with the text, and the envelope as data', async () => {
     const made = await agent(() => task('TASK_STATE_SUBMITTED'));
     expect(await notify(made.host)).toEqual({
       outcome: 'delivered',
@@ -110,7 +110,7 @@ describe('A notification', () => {
     });
   });
 
-  it('includes the tenant of the card', async () => {
+  it('A notification includes the tenant of the card', async () => {
     const card = (host: string) =>
       cardOf(host, {
         supportedInterfaces: [
@@ -160,7 +160,7 @@ describe('A notification', () => {
     [{ error: { code: -32_009, message: 'x' } }, { outcome: 'refused', reason: 'rpc_-32009' }],
     [{ error: { code: -32_603, message: 'x' } }, { outcome: 'unknown', reason: 'rpc_-32603' }],
     [{ error: { code: 7, message: 'x' } }, { outcome: 'unknown', reason: 'rpc_7' }],
-  ])('has the right outcome after the answer %j', async (answer, result) => {
+  ])('A notification has the right outcome after the answer %j', async (answer, result) => {
     const made = await agent(() => answer);
     expect(await notify(made.host)).toEqual(result);
   });
@@ -171,7 +171,7 @@ describe('A notification', () => {
     [410, { outcome: 'refused', reason: 'http_410' }],
     [503, { outcome: 'retry', reason: 'http_503' }],
     [500, { outcome: 'unknown', reason: 'http_500' }],
-  ])('has the right outcome after status %i', async (status, result) => {
+  ])('A notification has the right outcome after status %i', async (status, result) => {
     const made = await agent(() => ({}), { status });
     expect(await notify(made.host)).toEqual(result);
   });
@@ -198,13 +198,13 @@ describe('An agent card', () => {
     ],
     [cardOf('169.254.169.254'), 'card_names_other_host'],
     [cardOf('127.0.0.1:1'), 'card_names_other_host'],
-  ])('that is not fit sends nothing: %#', async (card, reason) => {
+  ])('An unusable agent card sends nothing: %#', async (card, reason) => {
     const made = await agent(never, { card: () => card });
     expect(await notify(made.host)).toEqual({ outcome: 'refused', reason });
     expect(made.received).toHaveLength(1);
   });
 
-  it('cannot direct the message to another host, even an allowed one', async () => {
+  it('An agent card cannot direct the message to another host, even an allowed one', async () => {
     const other = await receiver();
     const made = await agent(never, { card: () => cardOf(other.host) });
     expect(await notify(made.host, [other.host])).toMatchObject({
@@ -213,7 +213,7 @@ describe('An agent card', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('is not requested from a forbidden host', async () => {
+  it('An agent card is not requested from a forbidden host', async () => {
     const trap = await receiver();
     const channel = a2aChannel({
       request: guardedRequest({ privateHosts: [] }),
@@ -230,7 +230,7 @@ describe('An agent card', () => {
     expect(trap.connections()).toBe(0);
   });
 
-  it('that cannot be read now is retried later', async () => {
+  it('An agent card that cannot be read now is retried later', async () => {
     expect(await notify(`127.0.0.1:${await freePort()}`)).toEqual({
       outcome: 'retry',
       reason: 'card_connect_failed',
@@ -253,7 +253,7 @@ describe('An agent card', () => {
 });
 
 describe('An agent with the public A2A library', () => {
-  it('accepts the message, and its answer is a delivery', async () => {
+  it('An agent with the public A2A library accepts the message, and its answer is a delivery', async () => {
     const made = await receiver();
     const heard: unknown[] = [];
     const card = AgentCard.fromJSON(cardOf(made.host));

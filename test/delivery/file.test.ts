@@ -21,7 +21,7 @@ const outbox = () => {
 const DELIVERED = { outcome: 'delivered', evidence: 'acme/out_1.2.json' };
 
 describe('The outbox', () => {
-  it('has the approved bytes in a file of the revision that only this user can read', async () => {
+  it('The outbox holds the approved bytes in a file of the revision that only this user can read', async () => {
     const { directory, deliver } = outbox();
     const envelope = '{"text":"Tee für zwei ☕"}';
     expect(await deliver({ envelope })).toEqual(DELIVERED);
@@ -31,7 +31,7 @@ describe('The outbox', () => {
     expect(readdirSync(join(directory, 'acme'))).toEqual(['out_1.2.json']);
   });
 
-  it('accepts the same bytes again, and refuses other bytes under the same name', async () => {
+  it('The outbox accepts the same bytes again, and refuses other bytes under the same name', async () => {
     const { directory, deliver } = outbox();
     await deliver();
     const file = join(directory, 'acme/out_1.2.json');
@@ -46,13 +46,13 @@ describe('The outbox', () => {
     expect(await deliver({ revision: 3, envelope: '{}' })).toMatchObject({ outcome: 'delivered' });
   });
 
-  it('has a folder for each owner and each test space', async () => {
+  it('The outbox holds a folder for each owner and each test space', async () => {
     const { directory, deliver } = outbox();
     for (const ownerId of ['acme', 'testacme', 'bolt']) await deliver({ ownerId });
     expect(readdirSync(directory).sort()).toEqual(['acme', 'bolt', 'testacme']);
   });
 
-  it('removes and ignores the temporary file of a killed attempt', async () => {
+  it('The outbox removes and ignores the temporary file of a killed attempt', async () => {
     const { directory, deliver } = outbox();
     mkdirSync(join(directory, 'acme'), { recursive: true });
     writeFileSync(join(directory, 'acme/.out_1.2.1.tmp'), 'half a fi');
@@ -60,14 +60,14 @@ describe('The outbox', () => {
     expect(readdirSync(join(directory, 'acme'))).toEqual(['out_1.2.json']);
   });
 
-  it('has one file after two concurrent attempts', async () => {
+  it('The outbox holds one file after two concurrent attempts', async () => {
     const { directory, deliver } = outbox();
     const all = await Promise.all([1, 2, 3, 4].map((attempt) => deliver({ attempt })));
     expect(all.every(({ outcome }) => outcome === 'delivered' || outcome === 'retry')).toBe(true);
     expect(readFileSync(join(directory, 'acme/out_1.2.json'), 'utf8')).toBe(deliveryTo().envelope);
   });
 
-  it('reports a retry when the directory cannot be written to', async () => {
+  it('The outbox reports a retry when the directory cannot be written to', async () => {
     const { directory, deliver } = outbox();
     mkdirSync(join(directory, '..'), { recursive: true });
     writeFileSync(directory, 'a file where the directory should be');
@@ -75,7 +75,7 @@ describe('The outbox', () => {
     chmodSync(directory, 0o600);
   });
 
-  it('refuses names that lead out of the directory', async () => {
+  it('The outbox refuses names that lead out of the directory', async () => {
     const { deliver } = outbox();
     await expect(deliver({ ownerId: '../acme' })).rejects.toThrow('not a valid file name');
     await expect(deliver({ outboundId: 'out_1/../../x' })).rejects.toThrow('not a valid file name');

@@ -25,7 +25,7 @@ const ask = (url: string, options: Partial<GuardOptions> = {}, signal = NEVER) =
 
 describe('An IP address', () => {
   it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '2a00:1450:4001:80b::200e'])(
-    'is public: %s',
+    'The IP address %s is public',
     (address) => expect(isPublic(address)).toBe(true),
   );
 
@@ -63,11 +63,11 @@ describe('An IP address', () => {
     ['ff02::1', 'multicast'],
     ['4000::1', 'unallocated'],
     ['no address', 'text'],
-  ])('is not public: %s (%s)', (address) => expect(isPublic(address)).toBe(false));
+  ])('The IP address %s is not public (%s)', (address) => expect(isPublic(address)).toBe(false));
 });
 
 describe('A host that is not public', () => {
-  it('gets no connection, in any spelling', async () => {
+  it('A host that is not public gets no connection, in any spelling', async () => {
     const trap = await receiver();
     const { port } = trap;
     const forbidden = { kind: 'forbidden', reason: 'address_not_public' };
@@ -97,7 +97,7 @@ describe('A host that is not public', () => {
     expect(trap.connections()).toBe(0);
   });
 
-  it('is refused when only one of its addresses is private, the first or the last', async () => {
+  it('A host that is not public is refused when only one of its addresses is private, the first or the last', async () => {
     const trap = await receiver();
     for (const addresses of [
       [v4('8.8.8.8'), v4('127.0.0.1')],
@@ -120,14 +120,17 @@ describe('A host that is not public', () => {
     ['https://example.com:25/', 'port_not_allowed'],
     ['https://example.com:1023/', 'port_not_allowed'],
     ['no url', 'url_invalid'],
-  ])('or a forbidden URL is refused before a lookup: %s', async (url, reason) => {
-    let lookups = 0;
-    const resolve = async () => ((lookups += 1), [v4('8.8.8.8')]);
-    expect(await ask(url, { resolve })).toEqual({ kind: 'forbidden', reason });
-    expect(lookups).toBe(0);
-  });
+  ])(
+    'A host that is not public or a forbidden URL is refused before a lookup: %s',
+    async (url, reason) => {
+      let lookups = 0;
+      const resolve = async () => ((lookups += 1), [v4('8.8.8.8')]);
+      expect(await ask(url, { resolve })).toEqual({ kind: 'forbidden', reason });
+      expect(lookups).toBe(0);
+    },
+  );
 
-  it('is permitted when the operator names it with its port', async () => {
+  it('A host that is not public is permitted when the operator names it with its port', async () => {
     const inside = await receiver();
     const privateHosts = [`127.0.0.1:${inside.port}`];
     expect(await ask(`http://127.0.0.1:${inside.port}/x?y=1`, { privateHosts })).toMatchObject({
@@ -150,7 +153,7 @@ describe('A host name', () => {
   const names = certificateFor('hook.test');
   const isAllowed = (address: string) => address === '127.0.0.2';
 
-  it('is resolved once, and the checked address is used', async () => {
+  it('A host name is resolved once, and the checked address is used', async () => {
     const checked = await receiver({ host: '127.0.0.2', tls: names });
     let lookups = 0;
     const resolve = async () => {
@@ -170,7 +173,7 @@ describe('A host name', () => {
     });
   });
 
-  it('must match the certificate, which a known authority must have signed', async () => {
+  it('A host name must match the certificate, which a known authority must have signed', async () => {
     const here = await receiver({ host: '127.0.0.2', tls: names });
     const resolve = async () => [v4('127.0.0.2')];
     const unsent = { kind: 'unsent', reason: 'tls_failed' };
@@ -181,7 +184,7 @@ describe('A host name', () => {
     expect(here.received).toEqual([]);
   });
 
-  it('that cannot be resolved in time leaves the request unsent', async () => {
+  it('A host name that cannot be resolved in time leaves the request unsent', async () => {
     const none = async () => Promise.reject(new Error('ENOTFOUND'));
     expect(await ask('https://hook.test/', { resolve: none })).toEqual({
       kind: 'unsent',
@@ -202,13 +205,13 @@ describe('A failed request', () => {
   const inside = (host: string, options: Partial<GuardOptions> = {}, signal = NEVER) =>
     ask(`http://${host}/`, { privateHosts: [host], ...options }, signal);
 
-  it('without a connection is reported as unsent', async () => {
+  it('A failed request without a connection is reported as unsent', async () => {
     const host = `127.0.0.1:${await freePort()}`;
     expect(await inside(host)).toEqual({ kind: 'unsent', reason: 'connect_failed' });
     expect(await inside(host, {}, AbortSignal.abort())).toMatchObject({ kind: 'unsent' });
   });
 
-  it('in the TLS handshake is reported as unsent, also when the handshake never ends', async () => {
+  it('A failed request in the TLS handshake is reported as unsent, even if the handshake never ends', async () => {
     const plain = await rawReceiver((socket) => socket.end('what?'));
     const url = `https://${plain.host}/`;
     const options = { privateHosts: [plain.host] };
@@ -220,7 +223,7 @@ describe('A failed request', () => {
     expect(plain.heard.concat(silent.heard).join()).not.toContain('POST');
   });
 
-  it('is reported as lost once something was written', async () => {
+  it('A failed request is reported as lost once something was written', async () => {
     for (const behave of [
       (socket: Socket) => socket.resetAndDestroy(),
       (socket: Socket) => socket.end(),
@@ -240,7 +243,7 @@ describe('A failed request', () => {
     expect(await inside(waiting.host, {}, cut.signal)).toEqual({ kind: 'lost', reason: 'timeout' });
   });
 
-  it('is an answer once a status has arrived, even if the body is cut off', async () => {
+  it('A request is answered once a status has arrived, even if the body is cut off', async () => {
     const head = 'HTTP/1.1 202 Accepted\r\nContent-Length: 9\r\n\r\n';
     const cut = await rawReceiver((socket) => socket.end(`${head}half`));
     expect(await inside(cut.host)).toMatchObject({ kind: 'answer', status: 202, end: 'broken' });
@@ -267,7 +270,7 @@ describe('A failed request', () => {
     expect(long.kind === 'answer' && long.body.length).toBeLessThanOrEqual(65_536);
   });
 
-  it('does not follow a redirect', async () => {
+  it('A request does not follow a redirect', async () => {
     const trap = await receiver();
     const first = await receiver({
       answer: (_received, response) =>

@@ -37,7 +37,7 @@ const mailbox = () => {
 };
 
 describe('The mail directory', () => {
-  it('has a message in a file that only this user can read', async () => {
+  it('The mail directory holds a message in a file that only this user can read', async () => {
     const { directory, deliver } = mailbox();
     expect(await deliver()).toEqual({ outcome: 'delivered', evidence: 'mal_1.own_1.eml' });
     const file = join(directory, 'mal_1.own_1.eml');
@@ -53,7 +53,7 @@ describe('The mail directory', () => {
     });
   });
 
-  it('has the same file after a second attempt, and refuses another text with the same id', async () => {
+  it('The mail directory holds the same file after a second attempt, and refuses another text with the same id', async () => {
     const { directory, deliver } = mailbox();
     await deliver();
     const { ino } = statSync(join(directory, 'mal_1.own_1.eml'));
@@ -63,7 +63,7 @@ describe('The mail directory', () => {
     expect(other).toEqual({ outcome: 'refused', reason: 'file_differs' });
   });
 
-  it('lists its messages by time, without other files', async () => {
+  it('The mail directory lists its messages by time, without other files', async () => {
     const { directory, deliver } = mailbox();
     expect(await listStoredMail(directory)).toEqual([]);
     await deliver({ id: 'mal_b' });
@@ -73,7 +73,7 @@ describe('The mail directory', () => {
     expect((await listStoredMail(directory)).map(({ id }) => id)).toEqual(['mal_b', 'mal_a']);
   });
 
-  it('finds no message by a path', async () => {
+  it('The mail directory finds no message by a path', async () => {
     const { directory, deliver } = mailbox();
     await deliver();
     for (const id of ['../mail/mal_1', 'mal_1.eml', '', 'mal_2'])
@@ -88,7 +88,7 @@ describe('The removal of stored messages', () => {
     isErased: async (subject: string) => subjects.includes(subject),
   });
 
-  it('removes those of erased people and those of their killed attempts, and no other file', async () => {
+  it('The removal of stored messages removes those of erased people and those of their killed attempts, and no other file', async () => {
     const { directory, deliver } = mailbox();
     await deliver();
     await deliver({ id: 'mal_2', sealedFor: 'own_2' });
@@ -98,7 +98,7 @@ describe('The removal of stored messages', () => {
     expect(readdirSync(directory).toSorted()).toEqual(['mal_2.own_2.eml', 'notes.own_1.eml']);
   });
 
-  it('removes those that were stored before a time', async () => {
+  it('The removal of stored messages removes those that were stored before a time', async () => {
     const { directory, deliver } = mailbox();
     for (const id of ['mal_1', 'mal_2']) await deliver({ id });
     utimesSync(join(directory, 'mal_1.own_1.eml'), 1_000, 1_000);
@@ -106,7 +106,7 @@ describe('The removal of stored messages', () => {
     expect(readdirSync(directory)).toEqual(['mal_2.own_1.eml']);
   });
 
-  it('finds nothing to remove in a directory that does not exist', async () => {
+  it('The removal of stored messages finds nothing to remove in a directory that does not exist', async () => {
     const { directory } = mailbox();
     expect(await removeStoredMail(directory, { before: 0, ...erasedAre() })).toBe(0);
   });

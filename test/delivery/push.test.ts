@@ -18,7 +18,7 @@ const deliver = (url: string, privateHosts: string[], over: object = {}) =>
   }).deliver({ ...SENT, url, ...over }, NEVER);
 
 describe('A push notification', () => {
-  it('is a POST with the body, the signature and the secrets that are set', async () => {
+  it('A push notification is a POST with the body, the signature and the secrets that are set', async () => {
     const { host, received } = await receiver();
     const url = `http://${host}/in?k=1`;
     expect(await deliver(url, [host])).toEqual({ outcome: 'delivered', evidence: 'http_204' });
@@ -38,7 +38,7 @@ describe('A push notification', () => {
     });
   });
 
-  it('follows no redirect, also not to an address that is allowed', async () => {
+  it('A push notification follows no redirect, not even to an allowed address', async () => {
     const target = await receiver();
     const { host } = await receiver({
       answer: (_received, response) =>
@@ -51,7 +51,7 @@ describe('A push notification', () => {
     expect(target.connections()).toBe(0);
   });
 
-  it('opens no connection to an address that is not public', async () => {
+  it('A push notification opens no connection to an address that is not public', async () => {
     const { host, connections } = await receiver();
     expect(await deliver(`https://${host}/`, [])).toEqual({
       outcome: 'refused',
@@ -65,14 +65,17 @@ describe('A push notification', () => {
     [503, { outcome: 'retry', reason: 'http_503' }],
     [404, { outcome: 'refused', reason: 'http_404' }],
     [410, { outcome: 'refused', reason: 'http_410', disable: true }],
-  ] as const)('that is answered %i ends with what is certain', async (status, result) => {
-    const { host } = await receiver({
-      answer: (_received, response) => response.writeHead(status).end(),
-    });
-    expect(await deliver(`http://${host}/`, [host])).toEqual(result);
-  });
+  ] as const)(
+    'A push notification that is answered %i ends with what is certain',
+    async (status, result) => {
+      const { host } = await receiver({
+        answer: (_received, response) => response.writeHead(status).end(),
+      });
+      expect(await deliver(`http://${host}/`, [host])).toEqual(result);
+    },
+  );
 
-  it('without an answer has an unknown outcome, and without a connection none', async () => {
+  it('A push notification without an answer has an unknown outcome, and one without a connection none', async () => {
     const { host } = await stallingReceiver();
     expect(await deliver(`http://${host}/`, [host])).toEqual({
       outcome: 'unknown',

@@ -45,7 +45,7 @@ const DELIVERED = { outcome: 'delivered', evidence: 'smtp_250' };
 const answer = (responseCode: number): Error => Object.assign(new Error('No'), { responseCode });
 
 describe('An SMTP server', () => {
-  it('gets the message with its id, time and both texts, and nothing remote', async () => {
+  it('An SMTP server gets the message with its id, time and both texts, and nothing remote', async () => {
     const { url, received } = await mailServer();
     expect(await mailer(url)()).toEqual(DELIVERED);
     const [{ from, to, raw } = { raw: '' }] = received;
@@ -63,7 +63,7 @@ describe('An SMTP server', () => {
     );
   });
 
-  it('gets several messages over one connection', async () => {
+  it('An SMTP server gets several messages over one connection', async () => {
     let connections = 0;
     const { url, received } = await mailServer({
       onConnect(_session, done) {
@@ -77,7 +77,7 @@ describe('An SMTP server', () => {
     expect(connections).toBe(1);
   });
 
-  it('gets a letter beyond ASCII before the @ if it knows SMTPUTF8, and a domain always in ASCII', async () => {
+  it('An SMTP server gets a letter beyond ASCII before the @ if it knows SMTPUTF8, and a domain always in ASCII', async () => {
     const options: (boolean | undefined)[] = [];
     const onMailFrom = (_address: unknown, { envelope }: SMTPServerSession, done: () => void) => {
       options.push((envelope as { smtpUtf8?: boolean }).smtpUtf8);
@@ -96,7 +96,7 @@ describe('An SMTP server', () => {
     expect(options.map(Boolean)).toEqual([true, false]);
   });
 
-  it('without SMTPUTF8 gets no message for such an address, and the outcome says so', async () => {
+  it('An SMTP server without SMTPUTF8 gets no message for an address beyond ASCII, and the outcome says so', async () => {
     const { url, received } = await mailServer({ hideSMTPUTF8: true });
     const deliver = mailer(url);
     expect(await deliver({ to: 'jörg@shop.example' })).toEqual({
@@ -109,7 +109,7 @@ describe('An SMTP server', () => {
     expect(await gone({ to: 'jörg@shop.example' })).toMatchObject({ outcome: 'retry' });
   });
 
-  it('that refuses the recipient or the message for good gets it once', async () => {
+  it('An SMTP server that refuses the recipient or the message for good gets it once', async () => {
     const refusing = await mailServer({
       onRcptTo: ({ address }, _session, done) =>
         done(address.startsWith('gone') ? answer(550) : null),
@@ -124,7 +124,7 @@ describe('An SMTP server', () => {
     expect(await mailer(spam.url)()).toEqual({ outcome: 'refused', reason: 'smtp_554' });
   });
 
-  it('that defers the recipient, as greylisting does, or the message gets it later', async () => {
+  it('An SMTP server that defers the recipient, as greylisting does, or the message gets the message later', async () => {
     let tries = 0;
     const greylisting = await mailServer({
       onRcptTo: (_address, _session, done) => done((tries += 1) === 1 ? answer(451) : null),
@@ -136,7 +136,7 @@ describe('An SMTP server', () => {
     expect(await mailer(full.url)()).toEqual({ outcome: 'retry', reason: 'smtp_452' });
   });
 
-  it('that drops the connection after it has the message leaves the outcome unknown', async () => {
+  it('An SMTP server that drops the connection after it has the message leaves the outcome unknown', async () => {
     const { url, received } = await mailServer({}, (n, drop) => (n === 1 ? drop() : undefined));
     const deliver = mailer(url);
     expect(await deliver()).toEqual({ outcome: 'unknown', reason: 'smtp_econnection' });
@@ -144,12 +144,12 @@ describe('An SMTP server', () => {
     expect(new Set(received.map(({ raw }) => /^Message-ID: .*$/m.exec(raw)?.[0])).size).toBe(1);
   });
 
-  it('that drops the connection before DATA has certainly not received the message', async () => {
+  it('An SMTP server that drops the connection before DATA has certainly not received the message', async () => {
     const server = await mailServer({ onMailFrom: () => server.drop() });
     expect(await mailer(server.url)()).toEqual({ outcome: 'retry', reason: 'smtp_econnection' });
   });
 
-  it('that does not run, or refuses the password, is tried again', async () => {
+  it('A message to an SMTP server that does not run, or refuses the password, is tried again', async () => {
     const { url } = await mailServer({
       authOptional: false,
       allowInsecureAuth: true,
@@ -163,7 +163,7 @@ describe('An SMTP server', () => {
     expect(await mailer(withPassword)()).toEqual({ outcome: 'retry', reason: 'smtp_535' });
   });
 
-  it('that answers too late is unknown or retried, as of the moment of the abort', async () => {
+  it('A message to an SMTP server that answers too late is unknown or retried, as of the moment of the abort', async () => {
     const arrived = Promise.withResolvers<void>();
     const { url } = await mailServer({
       onData: (stream) => {
@@ -181,7 +181,7 @@ describe('An SMTP server', () => {
 });
 
 describe('An address beyond ASCII', () => {
-  it('is sent to as it is', async () => {
+  it('Mail to an address beyond ASCII is sent as it is', async () => {
     const { url, received } = await mailServer();
     const deliver = mailer(url);
     expect(await deliver({ to: 'jürgen@bücher.example' })).toEqual(DELIVERED);
@@ -192,7 +192,7 @@ describe('An address beyond ASCII', () => {
     ]);
   });
 
-  it('is refused by a server that does not support it', async () => {
+  it('Mail to an address beyond ASCII is refused by a server that does not support it', async () => {
     const { url, received } = await mailServer({
       hideSMTPUTF8: true,
       onRcptTo: ({ address }, _session, done) => done(/[^ -~]/.test(address) ? answer(553) : null),
@@ -203,7 +203,7 @@ describe('An address beyond ASCII', () => {
     expect(received).toEqual([]);
   });
 
-  it('that holds a line break or a second address reaches no second recipient', async () => {
+  it('An address that holds a line break or a second address reaches no second recipient', async () => {
     const { url, received } = await mailServer();
     const deliver = mailer(url);
     for (const to of ['a@b.example>\r\nRCPT TO:<c@d.example', 'a@b.example, c@d.example'])
@@ -216,7 +216,7 @@ describe('TLS', () => {
   const certificate = certificateFor('localhost');
   const secure = () => mailServer({ ...certificate, secure: true, disabledCommands: [] });
 
-  it('with a certificate of a known authority is used', async () => {
+  it('TLS with a certificate of a known authority is used', async () => {
     const { port, received } = await secure();
     const file = join(fresh(), 'ca.crt');
     writeFileSync(file, certificate.cert);
@@ -224,7 +224,7 @@ describe('TLS', () => {
     expect(received[0]?.isSecure).toBe(true);
   });
 
-  it('with a certificate that cannot be verified, or of another name, sends nothing', async () => {
+  it('TLS with a certificate that cannot be verified, or of another name, sends nothing', async () => {
     const { port, received } = await secure();
     const file = join(fresh(), 'ca.crt');
     writeFileSync(file, certificate.cert);
@@ -236,14 +236,14 @@ describe('TLS', () => {
     expect(upgraded.received).toEqual([]);
   });
 
-  it('is required of a server on another machine', async () => {
+  it('TLS is required of a server on another machine', async () => {
     const { port, received } = await mailServer();
     // This address reaches this machine, and is not one of its names.
     expect(await mailer(`smtp://0.0.0.0:${port}`)()).toMatchObject({ outcome: 'retry' });
     expect(received).toEqual([]);
   });
 
-  it('with a file of tlsCAFile that cannot be read ends the start', () => {
+  it('An unreadable file of tlsCAFile ends the start', () => {
     const file = join(fresh(), 'none.crt');
     rmSync(file, { force: true });
     expect(() => mailer(`smtps://u:secret@host.example?tlsCAFile=${file}`)).toThrow(

@@ -33,7 +33,7 @@ const after = async (status: number, headers: Record<string, string> = {}, body 
 };
 
 describe('A webhook', () => {
-  it('sends exactly the approved bytes, signed by Standard Webhooks', async () => {
+  it('A webhook sends exactly the approved bytes, signed by Standard Webhooks', async () => {
     const { host, received } = await receiver();
     const text = JSON.stringify({ text: 'Tee für zwei ☕', html: '</script>' });
     expect(await deliver(host, { envelope: text })).toEqual({
@@ -60,14 +60,14 @@ describe('A webhook', () => {
     expect(() => first.verify(got.body, old)).toThrow();
   });
 
-  it('has the same id in each attempt, and the time of the attempt', async () => {
+  it('A webhook has the same id in each attempt, and the time of the attempt', async () => {
     const { host, received } = await receiver();
     await deliver(host, { attempt: 1 });
     await deliver(host, { attempt: 2 });
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual(['out_1.2', 'out_1.2']);
   });
 
-  it('is delivered by a 2xx status only, and stores only a safe id as evidence', async () => {
+  it('A webhook is delivered only by a 2xx status, and stores only a safe id as evidence', async () => {
     const json = { 'content-type': 'application/json' };
     expect(await after(200, json, '{"id":"msg_1"}')).toEqual({
       outcome: 'delivered',
@@ -85,7 +85,7 @@ describe('A webhook', () => {
   });
 
   it.each([301, 302, 304, 307, 308, 400, 401, 403, 404, 409, 413, 422, 451])(
-    'is refused by %i',
+    'A webhook is refused by %i',
     async (status) =>
       expect(await after(status, { location: 'https://example.com/' })).toEqual({
         outcome: 'refused',
@@ -93,31 +93,34 @@ describe('A webhook', () => {
       }),
   );
 
-  it('is refused and disabled by 410', async () => {
+  it('A webhook is refused and disabled by 410', async () => {
     expect(await after(410)).toEqual({ outcome: 'refused', reason: 'http_410', disable: true });
   });
 
-  it.each([408, 429, 503])('is retried after %i, at the time of Retry-After', async (status) => {
-    const reason = `http_${status}`;
-    const wait = async (value: string) => {
-      const result = await after(status, { 'retry-after': value });
-      expect(result).toMatchObject({ outcome: 'retry', reason });
-      return result.outcome === 'retry' ? result.retryAfterMs : undefined;
-    };
-    expect(await after(status)).toEqual({ outcome: 'retry', reason });
-    expect(await wait('120')).toBe(120_000);
-    expect(await wait('999999999')).toBe(86_400_000);
-    expect(await wait('soon')).toBeUndefined();
-    const inAnHour = new Date(systemClock().now() + 3_600_000).toUTCString();
-    expect(await wait(inAnHour)).toBeGreaterThan(3_590_000);
-    expect(await wait('Wed, 21 Oct 2015 07:28:00 GMT')).toBe(0);
-  });
+  it.each([408, 429, 503])(
+    'A webhook is retried after %i, at the time of Retry-After',
+    async (status) => {
+      const reason = `http_${status}`;
+      const wait = async (value: string) => {
+        const result = await after(status, { 'retry-after': value });
+        expect(result).toMatchObject({ outcome: 'retry', reason });
+        return result.outcome === 'retry' ? result.retryAfterMs : undefined;
+      };
+      expect(await after(status)).toEqual({ outcome: 'retry', reason });
+      expect(await wait('120')).toBe(120_000);
+      expect(await wait('999999999')).toBe(86_400_000);
+      expect(await wait('soon')).toBeUndefined();
+      const inAnHour = new Date(systemClock().now() + 3_600_000).toUTCString();
+      expect(await wait(inAnHour)).toBeGreaterThan(3_590_000);
+      expect(await wait('Wed, 21 Oct 2015 07:28:00 GMT')).toBe(0);
+    },
+  );
 
-  it.each([500, 501, 502, 504])('has an unknown outcome after %i', async (status) =>
+  it.each([500, 501, 502, 504])('A webhook has an unknown outcome after %i', async (status) =>
     expect(await after(status)).toEqual({ outcome: 'unknown', reason: `http_${status}` }),
   );
 
-  it('is retried when nothing was sent, and otherwise unknown', async () => {
+  it('A webhook is retried when nothing was sent, and otherwise unknown', async () => {
     const dead = `127.0.0.1:${await freePort()}`;
     expect(await deliver(dead)).toEqual({ outcome: 'retry', reason: 'connect_failed' });
     const reset = await rawReceiver((socket) => socket.resetAndDestroy());
@@ -126,7 +129,7 @@ describe('A webhook', () => {
     expect(await deliver(silent.host)).toEqual({ outcome: 'unknown', reason: 'timeout' });
   });
 
-  it('is not sent to a forbidden host, nor when it is too large', async () => {
+  it('A webhook is not sent to a forbidden host, or when it is too large', async () => {
     const { host, received } = await receiver();
     expect(await deliver('127.0.0.1:1', { url: `http://${host}/` })).toEqual({
       outcome: 'refused',
