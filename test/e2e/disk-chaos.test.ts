@@ -185,7 +185,7 @@ const isAsked = env['CHAOS_BLOWS'] !== undefined;
 const WHY = isAsked ? 'needs cc on Linux' : 'skipped: make test-chaos runs it';
 
 describe.skipIf(!isAsked || !built)(`An embedded service on a bad disk (${WHY})`, () => {
-  it('loses nothing acknowledged without reporting it, does nothing twice, and recovers', {
+  it('An embedded service on a bad disk loses nothing acknowledged without reporting it, does nothing twice, and recovers', {
     timeout: BLOWS * 30_000 + 2 * HANG_MS,
   }, async () => {
     const faults = built as DiskFaults;

@@ -55,7 +55,7 @@ const awaitStop = async (service: ChildService) => {
 };
 
 describe('A service that gets SIGTERM', () => {
-  it('under load answers every accepted request, exits with 0, and has every write afterwards', async () => {
+  it('A service that gets SIGTERM under load answers every accepted request, exits with 0, and has every write afterwards', async () => {
     const { directory, service, key } = await startService();
     const client = httpClient();
     const answers = new Map<number, Answered>();
@@ -88,7 +88,7 @@ describe('A service that gets SIGTERM', () => {
     client.close();
   });
 
-  it('waits for a write whose headers it has read, and refuses other requests', async () => {
+  it('A service that gets SIGTERM waits for a write whose headers it has read, and refuses other requests', async () => {
     const { directory, service, key } = await startService();
     const body = JSON.stringify({ target: { kind: 'search', ref: 'mugs' } });
     const head = [
@@ -130,7 +130,7 @@ describe('A service that gets SIGTERM', () => {
     await again.end('SIGTERM');
   });
 
-  it('closes the connection of a client that never completes its request', async () => {
+  it('A service that gets SIGTERM closes the connection of a client that never completes its request', async () => {
     const { service, key } = await startService();
     const head = `POST /api/affiliate/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
     const rest = 'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{';
@@ -143,7 +143,7 @@ describe('A service that gets SIGTERM', () => {
     await Promise.all([stuck.closed, halfHeaders.closed, tunnel.closed]);
   });
 
-  it('completes pending requests after a second SIGTERM, and exits at once after a third', async () => {
+  it('A service that gets SIGTERM completes pending requests after a second signal, and exits at once after a third', async () => {
     const { service, key } = await startService();
     const head = `POST /api/affiliate/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
     const rest =

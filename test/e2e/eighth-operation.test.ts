@@ -104,7 +104,7 @@ const run = (probe: string): string => {
 };
 
 describe('A new operation', () => {
-  it('of agents and of the desk compiles with its contract, its line and its handler, and not without', () => {
+  it('A new operation of agents and of the desk compiles with its contract, its line and its handler, and not without', () => {
     writeFileSync(join(scratch, 'contracts/greetings/get-greeting.ts'), CONTRACT);
     edit('contracts/registries/agents.ts', (text) =>
       `import { getGreeting } from '#contracts/greetings/get-greeting.ts';\n${text}`.replace(
@@ -142,7 +142,7 @@ describe('A new operation', () => {
     // The compiler runs twice over everything, on a machine that may be busy.
   });
 
-  it('of agents is served over REST and MCP, documented, and needs a credential', () => {
+  it('A new operation of agents is served over REST and MCP, documented, and needs a credential', () => {
     const probe = `
       import { openApi } from './src/interfaces/rest/openapi.ts';
       import { toolNamed } from './src/interfaces/mcp/tools.ts';
@@ -180,7 +180,7 @@ describe('A new operation', () => {
     });
   });
 
-  it('of the desk has a route, an entry in OpenAPI and in the documentation', () => {
+  it('A new operation of the desk has a route, an entry in OpenAPI and in the documentation', () => {
     const probe = `
       import { deskOpenApi } from './src/interfaces/rest/openapi.ts';
       import { deskMarkdown } from './src/interfaces/rest/docs.ts';
@@ -211,7 +211,7 @@ describe('A new operation', () => {
     });
   });
 
-  it('of the desk has a command with flags, help and validation', () => {
+  it('A new operation of the desk has a command with flags, help and validation', () => {
     const tributary = (...args: string[]) =>
       spawnSync(process.execPath, ['src/cli.ts', ...args], { cwd: scratch, encoding: 'utf8' });
     const help = tributary('greeting', 'send', '--help');

@@ -162,7 +162,7 @@ const expectOnce = (events: readonly StoredEvent[], { acknowledged, sent }: Jour
 };
 
 describe('A service that gets SIGKILL', () => {
-  it(`${KILLS} times under load loses no acknowledged write, and repeats none`, {
+  it(`A service that gets SIGKILL ${KILLS} times under load loses no acknowledged write, and repeats none`, {
     timeout: 1_000_000,
   }, async () => {
     process.stdout.write(`kill: seed=${SEED}\n`);
@@ -188,7 +188,7 @@ describe('A service that gets SIGKILL', () => {
     expectOnce(await allEvents(directory), load.journal);
   });
 
-  it('during a catalog import publishes the remaining products from the same file afterwards', async () => {
+  it('A service that gets SIGKILL during a catalog import publishes the remaining products from the same file afterwards', async () => {
     const directory = fresh();
     const file = join(fresh(), 'feed.ndjson');
     const rows = Array.from({ length: 6_000 }, (_, n) => ({

@@ -117,7 +117,7 @@ const runSeed = async (seed: number): Promise<string | undefined> => {
 };
 
 describe('Engines over a store that loses rows, stalls and is unavailable', () => {
-  test('recover without further events, regardless of which process stopped, and count no event twice', async () => {
+  test('Engines over a store that loses rows, stalls and is unavailable recover without further events, regardless of which process stopped, and count no event twice', async () => {
     const pending = [...SEEDS];
     const errors: string[] = [];
     const runPending = async (): Promise<void> => {

@@ -18,7 +18,7 @@ const faults = async (projections: readonly Projection[] = [tally()]) =>
   (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
 
 describe('An engine', () => {
-  test('goes live at once on an empty log, and folds every appended event', async () => {
+  test('An engine goes live at once on an empty log, and folds every appended event', async () => {
     const engine = await start();
     expect(store.live('tally')).toBe('tally@1.1');
     expect(await engine.ready).toBe(true);
@@ -28,7 +28,7 @@ describe('An engine', () => {
     expect(engine.asOf()).toEqual({ position, at: (await log.head()).at });
   });
 
-  test('continues where the previous run ended, and folds no event twice', async () => {
+  test('An engine continues where the previous run ended, and folds no event twice', async () => {
     let evolved = 0;
     const projections = [tally({ onEvolve: () => (evolved += 1) })];
     const first = await start({ projections });
@@ -42,7 +42,7 @@ describe('An engine', () => {
     expect(await faults()).toEqual([]);
   });
 
-  test('advances the checkpoints of partitions without events, so that a restart reads little', async () => {
+  test('An engine advances the checkpoints of partitions without events, so that a restart reads little', async () => {
     const engine = await start({ checkpointEvents: 10 });
     await awaitPassed(engine, await appendMany(log, ['anna'], 25));
     const checkpoints = await store.checkpoints('tally@1.1');
@@ -51,7 +51,7 @@ describe('An engine', () => {
     expect(await store.checkpoints('tally@1.1')).toEqual(new Array(64).fill(25));
   });
 
-  test('folds an event once that the log delivers twice', async () => {
+  test('An engine folds an event once that the log delivers twice', async () => {
     const twice: EventLog = {
       ...log,
       subscribe: (from) => ({
@@ -70,7 +70,7 @@ describe('An engine', () => {
     expect(OWNERS.map(countOf)).toEqual([5, 5, 5, 5]);
   });
 
-  test('folds events while it inspects the store', async () => {
+  test('An engine folds events while it inspects the store', async () => {
     let answer = (): void => {};
     let reads = 0;
     const slow: ProjectionStore = {
@@ -90,7 +90,7 @@ describe('An engine', () => {
     expect(countOf('anna')).toBe(1);
   });
 
-  test('folds only the partitions that it is assigned', async () => {
+  test('An engine folds only the partitions that it is assigned', async () => {
     const anna = partitionOf('anna');
     const rest = Array.from({ length: 64 }, (_, i) => i).filter((i) => i !== anna);
     const shared = copying(store);
@@ -112,7 +112,7 @@ describe('An event that begins its row', () => {
     place: ({ owner, position }: FoldEvent) => ({ scope: owner, key: `${position}` }),
   });
 
-  test('loads no row, and leaves the same rows as with a load', async () => {
+  test('An event that begins its row loads no row, and leaves the same rows as with a load', async () => {
     const loads: number[] = [];
     const counting = {
       ...store,
@@ -131,7 +131,7 @@ describe('An event that begins its row', () => {
 });
 
 describe('Every event is folded exactly once', () => {
-  test('with two engines over one store that advance the same partitions', async () => {
+  test('Every event is folded exactly once with two engines over one store that advance the same partitions', async () => {
     const shared = copying(store);
     let stale = 0;
     const counting = {
@@ -156,7 +156,7 @@ describe('Every event is folded exactly once', () => {
     expect(await faults()).toEqual([]);
   });
 
-  test('when a commit fails, whether or not it was applied', async () => {
+  test('Every event is folded exactly once when a commit fails, whether or not it was applied', async () => {
     const shared = copying(store);
     const seen: unknown[] = [];
     let commits = 0;
@@ -176,7 +176,7 @@ describe('Every event is folded exactly once', () => {
     expect(countOf('anna')).toBe(6);
   });
 
-  test('after a flush of the store, and no position is passed before it is filled again', async () => {
+  test('Every event is folded exactly once after a flush of the store, and no position is passed before it is filled again', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     await store.drop('tally@1.1');
@@ -190,7 +190,7 @@ describe('Every event is folded exactly once', () => {
     expect(await faults()).toEqual([]);
   });
 
-  test('when another process has begun a new space, which all processes then fill', async () => {
+  test('Every event is folded exactly once when another process has begun a new space, which all processes then fill', async () => {
     const anna = partitionOf('anna');
     const rest = Array.from({ length: 64 }, (_, i) => i).filter((i) => i !== anna);
     const shared = copying(store);
@@ -210,7 +210,7 @@ describe('Every event is folded exactly once', () => {
     expect(OWNERS.map(countOf)).toEqual([3, 3, 3, 3]);
   });
 
-  test('after the store was restored from an older copy', async () => {
+  test('Every event is folded exactly once after the store was restored from an older copy', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
     // The copy is live and has no rows.
@@ -225,7 +225,7 @@ describe('Every event is folded exactly once', () => {
 });
 
 describe('A poison event', () => {
-  test('parks its partition before itself, while the other partitions continue and nobody waits', async () => {
+  test('A poison event parks its partition before itself, while the other partitions continue and nobody waits', async () => {
     const parked: unknown[] = [];
     const projections = [tally({ poison: 'bad' })];
     const engine = await start({
@@ -258,7 +258,7 @@ describe('A poison event', () => {
     expect((await fixed.status())[0]).toMatchObject({ parked: [], lagEvents: 0 });
   });
 
-  test('in the middle of a batch keeps the effects of the events before it', async () => {
+  test('A poison event in the middle of a batch keeps the effects of the events before it', async () => {
     await appendMany(log, ['anna'], 3);
     await append(log, 'anna', 'bad');
     await appendMany(log, ['anna', 'boris'], 3);
@@ -269,7 +269,7 @@ describe('A poison event', () => {
 });
 
 describe('A wait for a position', () => {
-  test('ends at once, in the order of positions, after its time limit, or with the run', async () => {
+  test('A wait for a position ends at once, in the order of positions, after its time limit, or with the run', async () => {
     const engine = await start();
     await awaitPassed(engine, await append(log, 'anna'));
     expect(await engine.passed(1, 0)).toBe(true);
@@ -319,7 +319,7 @@ describe('The catalog', () => {
     return position;
   };
 
-  test('gets product events from its own checkpoint on, and is filled again after it was emptied', async () => {
+  test('The catalog gets product events from its own checkpoint on, and is filled again after it was emptied', async () => {
     const { catalog, applied, empty } = fake();
     const first = await withdraw();
     await append(log, 'anna');
@@ -335,7 +335,7 @@ describe('The catalog', () => {
     expect(applied).toEqual([first, second, second + 1].toSorted((a, b) => a - b));
   });
 
-  test('folds a large import in steps, and yields to other code between them', async () => {
+  test('The catalog folds a large import in steps, and yields to other code between them', async () => {
     const { catalog, applied } = fake();
     for (let i = 0; i < 250; i++) await withdraw();
     let turns = 0;
@@ -352,7 +352,7 @@ describe('The catalog', () => {
     expect(applied).toEqual(Array.from({ length: 250 }, (_, n) => n + 1));
   });
 
-  test('stops before a product event that it cannot fold, while the read models continue', async () => {
+  test('The catalog stops before a product event that it cannot fold, while the read models continue', async () => {
     const { catalog, applied } = fake(2);
     const engine = await start({ catalog });
     for (let i = 0; i < 3; i++) await withdraw();

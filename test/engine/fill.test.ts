@@ -26,7 +26,7 @@ const withTurns = async (work: (turns: () => number) => Promise<void>): Promise<
 };
 
 describe('A fill', () => {
-  test('of a running engine repeats a read that fails, and reads nothing twice', async () => {
+  test('A fill of a running engine repeats a read that fails, and reads nothing twice', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
     const reads: number[] = [];
@@ -48,7 +48,7 @@ describe('A fill', () => {
     expect(reads).toEqual([0, 1_000, 2_000, 3_000]);
   });
 
-  test('of a command fails when the log does not answer', async () => {
+  test('A fill of a command fails when the log does not answer', async () => {
     await appendMany(log, OWNERS, 1);
     const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
     const readFold = () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
@@ -56,7 +56,7 @@ describe('A fill', () => {
     await expect(filling).rejects.toThrow('away');
   });
 
-  test('commits each large batch once, and yields to other code between commits', async () => {
+  test('A fill commits each large batch once, and yields to other code between commits', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));
     const targets = await Promise.all(
@@ -101,7 +101,7 @@ describe('A fill', () => {
         expect(store.peek(space, owner, 'tally'), projection.name).toMatchObject({ count: 600 });
   });
 
-  test('uses batchEvents instead of the preference of the store', async () => {
+  test('A fill uses batchEvents instead of the preference of the store', async () => {
     const head = await appendMany(log, OWNERS, 4);
     const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
     const limits: number[] = [];

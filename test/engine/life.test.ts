@@ -104,7 +104,7 @@ const STAGES = [FILLING, VERIFYING, AWAITING, LIVE, BORROWED, LOST, REPLACED, DR
 
 describe('The life of a space', () => {
   for (const [name, seen, steps] of TABLE)
-    test(`changes as the table says after the observation that ${name}`, () => {
+    test(`A space's life changes as the table says after the observation that ${name}`, () => {
       const expected = new Map(steps);
       for (const life of STAGES)
         expect(nextLife(life, seen), life.stage).toEqual(expected.get(life) ?? { life });

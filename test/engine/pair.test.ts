@@ -56,7 +56,7 @@ describe('A local and a remote store', () => {
     return { local, remote, engine, count, setRemote, stacks, refreshes: () => refreshes };
   };
 
-  test('pass a position once both have folded it', async () => {
+  test('A local and a remote store pass a position once both have folded it', async () => {
     const { local, remote, engine, count } = await openBoth();
     expect(await Promise.all([local.ready, remote.ready])).toEqual([true, true]);
     await awaitPassed(engine, await append(log, 'anna'));
@@ -68,7 +68,7 @@ describe('A local and a remote store', () => {
   });
 
   test.each(['full', 'unavailable'] as const)(
-    'let the local one continue while the remote one is %s, and nobody waits for the remote one',
+    'A local store continues while the remote one is %s, and nobody waits for the remote one',
     async (state) => {
       const { local, engine, count, setRemote } = await openBoth();
       await awaitPassed(engine, await append(log, 'anna'));
@@ -86,7 +86,7 @@ describe('A local and a remote store', () => {
     },
   );
 
-  test('share one refresh of the remote one among all callers', async () => {
+  test('A local and a remote store share one refresh of the remote one among all callers', async () => {
     const { engine, setRemote, refreshes } = await openBoth();
     setRemote('unavailable');
     const position = await append(log, 'anna');
@@ -98,7 +98,7 @@ describe('A local and a remote store', () => {
     expect(refreshes()).toBeLessThan(waiting.length / 2);
   });
 
-  test('are rebuilt one after the other without losing events', async () => {
+  test('A local and a remote store are rebuilt one after the other without losing events', async () => {
     const { engine, stacks, count } = await openBoth();
     await awaitPassed(engine, await append(log, 'anna'));
     for (const stack of stacks) {

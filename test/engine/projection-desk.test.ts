@@ -74,7 +74,7 @@ const finishedRun = async (name: string, run: string) => {
 
 describe('Verify', () => {
   test.each(['links', 'catalog'])(
-    'runs once at a time for %s, and concurrent calls share the run',
+    'Verify runs once at a time for %s, and concurrent calls share the run',
     async (name) => {
       const first = desk.verify(name, 'run-0');
       for (let n = 1; n < 60; n++) expect(desk.verify(name, `run-${n}`)).toBe(first);
@@ -88,7 +88,7 @@ describe('Verify', () => {
     },
   );
 
-  test('reports a failed run, and can run again after it', async () => {
+  test('Verify reports a failed run, and can run again after it', async () => {
     isFailing = true;
     expect(await finishedRun('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
     isFailing = false;

@@ -32,7 +32,7 @@ const reading = (work: (batch: number) => Promise<void> | void): EventLog => {
 };
 
 describe('A rebuild', () => {
-  test('fills the next build beside the live one during writes, and misses no event', async () => {
+  test('A rebuild fills the next build beside the live one during writes, and misses no event', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 10));
     const seen: (number | undefined)[] = [];
@@ -59,7 +59,7 @@ describe('A rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('produces equal rows, and corrects a wrong one', async () => {
+  test('A rebuild produces equal rows, and corrects a wrong one', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     const before = await store.digest('tally@1.1', partitionOf('anna'));
@@ -69,7 +69,7 @@ describe('A rebuild', () => {
     expect(countOf('boris')).toBe(5);
   });
 
-  test('works without an engine, and the next engine continues from it', async () => {
+  test('A rebuild works without an engine, and the next engine continues from it', async () => {
     const position = await appendMany(log, OWNERS, 3);
     await rebuild({ log, store, projection });
     expect(store.live('tally')).toBe('tally@1.1');
@@ -78,7 +78,7 @@ describe('A rebuild', () => {
     expect(OWNERS.map(countOf)).toEqual([3, 3, 3, 3]);
   });
 
-  test('is detected by an engine that did not adopt it', async () => {
+  test('A rebuild is detected by an engine that did not adopt it', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 3));
     await rebuild({ log, store, projection });
@@ -89,7 +89,7 @@ describe('A rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('leaves the live space unchanged if it is aborted, and can run again', async () => {
+  test('A rebuild leaves the live space unchanged if it is aborted, and can run again', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 10));
     const controller = new AbortController();
@@ -107,7 +107,7 @@ describe('A rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('starts again if the store loses its space, and misses no event', async () => {
+  test('A rebuild starts again if the store loses its space, and misses no event', async () => {
     await appendMany(log, OWNERS, 20);
     const shared = copying(store);
     let commits = 0;
@@ -126,7 +126,7 @@ describe('A rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('is refused if it parks before the checkpoint of the live space, or has no rows', async () => {
+  test('A rebuild is refused if it parks before the checkpoint of the live space, or has no rows', async () => {
     const engine = await start();
     await append(log, 'anna', 'bad');
     await awaitPassed(engine, await append(log, 'boris'));
@@ -141,7 +141,7 @@ describe('A rebuild', () => {
     expect(countOf('anna')).toBe(2);
   });
 
-  test('keeps the previous space, and drops older ones', async () => {
+  test('A rebuild keeps the previous space, and drops older ones', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
     for (let i = 0; i < 3; i++) await rebuild({ log, store, projection, engine });
@@ -149,7 +149,7 @@ describe('A rebuild', () => {
     expect(store.live('tally')).toBe('tally@1.4');
   });
 
-  test('of all read models reads the log once', async () => {
+  test('A rebuild of all read models reads the log once', async () => {
     await appendMany(log, OWNERS, 10);
     let reads = 0;
     const counted = reading(() => void (reads += 1));
@@ -167,7 +167,7 @@ describe('A rebuild', () => {
 });
 
 describe('A new version', () => {
-  test('is filled beside the old one, whose rows the new code never reads', async () => {
+  test('A new version of a read model is filled beside the old one, whose rows the new code never reads', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     await engine.stop();
@@ -192,7 +192,7 @@ describe('A new version', () => {
     expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@2.1']);
   });
 
-  test('keeps the furthest space of another version, which other processes may still read', async () => {
+  test('A new version of a read model keeps the furthest space of another version, which other processes may still read', async () => {
     const versions = [1, 2, 3].map((version) => tally({ version }));
     const [one = projection, two = projection, three = projection] = versions;
     await rebuild({ log, store, projection: two });
@@ -214,7 +214,7 @@ describe('A new version', () => {
     ]);
   });
 
-  test('is filled once, and spaces that it replaced are dropped with retries if the store fails', async () => {
+  test('A new version of a read model is filled once, and spaces that it replaced are dropped with retries if the store fails', async () => {
     const old = tally({ version: 1 });
     for (let i = 0; i < 2; i++) await rebuild({ log, store, projection: old });
     for (const [space, to] of [
@@ -259,7 +259,7 @@ describe('A new version', () => {
     ]);
   });
 
-  test('continues its first fill after an interruption', async () => {
+  test('A new version of a read model continues its first fill after an interruption', async () => {
     const position = await appendMany(log, OWNERS, 5);
     const controller = new AbortController();
     const stopping = reading((batch) => (batch === 2 ? controller.abort() : undefined));
@@ -276,7 +276,7 @@ describe('A new version', () => {
     expect(evolved).toBeLessThan(20);
   });
 
-  test('starts from the beginning if its rows belong to another log', async () => {
+  test('A new version of a read model starts from the beginning if its rows belong to another log', async () => {
     await appendMany(log, OWNERS, 5);
     await rebuild({ log, store, projection });
     const other = world();
@@ -290,7 +290,7 @@ describe('A new version', () => {
 });
 
 describe('Verify', () => {
-  test('finds a wrong row, a missing row and a surplus row', async () => {
+  test('Verify finds a wrong row, a missing row and a surplus row', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     expect(await check()).toEqual({ partitions: 64, rows: 4, mismatches: [] });

@@ -47,13 +47,13 @@ const answer = (checkpoint: Position | undefined, space: string | null = 'tally@
 });
 
 describe('Readers of a remote store', () => {
-  test('accept an answer with the required checkpoint', async () => {
+  test('Readers of a remote store accept an answer with the required checkpoint', async () => {
     const { get, counts } = readers([5], [answer(5)]);
     expect(await get()).toEqual({ checkpoint: 5 });
     expect(counts()).toEqual({ reads: 1, refreshes: 0, rechecks: 0 });
   });
 
-  test('wait for a lagging store, and let the engine inspect it', async () => {
+  test('Readers of a remote store wait for a lagging store, and let the engine inspect it', async () => {
     // The wait has a limit of time, which a busy machine exceeds.
     const now = vi.spyOn(performance, 'now').mockReturnValue(1e6);
     const { get, counts } = readers([5], [answer(4), answer(undefined), answer(6)]);
@@ -62,20 +62,20 @@ describe('Readers of a remote store', () => {
     expect(counts()).toEqual({ reads: 3, refreshes: 2, rechecks: 1 });
   });
 
-  test('reject rows that keep lagging, are lost, or have another version', async () => {
+  test('Readers of a remote store reject rows that keep lagging, are lost, or have another version', async () => {
     for (const bad of [answer(4), answer(undefined), answer(9, null), answer(9, 'tally@2.1')])
       await expect(readers([5], [bad]).get()).rejects.toThrow(ReadModelRebuilding);
     await expect(readers([undefined], [answer(9)]).get()).rejects.toThrow('is being filled');
   });
 
-  test('do not query the rows of a parked partition', async () => {
+  test('Readers of a remote store do not query the rows of a parked partition', async () => {
     const parked = { partition: partitionOf('anna'), position: 5, stream: 'anna-x_1', reason: '' };
     const { get, counts } = readers([5], [answer(9)], parked);
     await expect(get()).rejects.toThrow(ReadModelParked);
     expect(counts().reads).toBe(0);
   });
 
-  test('never accept a lower checkpoint than before, even after the engine restarts', async () => {
+  test('Readers of a remote store never accept a lower checkpoint than before, even after the engine restarts', async () => {
     const { get } = readers([5, 2], [answer(5), answer(3)]);
     expect(await get()).toEqual({ checkpoint: 5 });
     await expect(get()).rejects.toThrow('is at 3, not at 5');

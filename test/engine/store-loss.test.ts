@@ -43,7 +43,7 @@ const isHealed = async (process: RemoteStoreProcess): Promise<boolean> => {
 };
 
 describe('After a loss of the store', () => {
-  test('a space goes live although the loop is beyond the last event, where no fill stores a checkpoint', async () => {
+  test('A space goes live after a loss of the store although the loop is past the last event, where no fill stores a checkpoint', async () => {
     world = remoteStoreWorld();
     await world.start({ partitions: EVEN });
     await world.start({ partitions: ODD });
@@ -56,7 +56,7 @@ describe('After a loss of the store', () => {
     expect(world.held().live('tally')).toBe(SPACE);
   });
 
-  test('a folding process reads the log once for all projections, and a reading process never', async () => {
+  test('After a loss of the store a folding process reads the log once for all projections, and a reading process never', async () => {
     world = remoteStoreWorld([
       tally(),
       { ...tally(), name: 'other' },
@@ -73,7 +73,7 @@ describe('After a loss of the store', () => {
     expect(world.readings() - before).toBe(2);
   });
 
-  test('an engine stores no checkpoint beyond the last event', async () => {
+  test('After a loss of the store an engine stores no checkpoint past the last event', async () => {
     world = remoteStoreWorld();
     const one = await world.start({ checkpointEvents: 1 });
     for (const owner of OWNERS) await world.add(owner);
@@ -83,7 +83,7 @@ describe('After a loss of the store', () => {
     expect(await world.held().checkpoints(SPACE)).toEqual(ALL_PARTITIONS.map(() => position));
   });
 
-  test('a batch has no effect on rows that another process replaced after they were loaded', async () => {
+  test('A batch has no effect on rows that another process replaced after they were loaded', async () => {
     const log = memoryEventLog();
     for (let i = 0; i < 3; i++) await append(log, 'anna');
     const events = await log.readFold({ after: 0, limit: 10 });
@@ -113,7 +113,7 @@ describe('After a loss of the store', () => {
 });
 
 describe('A live space that lost rows', () => {
-  test('reaches no position until it is filled again', async () => {
+  test('A live space that lost rows reaches no position until it is filled again', async () => {
     const { log, store, start, countOf, end } = localWorld();
     const { promise: mayRead, resolve: read } = Promise.withResolvers<void>();
     let isLost = false;
@@ -139,7 +139,7 @@ describe('A live space that lost rows', () => {
 });
 
 describe('A lost partition', () => {
-  test('keeps its checkpoint before the missing events', async () => {
+  test('A lost partition keeps its checkpoint before the missing events', async () => {
     const log = memoryEventLog();
     for (let i = 0; i < 3; i++) await append(log, 'anna');
     const events = await log.readFold({ after: 2, limit: 10 });
@@ -153,7 +153,7 @@ describe('A lost partition', () => {
 });
 
 describe('A partition without events', () => {
-  test('advances from the checkpoint that another process stored', async () => {
+  test('A partition without events advances from the checkpoint that another process stored', async () => {
     const store = memoryStore();
     const [ours, theirs] = [
       await openTarget(store, { projection: tally(), space: SPACE }),
@@ -167,7 +167,7 @@ describe('A partition without events', () => {
     expect(theirs.checkpoints).toEqual(ALL_PARTITIONS.map(() => 9));
   });
 
-  test('keeps its confirmed checkpoint if the store lost it', async () => {
+  test('A partition without events keeps its confirmed checkpoint if the store lost it', async () => {
     const target = await openTarget(memoryStore(), { projection: tally(), space: SPACE });
     target.checkpoints = ALL_PARTITIONS.map(() => 5);
     await advanceCheckpoints(memoryStore(), target, 9);
@@ -176,7 +176,7 @@ describe('A partition without events', () => {
 });
 
 describe('A starting process', () => {
-  test('keeps the live space although other processes fold new events meanwhile', async () => {
+  test('A starting process keeps the live space although other processes fold new events meanwhile', async () => {
     const log = memoryEventLog();
     const store = memoryStore();
     await store.goLive(SPACE);
@@ -200,7 +200,7 @@ describe('A starting process', () => {
 });
 
 describe('A subscription buffer', () => {
-  test('ends with its subscription, even if it is woken repeatedly', async () => {
+  test('A subscription buffer ends with its subscription, even if it is woken repeatedly', async () => {
     const none = async function* (): AsyncGenerator<SubscriptionItem> {};
     const buffer = new SubscriptionBuffer(none(), 10);
     for (let i = 0; i < 3; i++) {

@@ -60,7 +60,7 @@ const changeCampaign = async (file: string): Promise<string> => {
 };
 
 describe('A server', () => {
-  it('opens no inspector of Node on SIGUSR1', async () => {
+  it('A server opens no inspector of Node on SIGUSR1', async () => {
     const own = await serve(directory.fresh());
     servers.push(own);
     const { pid, url } = own.ready;
@@ -71,7 +71,7 @@ describe('A server', () => {
     expect(stderr).not.toContain('Debugger');
   });
 
-  it('stops in order on SIGTERM, and commands work without it afterwards', async () => {
+  it('A server stops in order on SIGTERM, and commands work without it afterwards', async () => {
     const { code, stdout } = await server.stop();
     expect(code).toBe(0);
     expect(lastLine(stdout)).toMatchObject({ stopped: true });
@@ -89,7 +89,7 @@ describe('A server', () => {
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
 
-  it('has the same keys after a restart, and does not print its desk token again', async () => {
+  it('A server has the same keys after a restart, and does not print its desk token again', async () => {
     const next = await serve(data, '--demo');
     servers.push(next);
     expect(next.ready.api_key).toBe(server.ready.api_key);
@@ -104,7 +104,7 @@ describe('A server', () => {
     expect(code).toBe(0);
   });
 
-  it('is not needed by projections verify, which finds rows that differ from the log', async () => {
+  it('`projections verify` needs no server, and finds rows that differ from the log', async () => {
     const id = await changeCampaign(join(data, 'views.db'));
     const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
     expect(code).toBe(4);
@@ -119,7 +119,7 @@ describe('A server', () => {
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
 
-  it('is not needed to fill a damaged row again, for which projections verify asks for no rebuild', async () => {
+  it('A damaged row is filled again without a server, and `projections verify` asks for no rebuild', async () => {
     const views = new DatabaseSync(join(data, 'views.db'));
     const part = `max(id) * ${PARTITIONS} + ${partitionOf('northwind')}`;
     const links = `SELECT ${part} FROM spaces WHERE space LIKE 'links@%'`;
@@ -134,7 +134,7 @@ describe('A server', () => {
 });
 
 describe('The command line', () => {
-  it('exits with status 2 and says why when a command is not valid', async () => {
+  it('The command line exits with status 2 and says why when a command is not valid', async () => {
     const [unknown, missing, number, unset, nothing, help] = await Promise.all([
       run('conquer'),
       run('key', 'revoke', 'a1B2c3D4e5F6'),
@@ -151,7 +151,7 @@ describe('The command line', () => {
     expect(help.stdout).toContain('Exit status:');
   });
 
-  it('prints the same help for `help COMMAND` as for `COMMAND --help`, with required flags in the usage', async () => {
+  it('The command line prints the same help for `help COMMAND` as for `COMMAND --help`, with required flags in the usage', async () => {
     const [help, words, flag, none] = await Promise.all([
       run('help'),
       run('help', 'access', 'approve'),
@@ -165,7 +165,7 @@ describe('The command line', () => {
     expect(words.stdout).toMatch(/-r, --reason <text> +\S.* \(required\)/);
   });
 
-  it('exits with status 5 and says how to repeat the command when a server closes the connection', async () => {
+  it('The command line exits with status 5 and says how to repeat the command when a server closes the connection', async () => {
     const fake = createServer((request, response) => {
       if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
       else request.socket.destroy();
@@ -182,7 +182,7 @@ describe('The command line', () => {
     expect(stderr).toContain('repeat it with --idempotency-key again-1');
   });
 
-  it('prints how many products an interrupted import has appended at least', async () => {
+  it('The command line prints how many products an interrupted import has appended at least', async () => {
     const reached = Promise.withResolvers<void>();
     const fake = createServer((request, response) => {
       if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
@@ -204,7 +204,7 @@ describe('The command line', () => {
     expect(stderr).toContain('off.csv, at least 0 new, 0 changed. Run the same command again');
   });
 
-  it('works through a symbolic link, from another folder, with a relative --data', async () => {
+  it('The command line works through a symbolic link, from another folder, with a relative --data', async () => {
     const folder = directory.fresh();
     const child = spawn(
       'sh',
@@ -221,7 +221,7 @@ describe('The command line', () => {
     expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
   });
 
-  it('creates no data directory for a command that only reads', async () => {
+  it('The command line creates no data directory for a command that only reads', async () => {
     const folder = join(directory.fresh(), 'mistyped');
     const { code, stderr } = await run('projections', 'status', '--data', folder);
     expect(code).toBe(3);

@@ -40,17 +40,20 @@ describe('An audit of a long history', () => {
     ['state', []],
     ['performance', []],
     ['diff', ['--from', '1']],
-  ])('shows how far %s is when it is interrupted, and prints no result', async (verb, flags) => {
-    const { data, looked, close } = await foldingServer();
-    const child = start(['audit', verb, '--owner', 'acme', ...flags, '--data', data]);
-    const end = ended(child);
-    await looked;
-    child.kill('SIGINT');
-    const { stdout, stderr } = await end;
-    close();
-    expect(stdout).toBe('');
-    expect(stderr).toContain(
-      'interrupted: history of acme, 40 of 100 positions done. Run the same command again to continue.',
-    );
-  });
+  ])(
+    'An audit of a long history shows how far %s is when it is interrupted, and prints no result',
+    async (verb, flags) => {
+      const { data, looked, close } = await foldingServer();
+      const child = start(['audit', verb, '--owner', 'acme', ...flags, '--data', data]);
+      const end = ended(child);
+      await looked;
+      child.kill('SIGINT');
+      const { stdout, stderr } = await end;
+      close();
+      expect(stdout).toBe('');
+      expect(stderr).toContain(
+        'interrupted: history of acme, 40 of 100 positions done. Run the same command again to continue.',
+      );
+    },
+  );
 });

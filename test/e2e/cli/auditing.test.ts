@@ -69,7 +69,7 @@ describe('An exported file', () => {
     expect(damaged.stderr).toContain('line 21:');
   });
 
-  it('is exported to a file only: a pipe of the same name is not replaced', async () => {
+  it('An audit is exported only to a file: a pipe of the same name is not replaced', async () => {
     const pipe = join(directory.fresh(), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const refused = await run('audit', 'export', '--owner', 'northwind', pipe, '--data', data);
@@ -80,7 +80,7 @@ describe('An exported file', () => {
 });
 
 describe("An auditor's own token", () => {
-  it('is the one of DESK_TOKEN, and its name is beside what it asked', async () => {
+  it("An auditor's own token is the one of DESK_TOKEN, and its name is beside each question", async () => {
     const person = ['--name', 'Ada Audit', '--person', 'ada@audit.example', '--roles', 'auditor'];
     const issued = await json<{ token: string }>('token', 'issue', ...person, '--data', data);
     const asAda = (...words: string[]) =>
@@ -95,7 +95,7 @@ describe("An auditor's own token", () => {
 });
 
 describe('A file that begins after a position', () => {
-  it('answers the history, and refuses the rest with the way forward', async () => {
+  it('A file that begins after a position answers the history, and refuses the rest with the way forward', async () => {
     const file = join(directory.fresh(), 'late.audit');
     const of = ['--owner', 'northwind'];
     await run('audit', 'export', ...of, '--from', '300', file, '--data', data);
@@ -113,7 +113,7 @@ describe('audit history --follow', () => {
   const follow = (...more: string[]) =>
     ['audit', 'history', '--owner', 'northwind', '--follow', '--limit', '1', ...more] as const;
 
-  it('prints new acts that pass its filters until SIGINT, and ends with 0', async () => {
+  it('`audit history --follow` prints new acts that pass its filters until SIGINT, and ends with 0', async () => {
     const following = start(follow('--kind', 'LinkCreated', '--json', '--data', data));
     const end = ended(following);
     let seen = '';
@@ -144,13 +144,13 @@ describe('audit history --follow', () => {
     });
   });
 
-  it('is refused for the desk, whose history would have each look', async () => {
+  it('`audit history --follow` is refused for the desk, whose history would contain each look', async () => {
     const refused = await run('audit', 'history', '--owner', 'desk', '--follow', '--data', data);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('tributary events tail --owner desk --follow');
   });
 
-  it('says that there is nothing to follow in a file, and in a data directory without a server', async () => {
+  it('`audit history --follow` says that there is nothing to follow in a file, and in a data directory without a server', async () => {
     const file = join(directory.fresh(), 'northwind.audit');
     await run('audit', 'export', '--owner', 'northwind', file, '--data', data);
     expect(await run(...follow('--file', file))).toMatchObject({

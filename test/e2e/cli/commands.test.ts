@@ -41,7 +41,7 @@ const paste = (line: string) =>
   ended(spawn('sh', ['-c', line], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] }));
 
 describe('serve --demo', () => {
-  it('prints working addresses and keys as an object on the first line of stdout', async () => {
+  it('`serve --demo` prints working addresses and keys as an object on the first line of stdout', async () => {
     const { ready } = server;
     expect(ready).toMatchObject({ owner: 'northwind', data });
     expect(ready.url).toBe(`http://127.0.0.1:${ready.port}`);
@@ -50,7 +50,7 @@ describe('serve --demo', () => {
     expect((await fetch(ready.review_url)).status).toBe(200);
   });
 
-  it('prints examples that work when pasted into a shell, and status prints them again', async () => {
+  it('`serve --demo` prints examples that work when pasted into a shell, and status prints them again', async () => {
     const { code, stdout } = await run('status', ...at());
     expect(code).toBe(0);
     expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
@@ -65,12 +65,12 @@ describe('serve --demo', () => {
     }
   });
 
-  it('names the roles that its desk token has', async () => {
+  it('`serve --demo` names the roles of its desk token', async () => {
     const { stdout } = await run('status', ...at());
     expect(stdout).toContain(`has the roles ${UNBOUND_ROLES.join(', ')};`);
   });
 
-  it('writes its log lines to a file, which the banner names, and none to stderr', async () => {
+  it('`serve --demo` writes its log lines to a file, which the banner names, and none to stderr', async () => {
     const own = await serve(directory.fresh(), '--demo');
     const { stdout } = await run('status', '--data', own.ready.data);
     const { stderr } = await own.stop();
@@ -82,7 +82,7 @@ describe('serve --demo', () => {
     for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg');
   });
 
-  it('has a month of data: valid and invalid clicks, leads, RFQs and their value', async () => {
+  it('`serve --demo` has a month of data: valid and invalid clicks, leads, RFQs and their value', async () => {
     const answer = await fetch(`${server.ready.url}/api/affiliate/v1/performance`, {
       headers: { authorization: `Bearer ${server.ready.api_key}` },
     });
@@ -92,7 +92,7 @@ describe('serve --demo', () => {
     expect(totals).toMatchObject({ rfqs_submitted: 5, leads_won: 1, handoffs_declined: 1 });
   });
 
-  it('refuses other addresses than loopback, and NODE_ENV=production', async () => {
+  it('`serve --demo` refuses other addresses than loopback, and NODE_ENV=production', async () => {
     const flags = ['serve', '--demo', '--data', directory.fresh(), '--port', '0'];
     const [open, production] = await Promise.all([
       run(...flags, '--host', '0.0.0.0'),
@@ -104,7 +104,7 @@ describe('serve --demo', () => {
 });
 
 describe('A server that cannot start', () => {
-  it('says that another process holds the directory, or that the port is taken', async () => {
+  it('A server that cannot start says that another process holds the directory, or that the port is taken', async () => {
     const [held, taken] = await Promise.all([
       run('serve', ...at(), '--port', '0'),
       run('serve', '--data', directory.fresh(), '--port', String(server.ready.port)),
@@ -115,7 +115,7 @@ describe('A server that cannot start', () => {
     expect(taken.stderr).toContain(`port ${server.ready.port} on 127.0.0.1 is taken`);
   });
 
-  it('names each setting that is not valid', async () => {
+  it('A server that cannot start names each setting that is not valid', async () => {
     const wrong = ['LOG_LEVEL=loud', 'TRUST_PROXY=maybe', 'PUBLIC_URL=http://x/y'];
     const { code, stderr } = await ended(start(['serve', ...at()], wrong));
     expect(code).toBe(3);
@@ -124,7 +124,7 @@ describe('A server that cannot start', () => {
 });
 
 describe('Commands beside a running server', () => {
-  it('request and approve access, issue, rotate and revoke a key, and suspend an agent', async () => {
+  it('Commands beside a running server request and approve access, issue, rotate and revoke a key, and suspend an agent', async () => {
     const { url } = server.ready;
     const scopes = ['--scopes', 'products:read,links:write'];
     const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
@@ -161,7 +161,7 @@ describe('Commands beside a running server', () => {
     expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend the agent');
   });
 
-  it('list all agents, whatever the number of pages', async () => {
+  it('Commands beside a running server list all agents, whatever the number of pages', async () => {
     const { url, desk_token } = server.ready;
     const ids = Array.from({ length: LIMITS.PAGE_ROWS_MAX + 1 }, (_, i) => `many-${i}`);
     const headers = { authorization: `Bearer ${desk_token}`, 'content-type': 'application/json' };
@@ -182,7 +182,7 @@ describe('Commands beside a running server', () => {
     expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
   });
 
-  it('print a refusal on stderr with a hint, and with --json as an object on stdout', async () => {
+  it('Commands beside a running server print a refusal on stderr with a hint, and with --json as an object on stdout', async () => {
     const asked = ['--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'];
     const scopes = ['--scopes', 'products:write', '--json', ...at()];
     const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
@@ -194,7 +194,7 @@ describe('Commands beside a running server', () => {
     expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
   });
 
-  it('do a write once when it is repeated with its idempotency key', async () => {
+  it('Commands beside a running server do a write once when it is repeated with its idempotency key', async () => {
     const key = ['--idempotency-key', 'cli-test-1'];
     const asked = ['access', 'request', '--owner', 'acme', '--name', 'Twice', '--purpose', 'Once'];
     const all = [...asked, '--scopes', 'leads:read', ...key, ...at()];
@@ -202,7 +202,7 @@ describe('Commands beside a running server', () => {
     expect(two).toEqual(one);
   });
 
-  it('issue and revoke desk tokens', async () => {
+  it('Commands beside a running server issue and revoke desk tokens', async () => {
     const list = (token: string): Promise<number> =>
       fetch(`${server.ready.url}/api/desk/v1/agents?owner_id=acme`, {
         headers: { authorization: `Bearer ${token}` },
@@ -214,7 +214,7 @@ describe('Commands beside a running server', () => {
     expect(await until(async () => (await list(token)) === 401)).toBe(true);
   });
 
-  it('move a lead, disable a link, withdraw a handoff, and erase its personal data', async () => {
+  it('Commands beside a running server move a lead, disable a link, withdraw a handoff, and erase its personal data', async () => {
     const { stdout } = await run('events', 'show', 'northwind', '--json', ...at());
     const events = stdout
       .trimEnd()
@@ -243,7 +243,7 @@ describe('Commands beside a running server', () => {
 });
 
 describe('catalog import', () => {
-  it('imports the good lines, prints the bad ones, and appends nothing for unchanged products', async () => {
+  it('`catalog import` imports the good lines, prints the bad ones, and appends nothing for unchanged products', async () => {
     const lines =
       'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
     const file = feed(data, 'bad.csv', HEADER + lines);
@@ -267,7 +267,7 @@ describe('catalog import', () => {
     expect(again.stdout).toBe(`${text}\n`);
   });
 
-  it('imports every line after a line with an unclosed quote', async () => {
+  it('`catalog import` imports every line after a line with an unclosed quote', async () => {
     const lines = Array.from({ length: 200 }, (_, n) => `Q-${n},T ${n},1.00 GBP,in stock\n`);
     lines[19] = 'Q-19,"Open quote,1.00 GBP,in stock\n';
     lines[99] = 'Q-99,"Mug, blue",1.00 GBP,in stock\n';
@@ -277,7 +277,7 @@ describe('catalog import', () => {
     expect(lastLine(stdout)).toMatchObject({ read: 200, new: 199, unchanged: 0, rejected: 1 });
   });
 
-  it('says in one sentence that a file cannot be read', async () => {
+  it('`catalog import` says in one sentence that a file cannot be read', async () => {
     const [loop, memory] = ['loop.csv', 'memory.csv'].map((name) => join(data, name));
     symlinkSync('loop.csv', loop ?? '');
     symlinkSync('/proc/self/mem', memory ?? '');
@@ -290,7 +290,7 @@ describe('catalog import', () => {
     expect(unread.stderr).toMatch(/^tributary: \S*memory\.csv cannot be read: EIO.*\n$/);
   });
 
-  it('replays all its batches when it is repeated with its idempotency key', async () => {
+  it('`catalog import` replays all its batches when it is repeated with its idempotency key', async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `K-${n},T ${n},1.00 GBP,in stock\n`);
     const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
     const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
@@ -303,7 +303,7 @@ describe('catalog import', () => {
     expect(withdrawn).toMatchObject({ new: 0, changed: 1, unchanged: 299 });
   });
 
-  it('imports every row but those over a limit, and with --strict none', async () => {
+  it('`catalog import` imports every row but those over a limit, and with --strict none', async () => {
     const row = (n: number) => `L-${n},T,1.00 EUR,in_stock,m${n === 400 ? 'M'.repeat(80) : n}\n`;
     const rows = Array.from({ length: 700 }, (_, index) => row(index + 1));
     const file = feed(data, 'limits.csv', `id,title,price,availability,mpn\n${rows.join('')}`);
@@ -315,7 +315,7 @@ describe('catalog import', () => {
     expect([code, lastLine(stdout)]).toMatchObject([4, { read: 700, new: 699, rejected: 1 }]);
   });
 
-  it('sends long products in parts that one request can hold', async () => {
+  it('`catalog import` sends long products in parts that one request can hold', async () => {
     const long = Array.from(
       { length: 120 },
       (_, n) => `W-${n},T,1.00 EUR,in_stock,${'w '.repeat(2_400)}\n`,
@@ -328,7 +328,7 @@ describe('catalog import', () => {
     expect(await json('catalog', 'import', file, ...at())).toMatchObject({ read: 120, new: 120 });
   });
 
-  it('says what a feed changes, and ends what it no longer has only when asked', async () => {
+  it('`catalog import` says what a feed changes, and ends what it no longer has only when asked', async () => {
     const full =
       'id,title,price,availability,description,product_type,brand,order_increment,min_order_quantity\n';
     const rows = Array.from(
@@ -389,7 +389,7 @@ describe('catalog import', () => {
     expect([usage.code, usage.stderr]).toEqual([2, expect.stringContaining('--source NAME')]);
   });
 
-  it('refuses a price of 0 unless it is allowed', async () => {
+  it('`catalog import` refuses a price of 0 unless it is allowed', async () => {
     const file = feed(
       data,
       'zero.csv',
@@ -402,7 +402,7 @@ describe('catalog import', () => {
     expect([free.code, lastLine(free.stdout)]).toMatchObject([0, { new: 1, unchanged: 1 }]);
   });
 
-  it('reads TSV and NDJSON by the ending of the file name, in several batches', async () => {
+  it('`catalog import` reads TSV and NDJSON by the ending of the file name, in several batches', async () => {
     const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
     const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
     expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
@@ -435,7 +435,7 @@ describe('catalog import', () => {
 });
 
 describe('Reading commands', () => {
-  it('show the history of an owner as of a position, and the newest events', async () => {
+  it('Reading commands show the history of an owner as of a position, and the newest events', async () => {
     const shown = await run('events', 'show', 'northwind', ...at());
     expect(shown.stdout).toMatch(/^ +\d+ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}AccessRequested /m);
     expect(shown.stdout).not.toMatch(/\bs1\.|token_hash/);
@@ -466,7 +466,7 @@ describe('Reading commands', () => {
     }
   });
 
-  it('follow new events until SIGINT', async () => {
+  it('Reading commands follow new events until SIGINT', async () => {
     const following = start(['events', 'tail', '--follow', '--limit', '1', '--json', ...at()]);
     const end = ended(following);
     let seen = '';
@@ -478,7 +478,7 @@ describe('Reading commands', () => {
     expect((await end).code).toBe(0);
   });
 
-  it('check the installation, and refuse to verify the log beside a running server', async () => {
+  it('Reading commands check the installation, and refuse to verify the log beside a running server', async () => {
     const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
       'status',
       '--check',
@@ -493,7 +493,7 @@ describe('Reading commands', () => {
     expect(verify.stderr).toContain('Stop it first');
   });
 
-  it('show the status of the read models, rebuild one, and verify all', async () => {
+  it('Reading commands show the status of the read models, rebuild one, and verify all', async () => {
     const { head, data: all } = await json<{
       head: number;
       data: { name: string; space: string }[];

@@ -44,7 +44,7 @@ const agentsIn = async (folder: string): Promise<unknown[]> =>
   (await json<{ data: unknown[] }>('access', 'list', '--owner', 'acme', '--data', folder)).data;
 
 describe('A copy of the data directory of a running server', () => {
-  it('has no server, and a write to it does not reach the server', async () => {
+  it('A copy of the data directory of a running server has no server, and a write to it does not reach the server', async () => {
     const copy = copyOfData();
     expect(existsSync(join(copy, 'server.json'))).toBe(true);
     const status = await run('status', '--json', '--data', copy);
@@ -55,14 +55,14 @@ describe('A copy of the data directory of a running server', () => {
     expect(await agentsIn(data)).toEqual([]);
   });
 
-  it('can be verified while the server runs', async () => {
+  it('A copy of the data directory of a running server can be verified while the server runs', async () => {
     expect(await json('log', 'verify', '--data', copyOfData())).toMatchObject({ intact: true });
     expect((await run('log', 'verify', '--data', data)).code).toBe(3);
   });
 });
 
 describe('A program that listens on the port of a stopped server', () => {
-  it('receives no credential', async () => {
+  it('A program that listens on the port of a stopped server receives no credential', async () => {
     const seen: IncomingHttpHeaders[] = [];
     const program = createServer((request, response) => {
       seen.push(request.headers);

@@ -99,7 +99,7 @@ describe('openapi.json', () => {
     responses: Record<string, Partial<Body>>;
   };
 
-  it('has examples whose requests get the answers it shows', async () => {
+  it('`openapi.json` has examples whose requests get the answers it shows', async () => {
     const { paths } = JSON.parse(await page('/api/affiliate/openapi.json')) as {
       paths: Record<string, Record<string, Operation>>;
     };
@@ -141,7 +141,7 @@ describe('openapi.json', () => {
 });
 
 describe('docs/rest.md', () => {
-  it('has requests that get the answers it shows', async () => {
+  it('`docs/rest.md` has requests that get the answers it shows', async () => {
     const markdown = await page('/docs/rest.md');
     const requests = blocksIn(markdown, 'http');
     expect(requests).toHaveLength(Object.keys(operations).length);
@@ -171,7 +171,7 @@ describe('docs/mcp.md', () => {
     Object.values(agentOperations).find((one) => toolName(one) === tool)?.examples[0]
       ?.output as Made;
 
-  it('has calls that succeed, with ids of earlier answers where the page says so', async () => {
+  it('`docs/mcp.md` has calls that succeed, with ids of earlier answers where the page says so', async () => {
     const blocks = blocksIn(await page('/docs/mcp.md'), 'json');
     const called: string[] = [];
     const calls = answering(exampleOf);
@@ -219,7 +219,7 @@ describe('The examples of skills', () => {
     await expectTask(body, data['skill']);
   };
 
-  it('in the agent card are messages that make tasks', async () => {
+  it('The examples of skills in the agent card are messages that make tasks', async () => {
     const { skills } = JSON.parse(await page('/.well-known/agent-card.json')) as {
       skills: { id: string; examples: string[] }[];
     };
@@ -230,7 +230,7 @@ describe('The examples of skills', () => {
     }
   });
 
-  it('in docs/a2a.md are messages that make tasks, including the complete message', async () => {
+  it('The examples of skills in docs/a2a.md are messages that make tasks, including the complete message', async () => {
     const [whole, ...parts] = blocksIn(await page('/docs/a2a.md'), 'json');
     await expectTask(whole?.block ?? '', 'prepare_handoff');
     // The registration of a receiver names a task and a URL of the reader.

@@ -123,13 +123,13 @@ beforeAll(async () => {
 });
 
 describe('A command that reads', () => {
-  it('is listed in this test, unless it writes', () => {
+  it('A command that reads is listed in this test, unless it writes', () => {
     const names = namesIn(program());
     for (const name of names) expect(WRITES.test(name) !== name in READS, name).toBe(true);
     for (const name of Object.keys(READS)) expect(names).toContain(name);
   });
 
-  it('leaves each byte of the log unchanged, and the first write issues one token', async () => {
+  it('A command that reads leaves each byte of the log unchanged, and the first write issues one token', async () => {
     const data = restore(...BACKUP);
     const [before, tokens] = [digestOf(data), tokensIn(data)];
     for (const [name, asked] of Object.entries(READS)) {
@@ -150,7 +150,7 @@ describe('A command that reads', () => {
 });
 
 describe('A data directory without its root.key', () => {
-  it('is refused before anything is written, and works once root.key is restored', async () => {
+  it('A data directory without its root.key is refused before anything is written, and works once root.key is restored', async () => {
     const data = restore(...BACKUP.filter((name) => name !== 'root.key'));
     const files = (): string[] => readdirSync(data).toSorted();
     const before = files();
@@ -198,7 +198,7 @@ it('A data directory with a log.db of another program is refused, even without a
 });
 
 describe('A data directory whose service had a later generation of the mailbox key', () => {
-  it('is refused, and a fault for status --check', async () => {
+  it('A data directory whose service had a later generation of the mailbox key is refused, and a fault for status --check', async () => {
     const data = restore(...BACKUP);
     const { vaultKey } = systemSecrets({ directory: data });
     const vault = sqliteKeyVault(join(data, 'keys.db'), vaultKey);
@@ -213,7 +213,7 @@ describe('A data directory whose service had a later generation of the mailbox k
 });
 
 describe('A data directory without its keys.db', () => {
-  it('is refused until an empty keys.db accepts the loss', async () => {
+  it('A data directory without its keys.db is refused until an empty keys.db accepts the loss', async () => {
     const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
     for (const asked of [
       ['serve', '--port', '0'],
@@ -228,7 +228,7 @@ describe('A data directory without its keys.db', () => {
     expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
 
-  it('is a fault for status --check, and log verify counts the subjects whose keys are lost', async () => {
+  it('A data directory without its keys.db is a fault for status --check, and log verify counts the subjects whose keys are lost', async () => {
     const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
     const gone = await run('status', '--check', '--data', data);
     expect(gone).toMatchObject({ code: 4, stdout: expect.stringContaining('keys.db is gone') });
@@ -248,7 +248,7 @@ describe('A data directory without its keys.db', () => {
 });
 
 describe('A damaged log', () => {
-  it('is reported by log verify, and by status --check where the service would not start', async () => {
+  it('A damaged log is reported by log verify, and by status --check where the service would not start', async () => {
     const data = restore(...BACKUP);
     const db = new DatabaseSync(join(data, 'log.db'));
     db.exec(`UPDATE events SET data = replace(data, '"', ' "') WHERE position = 700`);
@@ -266,7 +266,7 @@ describe('A damaged log', () => {
 });
 
 describe('A data directory', () => {
-  it('that cannot be read is not treated as an empty one', async () => {
+  it('A data directory that cannot be read is not treated as an empty one', async () => {
     const loop = join(directory.fresh(), 'loop');
     symlinkSync(loop, loop);
     for (const asked of [
@@ -281,7 +281,7 @@ describe('A data directory', () => {
   });
 
   it.skipIf(!isMounted)(
-    'that is read-only is not reported as damaged, and can be copied',
+    'A data directory that is read-only is not reported as damaged, and can be copied',
     async () => {
       for (const name of BACKUP) cpSync(join(demo, name), join(medium, name));
       spawnSync('mount', ['-o', 'remount,ro', medium]);
@@ -304,7 +304,7 @@ describe('A data directory', () => {
     },
   );
 
-  it('that does not exist is not created by log verify', async () => {
+  it('A data directory that does not exist is not created by log verify', async () => {
     const none = join(directory.fresh(), 'none');
     const { code, stderr } = await run('log', 'verify', '--data', none);
     expect({ code, there: existsSync(none) }).toEqual({ code: 3, there: false });
@@ -312,7 +312,7 @@ describe('A data directory', () => {
     expect(stderr).toContain(`./tributary serve --data ${none}`);
   });
 
-  it('of a demo is removed by demo-reset, with no other file or directory', async () => {
+  it('The data directory of a demo is removed by demo-reset, with no other file or directory', async () => {
     const real = restore(...BACKUP);
     const refused = await run('demo-reset', '--data', real);
     expect(refused.code).toBe(1);

@@ -67,15 +67,18 @@ describe('A directory with other files', () => {
     [['notes.txt'], false],
     [['log.db.txt', '.git'], false],
     [['alog.db'], false],
-  ])('such as %j can become a data directory: %s', (names, mayBegin) => {
-    const directory = fresh();
-    for (const name of names) writeFileSync(join(directory, name), '');
-    const begin = () => prepareDirectory(directory);
-    if (mayBegin) expect(begin).not.toThrow();
-    else expect(begin).toThrow(/contains other files .*Nothing was written/);
-  });
+  ])(
+    'A directory with other files such as %j can become a data directory: %s',
+    (names, mayBegin) => {
+      const directory = fresh();
+      for (const name of names) writeFileSync(join(directory, name), '');
+      const begin = () => prepareDirectory(directory);
+      if (mayBegin) expect(begin).not.toThrow();
+      else expect(begin).toThrow(/contains other files .*Nothing was written/);
+    },
+  );
 
-  it('is not changed by any command, and status --check reports it', async () => {
+  it('A directory with other files is not changed by any command, and status --check reports it', async () => {
     const directory = fresh();
     const script = join(directory, 'run.sh');
     writeFileSync(script, '', { mode: 0o755 });

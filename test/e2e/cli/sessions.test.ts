@@ -41,21 +41,21 @@ const session = async (name: string, as: string): Promise<Step[]> => {
 const steps = (said: Step[]): (number | string)[] => said.map(({ status }) => status);
 
 describe('A session of an agent', () => {
-  it('over REST searches, links, submits and reads its performance', async () => {
+  it("An agent's session over REST searches, links, submits and reads its performance", async () => {
     const said = await session('rest', 'one');
     expect(steps(said)).toEqual([200, 200, 201, 201, 201, 201, 200, 200, 403]);
     expect(said[3]).toMatchObject({ same: true, replayed: 'true' });
     expect(said.at(-1)).toMatchObject({ code: 'boundary_forbidden', action: 'hand_to_buyer' });
   });
 
-  it('over MCP searches, links and proposes a post', async () => {
+  it("An agent's session over MCP searches, links and proposes a post", async () => {
     const said = await session('mcp', 'one');
     expect(steps(said)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'refused', 'ok', 'ok', 'refused']);
     expect(said[1]?.['tools']).toHaveLength(12);
     expect(said[4]).toMatchObject({ same: true });
   });
 
-  it('over A2A proposes a promotion, which is sent once after a person approves it', async () => {
+  it("An agent's session over A2A proposes a promotion, which is sent once after a person approves it", async () => {
     verifies('service.1', 'service.2');
     const said = await session('a2a', 'one');
     expect(steps(said)).toEqual([

@@ -103,7 +103,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     client = await clientFor(transport, key);
   });
 
-  it('reads the agent card, verifies its signature, and gets the extended card', async () => {
+  it('The A2A client reads the agent card, verifies its signature, and gets the extended card', async () => {
     expect(client.transport.protocolName).toBe(transport);
     const check = verifyAgentCardSignature(async (kid, jku) => {
       const { keys } = (await (await fetch(jku ?? '')).json()) as { keys: { kid: string }[] };
@@ -116,7 +116,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     expect(card.signatures).toHaveLength(1);
   });
 
-  it('sends messages, and gets, lists and cancels tasks', async () => {
+  it('The A2A client sends messages, and gets, lists and cancels tasks', async () => {
     const made = (await client.sendMessage(messageWith(HANDOFF))) as Task;
     expect(stateOf(made)).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(made.artifacts[0]?.parts[0]).toMatchObject({
@@ -140,7 +140,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     expect(stateOf(canceled)).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
-  it('streams a promotion from its proposal to its completion', async () => {
+  it('The A2A client streams a promotion from its proposal to its completion', async () => {
     const stream = client.sendMessageStream(messageWith(POST));
     const first = (await stream.next()).value?.payload;
     if (first?.$case !== 'task') throw new Error('the first event is no task');
@@ -176,7 +176,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     ]);
   });
 
-  it('gets one event for a task that completes immediately', async () => {
+  it('The A2A client gets one event for a task that completes immediately', async () => {
     const seen: unknown[] = [];
     for await (const { payload } of client.sendMessageStream(messageWith(HANDOFF)))
       seen.push(payload);
@@ -187,7 +187,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     });
   });
 
-  it('gets errors for an unknown task and a missing key', async () => {
+  it('The A2A client gets errors for an unknown task and a missing key', async () => {
     const unknown = taskParams('tsk_000000000000000000000000');
     await expect(client.getTask(unknown)).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
@@ -210,44 +210,47 @@ describe('A receiver that the A2A client registers', () => {
   // Only from here on: it would send the outreach of the tests above by itself.
   beforeAll(() => app.service.dispatcher.start());
 
-  it.each(TRANSPORTS)('over %s, gets the task as the client reads it', async (transport) => {
-    const client = await clientFor(transport, key);
-    const arrived = Promise.withResolvers<Received>();
-    hook.answers((received, response) => {
-      response.writeHead(204).end();
-      arrived.resolve(received);
-    });
-    const task = (await client.sendMessage(messageWith(POST))) as Task;
-    const config = {
-      tenant: '',
-      id: '',
-      taskId: task.id,
-      url: `http://${hook.host}/${transport}`,
-      token: 'token',
-      authentication: { scheme: 'Bearer', credentials: 'secret' },
-    };
-    const created = await client.createTaskPushNotificationConfig(config);
-    expect(created).toMatchObject({ taskId: task.id, url: config.url });
-    const { id } = created;
-    const one = { tenant: '', taskId: task.id, id };
-    expect(await client.getTaskPushNotificationConfig(one)).toEqual(created);
-    const query = { tenant: '', taskId: task.id, pageSize: 0, pageToken: '' };
-    expect((await client.listTaskPushNotificationConfig(query)).configs).toEqual([created]);
-    await act(app, 'acme', recordOf(task), requestChanges);
-    const { headers, body } = await arrived.promise;
-    expect(headers).toMatchObject({
-      authorization: 'Bearer secret',
-      'x-a2a-notification-token': 'token',
-    });
-    const { payload } = StreamResponse.fromJSON(JSON.parse(body));
-    expect(payload).toEqual({
-      $case: 'task',
-      value: await client.getTask(taskParams(task.id)),
-    });
-    await client.deleteTaskPushNotificationConfig(one);
-    await client.deleteTaskPushNotificationConfig(one);
-    await expect(client.getTaskPushNotificationConfig(one)).rejects.toMatchObject({
-      name: expect.stringContaining('TaskNotFound'),
-    });
-  });
+  it.each(TRANSPORTS)(
+    'A receiver that the A2A client registers over %s gets the task as the client reads it',
+    async (transport) => {
+      const client = await clientFor(transport, key);
+      const arrived = Promise.withResolvers<Received>();
+      hook.answers((received, response) => {
+        response.writeHead(204).end();
+        arrived.resolve(received);
+      });
+      const task = (await client.sendMessage(messageWith(POST))) as Task;
+      const config = {
+        tenant: '',
+        id: '',
+        taskId: task.id,
+        url: `http://${hook.host}/${transport}`,
+        token: 'token',
+        authentication: { scheme: 'Bearer', credentials: 'secret' },
+      };
+      const created = await client.createTaskPushNotificationConfig(config);
+      expect(created).toMatchObject({ taskId: task.id, url: config.url });
+      const { id } = created;
+      const one = { tenant: '', taskId: task.id, id };
+      expect(await client.getTaskPushNotificationConfig(one)).toEqual(created);
+      const query = { tenant: '', taskId: task.id, pageSize: 0, pageToken: '' };
+      expect((await client.listTaskPushNotificationConfig(query)).configs).toEqual([created]);
+      await act(app, 'acme', recordOf(task), requestChanges);
+      const { headers, body } = await arrived.promise;
+      expect(headers).toMatchObject({
+        authorization: 'Bearer secret',
+        'x-a2a-notification-token': 'token',
+      });
+      const { payload } = StreamResponse.fromJSON(JSON.parse(body));
+      expect(payload).toEqual({
+        $case: 'task',
+        value: await client.getTask(taskParams(task.id)),
+      });
+      await client.deleteTaskPushNotificationConfig(one);
+      await client.deleteTaskPushNotificationConfig(one);
+      await expect(client.getTaskPushNotificationConfig(one)).rejects.toMatchObject({
+        name: expect.stringContaining('TaskNotFound'),
+      });
+    },
+  );
 });

@@ -72,7 +72,7 @@ const stateOf = (event: Event | undefined): string | undefined =>
 const recordOf = ({ metadata }: WireTask): string => metadata.record ?? '';
 
 describe('A task stream', () => {
-  it('begins with the task, sends each step, and has the headers of a read', async () => {
+  it('A task stream begins with the task, sends each step, and has the headers of a read', async () => {
     const task = await sent(app, key, message(POST));
     const { response, next } = await subscribe(task.id);
     expect(response.status).toBe(200);
@@ -84,7 +84,7 @@ describe('A task stream', () => {
     expect(stateOf(await next())).toBe('TASK_STATE_WORKING');
   });
 
-  it('sends the steps that messages cause, and the artifact before the final state', async () => {
+  it('A task stream sends the steps that messages cause, and the artifact before the final state', async () => {
     const task = await sent(app, key, message('words'));
     const { next } = await subscribe(task.id);
     expect(stateOf(await next())).toBe('TASK_STATE_INPUT_REQUIRED');
@@ -96,7 +96,7 @@ describe('A task stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('sends the steps of a record that was not created by a task', async () => {
+  it('A task stream sends the steps of a record that was not created by a task', async () => {
     const { skill: _skill, kind: _kind, ...input } = { ...POST, idempotency_key: freshKey() };
     await asAgent(app, key, 'requestSocialPost', input);
     const task = await sent(app, key, message({ ...POST, ...input }));
@@ -106,7 +106,7 @@ describe('A task stream', () => {
     expect(stateOf(await next())).toBe('TASK_STATE_WORKING');
   });
 
-  it('sends every step, even if two are appended together', async () => {
+  it('A task stream sends every step, even if two are appended together', async () => {
     const { deps } = app.service;
     const task = await sent(app, key, message(POST));
     const { next } = await subscribe(task.id);
@@ -128,7 +128,7 @@ describe('A task stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('ends at a state that waits for somebody, if a message opened it', async () => {
+  it('A task stream ends at a state that waits for somebody, if a message opened it', async () => {
     for (const [content, state] of [
       [{ data: POST }, 'AUTH_REQUIRED'],
       [{ text: 'words' }, 'INPUT_REQUIRED'],
@@ -154,7 +154,7 @@ describe('A task stream', () => {
     }
   });
 
-  it('is refused with plain JSON before it begins', async () => {
+  it('A task stream is refused with plain JSON before it begins', async () => {
     const done = await sent(app, key, message(HANDOFF));
     for (const [id, status] of [
       [done.id, 400],
@@ -166,7 +166,7 @@ describe('A task stream', () => {
     }
   });
 
-  it('is limited per key, and a stream that ends allows another one', async () => {
+  it('A task stream is limited per key, and a stream that ends allows another one', async () => {
     const { key: by } = await app.agent('acme');
     const task = await sent(app, by, message(POST));
     const open = [];
@@ -186,7 +186,7 @@ describe('A task stream', () => {
     expect(refused.response.status).toBe(404);
   });
 
-  it('ends after its time limit', async () => {
+  it('A task stream ends after its time limit', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const task = await sent(app, key, message(POST));
     const { next } = await subscribe(task.id);
@@ -195,7 +195,7 @@ describe('A task stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('shows what the current scopes allow, not those at its beginning', async () => {
+  it('A task stream shows what the current scopes allow, not the scopes at its beginning', async () => {
     const other = await app.agent('acme');
     const open = async () => {
       const task = await sent(app, other.key, message(POST));
@@ -220,7 +220,7 @@ describe('A task stream', () => {
     expect(await after.next()).toBeUndefined();
   });
 
-  it('ends when its key is revoked', async () => {
+  it('A task stream ends when its key is revoked', async () => {
     const other = await app.agent('acme');
     const task = await sent(app, other.key, message(POST));
     const { next } = await subscribe(task.id, other.key);

@@ -106,7 +106,7 @@ const focusOn = (page: Page, id: string) =>
   page.waitForFunction((wanted) => document.activeElement?.id === wanted, id);
 
 describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () => {
-  it('follows a link, changes the list and sends it, and performance shows it', async () => {
+  it('A buyer with a review link follows a link, changes the list and sends it, and performance shows it', async () => {
     verifies('service.6.buyer');
     const { key: as } = await app.agent('desktop');
     const link = await make('/links', { target: { kind: 'search', ref: 'mug' }, slug: 'mugs' }, as);
@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('does the same on a phone without scripts, and no page overflows horizontally', async () => {
+  it('A buyer on a phone without scripts changes and sends a list, and no page overflows horizontally', async () => {
     const much = { sku: 'EURO-1', quantity: 900_000, note: LONG };
     const url = await list({ note_to_buyer: LONG, line_items: [...LINES, much] });
     const fits = async (page: Page) => expect(await overflow(page)).toBe(0);
@@ -178,7 +178,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     await visit(journey, { ...PHONE, javaScriptEnabled: false });
   });
 
-  it('can use the keyboard only: each focused element is visible, and Enter and Space activate', async () => {
+  it('A buyer with a review link can use only the keyboard: each focused element is visible, and Enter and Space activate', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -211,7 +211,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('sees each fault at its field, and keeps the typed values', async () => {
+  it('A buyer with a review link sees each fault at its field, and keeps the typed values', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -244,7 +244,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('declines the list, which is closed then', async () => {
+  it('A buyer with a review link declines the list, which is closed then', async () => {
     const { key: as } = await app.agent('declined');
     const url = await list({}, as);
     await visit(async (page) => {
@@ -260,7 +260,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     expect(await metricsOf(as)).toMatchObject({ handoffs_declined: 1, rfqs_submitted: 0 });
   });
 
-  it('must confirm again when the list changed in another tab', async () => {
+  it('A buyer with a review link must confirm again when the list changed in another tab', async () => {
     const { key: as } = await app.agent('outrun');
     const url = await list({}, as);
     await visit(async (page, { context }) => {
@@ -293,7 +293,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
     expect(await metricsOf(as)).toMatchObject({ rfqs_submitted: 1 });
   });
 
-  it(`changes and sends a list of ${BIG} lines`, async () => {
+  it(`A buyer with a review link changes and sends a list of ${BIG} lines`, async () => {
     const items = MANY.map(({ product }) => ({ sku: product.sku, quantity: 4 }));
     const url = await list({ title: 'Everything', line_items: items });
     await visit(async (page) => {
@@ -322,7 +322,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
 describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
   const passes = async (page: Page) => expect(await violations(page)).toEqual([]);
 
-  it('pass axe in light and dark, from the open list to the receipt', async () => {
+  it("The buyer's pages pass axe in light and dark, from the open list to the receipt", async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -349,7 +349,7 @@ describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
     });
   });
 
-  it('pass axe outside of lists, with words of any length', async () => {
+  it("The buyer's pages pass axe outside of lists, with words of any length", async () => {
     const answer = await app.send({ method: 'GET', url: `${V1}/products?q=enamelware`, key });
     const [product] = (answer.body as { data: { id: string }[] }).data;
     const search = '/s?q=enamelware';
@@ -363,7 +363,7 @@ describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
     });
   });
 
-  it('report a violation of their content security policy, and script errors', async () => {
+  it("The buyer's pages report a violation of their content security policy, and script errors", async () => {
     const { page, context, faults } = await visitor(browser, origin);
     await page.goto('/');
     await page.evaluate(() => {

@@ -99,38 +99,41 @@ const SETTINGS: [string, BrowserContextOptions][] = [
 ];
 
 describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
-  it.each(SETTINGS)('is what “Ask for a quotation” sends, %s', async (_name, options) => {
-    const run = async (page: Page, made: List) => {
-      await quantity(page, 'Blue mug').fill('48');
-      await quantity(page, 'Red mug').fill('0');
-      await fillContact(page);
-      const send = () => answered(page, () => button(page, 'Ask for a quotation').click());
-      if (options.javaScriptEnabled === false) {
-        // Without scripts the buyer has not seen the new total yet.
-        expect(await send()).toBe(409);
-        expect(await page.getByRole('alert').textContent()).toContain('nothing was sent yet');
-        expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
-        expect(await sending(page).textContent()).toMatch(/1\s+line,\s+£95\.52/);
-        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
-        expect(await email(page).inputValue()).toBe('bea@shop.example');
-        expect(await overflow(page)).toBe(0);
-      }
-      expect(await send()).toBe(200);
-      await page.getByText('Look into your mailbox').waitFor();
-      expect(await page.getByRole('table').textContent()).toContain('£95.52');
-      expect(await page.getByRole('table').textContent()).not.toContain('Red mug');
-      expect(await events(made)).toEqual([
-        'HandoffCreated',
-        'HandoffOpenedByBuyer',
-        'HandoffListRevisedByBuyer',
-        'RfqSubmittedByBuyer',
-      ]);
-    };
-    await open(run, options);
-  });
+  it.each(SETTINGS)(
+    'A quantity that a buyer typed is what “Ask for a quotation” sends, %s',
+    async (_name, options) => {
+      const run = async (page: Page, made: List) => {
+        await quantity(page, 'Blue mug').fill('48');
+        await quantity(page, 'Red mug').fill('0');
+        await fillContact(page);
+        const send = () => answered(page, () => button(page, 'Ask for a quotation').click());
+        if (options.javaScriptEnabled === false) {
+          // Without scripts the buyer has not seen the new total yet.
+          expect(await send()).toBe(409);
+          expect(await page.getByRole('alert').textContent()).toContain('nothing was sent yet');
+          expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
+          expect(await sending(page).textContent()).toMatch(/1\s+line,\s+£95\.52/);
+          expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+          expect(await email(page).inputValue()).toBe('bea@shop.example');
+          expect(await overflow(page)).toBe(0);
+        }
+        expect(await send()).toBe(200);
+        await page.getByText('Look into your mailbox').waitFor();
+        expect(await page.getByRole('table').textContent()).toContain('£95.52');
+        expect(await page.getByRole('table').textContent()).not.toContain('Red mug');
+        expect(await events(made)).toEqual([
+          'HandoffCreated',
+          'HandoffOpenedByBuyer',
+          'HandoffListRevisedByBuyer',
+          'RfqSubmittedByBuyer',
+        ]);
+      };
+      await open(run, options);
+    },
+  );
 
   it.each(SETTINGS)(
-    'is saved and shown first when the buyer presses Enter, %s',
+    'A quantity that a buyer typed is saved and shown first when the buyer presses Enter, %s',
     async (_name, options) => {
       const run = async (page: Page, made: List) => {
         await quantity(page, 'Blue mug').fill('48');
@@ -152,7 +155,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
   );
 
   it.each(SETTINGS)(
-    'stays in the form after a fault, and changes nothing, %s',
+    'A quantity that a buyer typed stays in the form after a fault, and changes nothing, %s',
     async (_, options) => {
       const run = async (page: Page, made: List) => {
         await quantity(page, 'Blue mug').fill('48');
@@ -177,43 +180,46 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     },
   );
 
-  it.each(SETTINGS)('is kept when lines are put back, found and added, %s', async (_, options) => {
-    const run = async (page: Page, made: List) => {
-      const press = async (name: string): Promise<void> => {
-        expect(await answered(page, () => button(page, name).click())).toBe(200);
-        expect(await page.getByLabel('Your name').inputValue()).toBe('Bea Buyer');
-        expect(await email(page).inputValue()).toBe('bea@shop');
-        expect(await overflow(page)).toBe(0);
+  it.each(SETTINGS)(
+    'A quantity that a buyer typed is kept when lines are put back, found and added, %s',
+    async (_, options) => {
+      const run = async (page: Page, made: List) => {
+        const press = async (name: string): Promise<void> => {
+          expect(await answered(page, () => button(page, name).click())).toBe(200);
+          expect(await page.getByLabel('Your name').inputValue()).toBe('Bea Buyer');
+          expect(await email(page).inputValue()).toBe('bea@shop');
+          expect(await overflow(page)).toBe(0);
+        };
+        await page.getByLabel('Your name').fill('Bea Buyer');
+        await email(page).fill('bea@shop');
+        await quantity(page, 'Red mug').fill('0');
+        await press('Update quantities');
+        await quantity(page, 'Blue mug').fill('48');
+        await press('Put back Red mug');
+        expect(await isInSight(page, 'quantity.2')).toBe(true);
+        expect(await quantity(page, 'Red mug').inputValue()).toBe('5');
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+
+        await quantity(page, 'Blue mug').fill('50');
+        await page.getByLabel('Name or SKU of a product').fill('jug');
+        await press('Search');
+        expect(await isInSight(page, 'found')).toBe(true);
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('50');
+        await press('Add Tin jug');
+        expect(await isInSight(page, 'quantity.3')).toBe(true);
+        expect(await descriptionOf(page, 'quantity.3')).toContain('The product is on the list');
+        expect(await page.getByRole('link', { name: 'On the list' }).count()).toBe(1);
+        if (options.javaScriptEnabled !== false) {
+          await quantity(page, 'Tin jug').fill('8');
+          expect(await sending(page).textContent()).toMatch(/3 lines,\s+£132\.00/);
+        }
+        expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
       };
-      await page.getByLabel('Your name').fill('Bea Buyer');
-      await email(page).fill('bea@shop');
-      await quantity(page, 'Red mug').fill('0');
-      await press('Update quantities');
-      await quantity(page, 'Blue mug').fill('48');
-      await press('Put back Red mug');
-      expect(await isInSight(page, 'quantity.2')).toBe(true);
-      expect(await quantity(page, 'Red mug').inputValue()).toBe('5');
-      expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+      await open(run, options);
+    },
+  );
 
-      await quantity(page, 'Blue mug').fill('50');
-      await page.getByLabel('Name or SKU of a product').fill('jug');
-      await press('Search');
-      expect(await isInSight(page, 'found')).toBe(true);
-      expect(await quantity(page, 'Blue mug').inputValue()).toBe('50');
-      await press('Add Tin jug');
-      expect(await isInSight(page, 'quantity.3')).toBe(true);
-      expect(await descriptionOf(page, 'quantity.3')).toContain('The product is on the list');
-      expect(await page.getByRole('link', { name: 'On the list' }).count()).toBe(1);
-      if (options.javaScriptEnabled !== false) {
-        await quantity(page, 'Tin jug').fill('8');
-        expect(await sending(page).textContent()).toMatch(/3 lines,\s+£132\.00/);
-      }
-      expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
-    };
-    await open(run, options);
-  });
-
-  it('is searched for with the keyboard, and a product is added once, on a narrow phone', async () => {
+  it('A product that a buyer types is searched for with the keyboard and added once, on a narrow phone', async () => {
     const run = async (page: Page, { review_url }: List) => {
       const other = await page.context().newPage();
       await other.goto(review_url);
@@ -241,7 +247,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, NARROW);
   });
 
-  it('updates the shown total while the buyer types', async () => {
+  it('A quantity that a buyer types updates the shown total meanwhile', async () => {
     const run = async (page: Page) => {
       await quantity(page, 'Blue mug').fill('48');
       expect(await sending(page).textContent()).toContain('£108.02');
@@ -251,7 +257,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, DESKTOP);
   });
 
-  it('is priced as it is sent: all lines of a product together, in its current currency', async () => {
+  it('A quantity that a buyer typed is priced as it is sent: all lines of a product together, in its current currency', async () => {
     const [sku, other] = ['LAMP-1', 'LAMP-2'];
     const at = (price: number, currency = 'GBP') => ({
       currency,
@@ -296,7 +302,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, DESKTOP, made);
   });
 
-  it('must be confirmed again on a phone when prices change meanwhile, and passes axe', async () => {
+  it('A list with typed quantities must be confirmed again on a phone when prices change meanwhile, and passes axe', async () => {
     const pan = (unit_price: number) =>
       feedProduct('PAN-1', { title: 'Pan', price_tiers: [{ min_quantity: 4, unit_price }] });
     await app.publish([pan(300)]);
@@ -318,7 +324,7 @@ describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, NARROW, await list([{ sku: 'PAN-1', quantity: 4 }]));
   });
 
-  it('passes axe after it was saved', async () => {
+  it('The review page passes axe after typed quantities were saved', async () => {
     const run = async (page: Page) => {
       await quantity(page, 'Blue mug').fill('48');
       await fillContact(page);

@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
     { kind: 'search', ref: 'mug' },
   ];
 
-  it('passes axe in light and dark, and loads the pictures of IMAGE_ORIGINS', async () => {
+  it('A landing page passes axe in light and dark, and loads the pictures of IMAGE_ORIGINS', async () => {
     for (const [target, count] of [
       [targets[0], 1],
       [targets[1], 1],
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
     }
   });
 
-  it('works on a phone without scripts, and does not overflow horizontally', async () => {
+  it('A landing page works on a phone without scripts, and does not overflow horizontally', async () => {
     for (const target of targets) {
       const { short_url } = await createShortLink(app, key, { target });
       await visit(
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
     }
   });
 
-  it('lets a person on a phone without scripts make, change and review a list', async () => {
+  it('A landing page lets a person on a phone without scripts make, change and review a list', async () => {
     const { short_url } = await createShortLink(app, key, { target: targets[0] });
     const run = async (page: Page) => {
       const press = (name: string) =>
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
     await visit(run, { ...PHONE, javaScriptEnabled: false });
   });
 
-  it('leads to a list that passes axe and can be used with the keyboard', async () => {
+  it('A landing page leads to a list that passes axe and can be used with the keyboard', async () => {
     const { short_url } = await createShortLink(app, key, { target: targets[0] });
     await visit(async (page) => {
       await page.goto(short_url);
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
     });
   });
 
-  it('shows each focused element to a person who uses the keyboard', async () => {
+  it('A landing page shows each focused element to a person who uses the keyboard', async () => {
     const { short_url } = await createShortLink(app, key, { target: targets[2] });
     await visit(async (page) => {
       await page.goto(short_url);

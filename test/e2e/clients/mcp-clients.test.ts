@@ -127,7 +127,7 @@ describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
   ['MCP SDK 2 with a negotiated version', '2026-07-28', newLine('auto')],
   ['MCP SDK 2 with a pinned modern version', '2026-07-28', newLine({ pin: '2026-07-28' })],
 ])('%s', (_name, version, connect) => {
-  it('lists and calls the twelve tools, and accepts every result as valid', async () => {
+  it('An MCP client lists and calls the twelve tools, and accepts every result as valid', async () => {
     verifies('service.2', 'service.1');
     const client = await connect();
     expect(client.version()).toBe(version);
@@ -138,7 +138,7 @@ describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
     await client.close();
   });
 
-  it('reads a refusal as an error, and continues', async () => {
+  it('An MCP client reads a refusal as an error, and continues', async () => {
     const { key: narrow } = await app.agent('acme', ['links:write']);
     const client = await connect(narrow);
     const refused = await client.call('create_link', { target: { kind: 'product', ref: 'MUG-1' } });
@@ -151,7 +151,7 @@ describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
     await client.close();
   });
 
-  it('gets an error for an invalid key', async () => {
+  it('An MCP client gets an error for an invalid key', async () => {
     await expect(connect('nonsense')).rejects.toThrow(/credential|Unauthorized|401/i);
   });
 });
@@ -178,14 +178,14 @@ describe('The MCP Inspector', () => {
       { env: { PATH: '/usr/bin:/bin', HOME: app.directory }, maxBuffer: 4_000_000 },
     );
 
-  it('reports no problem of the schemas', async () => {
+  it('The MCP Inspector reports no problem of the schemas', async () => {
     const { stdout, stderr } = await inspect('--method', 'tools/list', '--strict');
     const { tools } = JSON.parse(stdout) as { tools: { name: string }[] };
     expect(tools.map(({ name }) => name)).toEqual(TWELVE);
     expect(stderr).toBe('');
   });
 
-  it('calls every tool', async () => {
+  it('The MCP Inspector calls every tool', async () => {
     const call = async (name: string, input: object): Promise<Result> => {
       const pairs = Object.entries(input).map(
         ([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`,

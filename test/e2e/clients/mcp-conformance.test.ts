@@ -116,7 +116,7 @@ const checksOf = async (version: string, scenario: string): Promise<Check[]> => 
 
 describe.each(Object.entries(SCENARIOS))('Conformance to MCP %s', (version, scenarios) => {
   it.concurrent.each(Object.entries(scenarios))(
-    'has the expected result in the scenario %s',
+    'An MCP server has the expected result in the conformance scenario %s',
     async (scenario, expected) => {
       const checks = await checksOf(version, scenario);
       const idsOf = (status: Check['status']): string[] =>

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 describe.skipIf(!hasChromium)(`The pages of promoters, ${IN_CHROMIUM}`, () => {
   it.each([true, false])(
-    'lead by keyboard from the application to the key, and pass axe, with script: %s',
+    'The pages of promoters lead by keyboard from the application to the key, and pass axe, with script: %s',
     async (javaScriptEnabled) => {
       const world = people(app);
       const owner = `shop${javaScriptEnabled ? 1 : 2}`;

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 describe.skipIf(!hasChromium)(`The pages of /privacy, ${IN_CHROMIUM}`, () => {
   it.each([true, false])(
-    'lead from the form to the erasure, and pass axe, with script: %s',
+    'The pages of /privacy lead from the form to the erasure, and pass axe, with script: %s',
     async (javaScriptEnabled) => {
       const world = people(app);
       const { key } = await app.agent('acme');

@@ -157,7 +157,7 @@ const COUNTED = {
 
 describe.skipIf(!hasChromium)(`A buyer with nothing but a phone, ${IN_CHROMIUM}`, () => {
   it.each([true, false])(
-    'goes from a posted link to a won RFQ that counts, and is forgotten, with script: %s',
+    'A buyer with nothing but a phone goes from a posted link to a won RFQ that counts, and is forgotten, with script: %s',
     async (javaScriptEnabled) => {
       const owner = javaScriptEnabled ? 'acme' : 'borough';
       const email = `bea@${owner}-shop.example`;

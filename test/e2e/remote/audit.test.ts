@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
     return body;
   };
 
-  it('answer state, changes, acts and chains, and an exported file', async () => {
+  it('Audits on EventStoreDB and Redis answer state, changes, acts and chains, and an exported file', async () => {
     const state = await read(`/audit/state?owner_id=${OWNER}&at=${NOON}`);
     expect(state['as_of']).toMatchObject({ shown_at: '2026-11-20T12:00:00.000Z' });
     const { changes } = await read(`/audit/diff?owner_id=${OWNER}&from=${NOON}`);
@@ -47,7 +47,7 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
     file.close();
   });
 
-  it('find the rows in Redis equal to the log', async () => {
+  it('Audits on EventStoreDB and Redis find the rows in Redis equal to the log', async () => {
     const { projections } = app.service.deps;
     for (const owner of [OWNER, undefined]) {
       const check = () => projections.check({ owner, sample: 1 }, 'run');
@@ -58,7 +58,7 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
     }
   });
 
-  it('find the rows that readers have after a rebuild', async () => {
+  it('Audits on EventStoreDB and Redis find the rows that readers have after a rebuild', async () => {
     const { status, text } = await app.desk('POST', '/projections/links/rebuild', {});
     expect(status, text).toBe(200);
     const { projections } = app.service.deps;

@@ -63,7 +63,7 @@ describe.skipIf(!hasRedis)(`A service whose log is replaced at random, ${ON_REDI
   };
 
   it.each(Array.from({ length: ROUNDS }, (_, n) => SEED + n))(
-    'acknowledges nothing while it is replaced, and recovers with the known log: seed %i',
+    'A service whose log is replaced at random acknowledges nothing while it is replaced, and recovers with the known log: seed %i',
     async (seed) => {
       const random = randomFrom(seed);
       let isOver = false;

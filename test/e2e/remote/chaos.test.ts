@@ -115,7 +115,7 @@ describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON
 
   const seeds = Array.from({ length: ROUNDS }, (_, i) => SEED + i);
   it.each(seeds)(
-    'loses nothing acknowledged, does nothing twice, and recovers: seed %i',
+    'A service whose processes are killed at random loses nothing acknowledged, does nothing twice, and recovers: seed %i',
     {
       timeout: ROUND_MS_MAX,
     },

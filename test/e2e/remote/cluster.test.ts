@@ -81,7 +81,7 @@ describe.skipIf(!hasRedis)(`A Redis Cluster under five processes, ${ON_REDIS}`, 
     ['the first', 1],
     ['the second', 2],
   ])(
-    'loses no write and reads what other masters have when %s of two masters is killed',
+    'A Redis Cluster under five processes loses no write and reads what other masters have when %s of two masters is killed',
     async (_which, victim) => {
       const master = nodes[victim] as TestRedis;
       const before = await writeAll(OWNERS);

@@ -148,20 +148,20 @@ describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
     temporary.removeAll();
   });
 
-  it('has the same events at the same times as the embedded demo', async () => {
+  it('The demo on servers has the same events at the same times as the embedded demo', async () => {
     const [here, there] = [await story(embedded), await story(remote)];
     expect(here.length).toBeGreaterThan(500);
     for (const [i, event] of there.entries()) expect(event, `event ${i}`).toBe(here[i]);
     expect(there.length).toBe(here.length);
   });
 
-  it('gives the same answers as the embedded demo, byte for byte', async () => {
+  it('The demo on servers gives the same answers as the embedded demo, byte for byte', async () => {
     const [here, there] = [await answers(embedded), await answers(remote)];
     for (const answer of here) expect(answer.split('\n')[1], answer.slice(0, 300)).toBe('200');
     for (const [i, answer] of there.entries()) expect(answer).toBe(here[i]);
   });
 
-  it('performs the whole story when Redis does not answer for some seconds', async () => {
+  it('The demo on servers performs the whole story when Redis does not answer for some seconds', async () => {
     const { log, redis } = await remoteWorld();
     const ids = countedIds();
     let rest = IDS_BEFORE_PAUSE;

@@ -96,7 +96,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
   };
   const isConfirmed = (id: string) => until(async () => (await statusOf(id)) === 'confirmed');
 
-  it('send nothing before approval, and approved outreach once', async () => {
+  it('Dispatchers on one log send nothing before approval, and approved outreach once', async () => {
     const id = await post();
     expect(await until(async () => (await statusOf(id)) === 'pending_approval')).toBe(true);
     expect(webhook.received).toEqual([]);
@@ -109,7 +109,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     ]);
   });
 
-  it('write outreach on the file channel to the outbox', async () => {
+  it('Dispatchers on one log write outreach on the file channel to the outbox', async () => {
     const id = await propose('request_message', {
       channel: 'email',
       recipient_ref: 'list:cafes',
@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     expect(readFileSync(join(outbox, 'acme', `${id}.1.json`), 'utf8')).toContain('Mugs are back.');
   });
 
-  it('log each sending with its stream, and serve only the health endpoint', async () => {
+  it('Dispatchers on one log log each sending with its stream, and serve only the health endpoint', async () => {
     const [{ service }] = dispatchers as [{ service: ChildService; directory: string }];
     const lines = () => linesOn(service, 'appended', { type: 'OutboundConfirmed' });
     expect(await until(() => lines().length >= 2)).toBe(true);
@@ -138,7 +138,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
       expect(await status(path), path).toBe(404);
   });
 
-  it('are found by the command line, which sends its commands to an API process', async () => {
+  it('Dispatchers on one log are found by the command line, which sends its commands to an API process', async () => {
     const [{ service, directory }] = dispatchers as [{ service: ChildService; directory: string }];
     const set = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
     const command = (...args: string[]) => ended(start([...args, '--data', directory], set));
@@ -159,7 +159,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
   });
 
-  it('deliver nothing twice when two are running', async () => {
+  it('Dispatchers on one log deliver nothing twice when two are running', async () => {
     dispatchers.push(await dispatcher());
     const before = webhook.received.length;
     const ids: string[] = [];
@@ -176,7 +176,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
       ]);
   });
 
-  it('continue with one when the other is killed', async () => {
+  it('Dispatchers on one log continue with one when the other is killed', async () => {
     const [first] = dispatchers;
     await first?.service.end('SIGKILL');
     const id = await post();

@@ -47,7 +47,7 @@ describe.skipIf(!hasRedis)(`A lagging projector, ${ON_REDIS}`, () => {
     return checks.find(({ name }) => name === 'reads');
   };
 
-  it('is reported in events and seconds, and the API processes stay ready', async () => {
+  it('A lagging projector is reported in events and seconds, and the API processes stay ready', async () => {
     projector.child.kill('SIGSTOP');
     try {
       for (let n = 0; n < WRITES; n += 1) {

@@ -100,7 +100,7 @@ const onServer = async (url: string): Promise<object[]> => {
 };
 
 describe('log copy', () => {
-  it('continues after a kill, and copies every event to EventStoreDB and back in order', async () => {
+  it('`log copy` continues after a kill, and copies every event to EventStoreDB and back in order', async () => {
     const home = await embedded(1_000);
     const content = await inDirectory(home);
     const log = await patientLog({ url: target.url });
@@ -184,7 +184,7 @@ describe('log copy', () => {
     expect(await onServer(server.url)).toHaveLength(1);
   });
 
-  it('copies a log that a service is writing to, and reports later events', async () => {
+  it('`log copy` copies a log that a service is writing to, and reports later events', async () => {
     const home = temporary.fresh();
     const service = await serveChild(home, { ROOT_KEY });
     const server = await logServer();
@@ -197,7 +197,7 @@ describe('log copy', () => {
     expect(await onServer(server.url)).toEqual(await inDirectory(home));
   });
 
-  it('copies keys, desk tokens and personal data', async () => {
+  it('`log copy` copies keys, desk tokens and personal data', async () => {
     const server = await logServer();
     const old = await testApp({ ROOT_KEY });
     const { key } = await old.agent('acme');
@@ -235,7 +235,7 @@ describe('log copy', () => {
     await moved.close();
   });
 
-  it('refuses an invalid source or target, and lists the valid forms', async () => {
+  it('`log copy` refuses an invalid source or target, and lists the valid forms', async () => {
     const home = await embedded(1);
     for (const [from, to, says] of [
       ['mysql://user:secret@host', target.url, 'names no log'],
@@ -260,7 +260,7 @@ const copied = async (
 };
 
 describe('A copied log', () => {
-  it('has another identity, so that tokens of the source are refused', async () => {
+  it('A copied log has another identity, so that tokens of the source are refused', async () => {
     const { from, to, result } = await copied();
     expect(result).toMatchObject({ ok: true, present: 0 });
     const token = consistencyToken(from.id, 1);
@@ -277,7 +277,7 @@ describe('A copied log', () => {
     expect(await awaitWrites(over(from), reads, token)).toBeUndefined();
   });
 
-  it('fails verification when an event differs or is added', async () => {
+  it('A copied log fails verification when an event differs or is added', async () => {
     const { result } = await copied((log) => ({
       readAll: async (options) =>
         (await log.readAll(options)).map((event) =>
@@ -287,7 +287,7 @@ describe('A copied log', () => {
     expect(result).toMatchObject({ ok: false, fault: 'differs' });
   });
 
-  it('is refused when another process writes to the target', async () => {
+  it('A copied log is refused when another process writes to the target', async () => {
     const { result } = await copied((log) => ({
       append: async (stream, expected, events) =>
         expectedRevision(expected) >= 0
@@ -297,7 +297,7 @@ describe('A copied log', () => {
     expect(result).toMatchObject({ ok: false, fault: 'foreign' });
   });
 
-  it('is reported as incomplete when its source has new events', async () => {
+  it('A copied log is reported as incomplete when its source has new events', async () => {
     const from = memoryEventLog({ id: 'old-log-1' });
     await fill(from, 5);
     const to = memoryEventLog({ id: 'new-log-1' });

@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       'idempotency-key': name,
     });
 
-  it('have request, stream and position of a write in one line', async () => {
+  it('Log lines contain request, stream and position of a write in one line', async () => {
     const response = await lead(api, 'crm-1');
     expect(response.status, JSON.stringify(response.body)).toBe(201);
     const request = requestOf(response);
@@ -94,7 +94,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     expect(linesOf(api).filter((line) => line['request'] === requestOf(leads))).toEqual([]);
   });
 
-  it('contain no personal data at any level', async () => {
+  it('Log lines contain no personal data at any level', async () => {
     const response = await lead(talkative, 'crm-3');
     expect(response.status).toBe(201);
     const handoff = await ask(talkative, key, '/handoffs', {
@@ -115,7 +115,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     if (review !== undefined) expect(talkative.log()).not.toContain(review);
   });
 
-  it('report a dropped subscription with its position, and its continuation', async () => {
+  it('Log lines report a dropped subscription with its position, and its continuation', async () => {
     const before = linesOf(api).length;
     await world.log.kill();
     await world.log.restart();
@@ -134,7 +134,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     expect(position).toBeGreaterThanOrEqual(Number(dropped?.['position']));
   });
 
-  it('report the event before which a projection is parked', async () => {
+  it('Log lines report the event before which a projection is parked', async () => {
     const log = await patientLog({ url: world.log.url });
     const stream = 'acme-handoff_neverMade';
     const data = { handoff_id: 'hnd_neverMade', reason: 'x' };
@@ -147,7 +147,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     expect(parked()).toMatchObject([{ stream, position, partition: expect.any(Number) as number }]);
   });
 
-  it('report which projector took over the partitions of another', async () => {
+  it('Log lines report which projector took over the partitions of another', async () => {
     const second = await world.start('projector');
     const isTold = () => linesOn(second, 'partitions assigned').length > 0;
     expect(await until(isTold)).toBe(true);
@@ -165,7 +165,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     });
   });
 
-  it('report failed requests and the failed append', async () => {
+  it('Log lines report failed requests and the failed append', async () => {
     let request = '';
     const notServed = () => linesOn(api, 'request not served', { request });
     const failed = () => linesOn(api, 'append failed', { request });
@@ -217,7 +217,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     }
   });
 
-  it('are not the only sign of a clock that is behind: no process is ready, and metrics say so', async () => {
+  it('Log lines are not the only sign of a slow clock: no process is ready, and metrics say so', async () => {
     const log = await patientLog({ url: world.log.url });
     const meta = { ...metaAt(1), at: systemClock().now() + AHEAD_MS };
     const data = { stream: 's', fingerprint: 'f' };

@@ -45,7 +45,7 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
   const redirect = async (): Promise<number> =>
     (await fetch(api.url + shortUrl, { redirect: 'manual' })).status;
 
-  it('reads continue for ten seconds, writes and redirects fail with an unknown outcome', async () => {
+  it('During an outage of EventStoreDB reads continue for ten seconds, and writes and redirects fail with an unknown outcome', async () => {
     expect(await redirect()).toBe(FOUND);
     world.log.freeze();
     try {
@@ -76,7 +76,7 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
     }
   });
 
-  it('a repeated request is executed once when the server is back', async () => {
+  it('A request that is repeated after an outage of EventStoreDB is executed once', async () => {
     expect([200, 201]).toContain((await lead('crm-during')).status);
     const again = await lead('crm-during');
     expect(again.headers.get('idempotent-replayed')).toBe('true');

@@ -45,7 +45,7 @@ describe('A process with more calls than it can handle', () => {
     });
 
   it.each(Array.from({ length: STORMS }, (_, n) => n))(
-    'answers or refuses each call, answers health, and performs every refused call once later: storm %i',
+    'A process with more calls than it can handle answers or refuses each call, answers health, and performs every refused call once later: storm %i',
     async (storm) => {
       const created = new Map<string, string>();
       const refused: string[] = [];

@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   });
   afterAll(endRemote);
 
-  it('makes every process refuse writes as log_replaced, also one that has written nothing', async () => {
+  it('A replaced log makes every process refuse writes as log_replaced, even one that has written nothing', async () => {
     for (const service of [api, idle, api, idle]) {
       // A busy server does not answer the first call in time.
       const isFound = async (): Promise<boolean> => {
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     expect(later.body).toMatchObject({ code: 'log_replaced', outcome: 'none' });
   });
 
-  it('makes the process unready with the reason and the way forward', async () => {
+  it('A replaced log makes the process unready with the reason and the way forward', async () => {
     expect(await ready()).toMatchObject({
       code: 503,
       status: 'not_ready',
@@ -101,7 +101,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     expect(api.log()).toContain('the log was replaced');
   });
 
-  it('leaves reads as they were, and they say so', async () => {
+  it('A replaced log leaves reads as they were, and they say so', async () => {
     for (const path of ['/leads', '/connection', '/products?q=SKU-1']) {
       const { status, headers, body } = await ask(api, key, path);
       expect(status, JSON.stringify(body)).toBe(200);
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     }
   });
 
-  it('makes a restart refuse to start with the same text, with the data directory or with Redis', async () => {
+  it('A replaced log makes a restart refuse to start with the same text, with the data directory or with Redis', async () => {
     const { detail } = await ready();
     // Sentences: each begins with a capital letter, and the last one ends.
     expect(detail).toMatch(
@@ -135,7 +135,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     }
   });
 
-  it('is accepted by log adopt with both identities, after which writes work', async () => {
+  it('A replaced log is accepted by log adopt with both identities, after which writes work', async () => {
     const response = await fetch(`${idle.url}/readyz`);
     const { detail } = (await response.json()) as { detail: string };
     const [, known = '', found = ''] = /`tributary log adopt (\S+) (\S+)`\.$/.exec(detail) ?? [];

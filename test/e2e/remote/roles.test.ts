@@ -46,7 +46,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
   };
   const leadsAt = (token: string) => ['/leads', { 'consistency-token': token }] as const;
 
-  it('serve on one what was written on another, with the consistency token', async () => {
+  it('Processes on one log serve on one what was written on another, with the consistency token', async () => {
     const [a, b] = apis();
     for (let i = 0; i < 20; i++) {
       const [to, from] = i % 2 === 0 ? [a, b] : [b, a];
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     }
   });
 
-  it('wait for a lagging projector, and refuse a read that waited too long', async () => {
+  it('Processes on one log wait for a lagging projector, and refuse a read that waited too long', async () => {
     const [a, b] = apis();
     projector.child.kill('SIGSTOP');
     try {
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     }
   });
 
-  it('refuse a key that another process revoked, also without a projector', async () => {
+  it('Processes on one log refuse a key that another process revoked, also without a projector', async () => {
     const [a, b] = apis();
     const revoked = await agentKey(a, 'zoe', [b]);
     const hasStatus = async (status: number): Promise<boolean> =>
@@ -103,7 +103,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     }
   });
 
-  it('include a projector that serves only its health endpoint', async () => {
+  it('Processes on one log include a projector that serves only its health endpoint', async () => {
     const status = async (path: string): Promise<number> =>
       (await fetch(`${projector.url}${path}`)).status;
     expect(await status('/livez')).toBe(200);
@@ -112,7 +112,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
       expect(await status(path), path).toBe(404);
   });
 
-  it('share the partitions, and take over those of a killed projector', async () => {
+  it('Processes on one log share the partitions, and take over those of a killed projector', async () => {
     const [a, b] = apis();
     const second = await world.start('projector');
     const shares = ({ log }: ChildService): number[] =>
@@ -142,7 +142,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
       );
   });
 
-  it('release their partitions when they stop normally', async () => {
+  it('Processes on one log release their partitions when they stop normally', async () => {
     const second = await world.start('projector');
     const sharing = (): number => Number(/.*"projectors":(\d+)/s.exec(projector.log())?.[1]);
     expect(await until(() => sharing() === 2)).toBe(true);

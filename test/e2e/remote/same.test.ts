@@ -142,7 +142,7 @@ describe.skipIf(!hasRedis)(`The embedded default and the servers, ${ON_REDIS}`, 
     await endRemote();
   });
 
-  it('give the same answers, byte for byte', async () => {
+  it('The embedded default and the servers give the same answers, byte for byte', async () => {
     const [here, there] = [await told(embedded), await told(remote)];
     expect(here.filter((answer) => /\n20[01] /.test(answer)).length).toBeGreaterThan(15);
     for (const [i, answer] of there.entries()) expect(answer).toBe(here[i]);

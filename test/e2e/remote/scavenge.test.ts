@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`
     await endRemote();
   });
 
-  it('removes the key of an erased subject, and no other event', async () => {
+  it('A scavenge removes the key of an erased subject, and no other event', async () => {
     const erase = () => atDesk(api, `/subjects/${gone}/erase`, { reason: 'Asked' });
     // A projector that lags answers 503; the test repeats the request.
     const isErased = () =>
@@ -96,13 +96,13 @@ describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`
     expect(positionsOf(events).slice(0, before.length)).toEqual(positionsOf(before));
   });
 
-  it('leaves read models that match the log, rebuilt or not', async () => {
+  it('A scavenge leaves read models that match the log, rebuilt or not', async () => {
     await projections('verify');
     await projections('rebuild');
     await projections('verify');
   });
 
-  it('stops no process that runs or starts', async () => {
+  it('A scavenge stops no process that runs or starts', async () => {
     expect(await projector.end('SIGTERM')).toMatchObject({ code: 0 });
     projector = await world.start('projector');
     const { token } = await lead('dan');

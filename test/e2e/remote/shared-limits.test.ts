@@ -26,7 +26,7 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
   });
   afterAll(endRemote);
 
-  it('share the limit of a key to within a tenth', async () => {
+  it('Processes of one log share the limit of a key to within a tenth', async () => {
     const key = await agentKey(apis[0] as ChildService, 'acme', apis);
     const began = performance.now();
     const count = new Map<number, number>();
@@ -46,7 +46,7 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
     expect(passed).toBeLessThanOrEqual((PER_MINUTE + refilled) * 1.1);
   });
 
-  it('serve metrics in every role', async () => {
+  it('Processes of one log serve metrics in every role', async () => {
     const metricsOf = async ({ url }: ChildService): Promise<string> =>
       (await fetch(`${url}/metrics`)).text();
     const [api, folds] = [await metricsOf(apis[0] as ChildService), await metricsOf(projector)];

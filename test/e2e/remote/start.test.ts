@@ -33,12 +33,12 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     service = await world.start('all', directory, '--demo');
   });
 
-  it('creates the same demo data', async () => {
+  it('`serve --demo` on servers creates the same demo data', async () => {
     const { body } = await ask(service, service.apiKey, '/performance');
     expect(body['totals']).toMatchObject({ rfqs_submitted: 5, leads_won: 1, handoffs_declined: 1 });
   });
 
-  it('answers the six calls of the README', async () => {
+  it('`serve --demo` on servers answers the six calls of the README', async () => {
     const call = (path: string, key?: string, body?: object) =>
       ask(service, service.apiKey, path, { body, ...(key && { 'idempotency-key': key }) });
     const line_items = [{ sku: 'KIT-101', quantity: 48 }];
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect(JSON.stringify(body)).toContain('crm-1');
   });
 
-  it('has read models that match the log, locally and in Redis', async () => {
+  it('`serve --demo` on servers has read models that match the log, locally and in Redis', async () => {
     const child = start(['projections', 'verify', '--data', directory, '--json'], on());
     const { code, stderr } = await ended(child);
     expect(code, stderr).toBe(0);
@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect(await world.redis.control.dbsize()).toBeGreaterThan(100);
   });
 
-  it('stops normally, and continues after a restart', async () => {
+  it('`serve --demo` on servers stops normally, and continues after a restart', async () => {
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
     const key = service.apiKey;
     service = await world.start('all', directory, '--demo');
@@ -80,7 +80,7 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect((await ask(service, key, '/leads')).status).toBe(200);
   });
 
-  it('writes no demo into a log that another data directory began', async () => {
+  it('`serve --demo` on servers writes no demo into a log that another data directory began', async () => {
     const args = ['serve', '--demo', '--data', temporary.fresh(), '--port', '0'];
     const { code, stderr } = await ended(start(args, on()));
     expect(code, stderr).toBe(3);
@@ -88,14 +88,14 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect((await ask(service, service.apiKey, '/leads')).status).toBe(200);
   });
 
-  it('refuses a second process on its data directory', async () => {
+  it('`serve --demo` on servers refuses a second process on its data directory', async () => {
     const args = ['serve', '--data', directory, '--port', '0'];
     const { code, stderr } = await ended(start(args, on()));
     expect(code).toBe(3);
     expect(stderr).toContain('is in use by another Tributary process');
   });
 
-  it('passes status --check, which contacts the servers', async () => {
+  it('`serve --demo` on servers passes status --check, which contacts the servers', async () => {
     const { code, stdout } = await ended(start(['status', '--check', '--data', directory], on()));
     expect(code).toBe(0);
     expect(stdout).toMatch(/log +esdb:\/\/127.0.0.1:\d+ answers/);
@@ -113,7 +113,7 @@ describe('serve', () => {
     ['EVENT_LOG_URL', 'esdb://anna:s3cret@HOST?tls=false', 'silent'],
     ['READ_MODEL_URL', 'redis://anna:s3cret@HOST', 'silent'],
   ])(
-    'exits with status 3 and advice for %s=%s when the server is %s',
+    '`serve` exits with status 3 and advice for %s=%s when the server is %s',
     async (name, form, state) => {
       if (state === 'silent' && !silent.listening)
         await once(silent.listen(0, '127.0.0.1'), 'listening');
@@ -136,7 +136,7 @@ describe('serve', () => {
     ['EVENT_LOG_URL', 'http://anna:s3cret@localhost'],
     ['READ_MODEL_URL', 'redis://'],
     ['READ_MODEL_URL', 'memcached://anna:s3cret@localhost'],
-  ])('refuses %s=%s', async (name, value) => {
+  ])('`serve` refuses %s=%s', async (name, value) => {
     const { code, stderr } = await ended(start(['serve', '--port', '0'], [`${name}=${value}`]));
     expect(code).toBe(3);
     expect(stderr).toMatch(new RegExp(`${name}: must be a URL`));
@@ -144,7 +144,7 @@ describe('serve', () => {
   });
 
   it.each(['projector', 'dispatcher'])(
-    'requires a log that can be shared with --role %s',
+    '`serve` requires a log that can be shared with --role %s',
     async (role) => {
       const { code, stderr } = await ended(start(['serve', '--role', role, '--port', '0']));
       expect(code).toBe(3);

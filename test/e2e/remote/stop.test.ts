@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
       'idempotency-key': name,
     });
 
-  it('every role stops normally', async () => {
+  it('Every role stops normally while Redis is frozen', async () => {
     const token = (await lead('crm-1')).headers.get('consistency-token') ?? '';
     await ask(services[1] as ChildService, key, '/leads', { 'consistency-token': token });
     world.redis.signal('SIGSTOP');

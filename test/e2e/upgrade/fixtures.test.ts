@@ -85,13 +85,13 @@ const testCopy = (commit: string, store: Store): void => {
       body: JSON.stringify(body),
     });
 
-  it('answers every read as that commit did', async () => {
+  it('This version answers every read as an earlier commit did', async () => {
     expect(recording.reads.length).toBeGreaterThan(20);
     for (const { title, answer, ...asked } of recording.reads)
       expect(readFacts(asked, await served(asked)), title).toEqual(readFacts(asked, answer));
   });
 
-  it('answers every retry with the bytes that that commit answered', async () => {
+  it('This version answers every retry with the bytes that an earlier commit answered', async () => {
     expect(recording.writes.length).toBeGreaterThan(40);
     for (const { title, retried, answer: _, ...asked } of recording.writes) {
       if (asked.path.endsWith(IMPORT)) continue;
@@ -99,14 +99,14 @@ const testCopy = (commit: string, store: Store): void => {
     }
   });
 
-  it('refuses a retry of an import of that commit, and changes nothing', async () => {
+  it('This version refuses a retry of an import of that commit, and changes nothing', async () => {
     const imports = recording.writes.filter(({ path }) => path.endsWith(IMPORT));
     expect(imports.length).toBeGreaterThan(0);
     for (const { title, retried: _, answer: __, ...asked } of imports)
       expect(await served(asked), title).toMatchObject({ status: 422 });
   });
 
-  it('accepts writes that continue the records, and shows them', async () => {
+  it("This version accepts writes that continue an earlier commit's records, and shows them", async () => {
     const { ids } = recording;
     const link = await asAgent('/links', { target: { kind: 'search', ref: 'mug' } });
     const lead = await asAgent('/leads', {
@@ -139,12 +139,12 @@ const testCopy = (commit: string, store: Store): void => {
     await expect.poll(() => listed('/handoffs?owner_id=acme')).not.toContain('"status":"open"');
   });
 
-  it('finds the read models equal to a fresh fold of the log', async () => {
+  it("This version finds an earlier commit's read models equal to a fresh fold of the log", async () => {
     const copy = await copyStores(commit, store);
     expect(await command(copy, 'projections', 'verify')).toMatchObject({ equal: true });
   });
 
-  it('finds every event as it was written', async () => {
+  it('This version finds every event as an earlier commit wrote it', async () => {
     await service.close();
     expect(await command(settings, 'log', 'verify')).toMatchObject({ intact: true });
   });

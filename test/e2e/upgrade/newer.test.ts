@@ -90,7 +90,7 @@ const stores = {
 describe.each(['embedded', 'servers'] as const)(
   'An event of an unknown type in a log (%s)',
   (store) => {
-    it('is skipped by read models, shown in the history, and refuses writes to its record only', async () => {
+    it('An event of an unknown type is skipped by read models, shown in the history, and refuses writes only to its record', async () => {
       const recording = readRecording(COMMIT, store);
       const lines: Record<string, unknown>[] = [];
       service = await openCopy(await stores[store](recording), recording, (line) =>
@@ -130,7 +130,7 @@ describe.each(['embedded', 'servers'] as const)(
       expect(JSON.parse(leads.body)).toMatchObject({ data: [{ state: 'won' }] });
     });
 
-    it('is not copied by a version that does not know it, which says so', async () => {
+    it('An event of an unknown type is not copied by a version that does not know it, which says so', async () => {
       const recording = readRecording(COMMIT, store);
       const { DATA_DIR, EVENT_LOG_URL, ...settings } = await stores[store](recording);
       const from = EVENT_LOG_URL ?? `sqlite:${DATA_DIR}`;
