@@ -123,7 +123,7 @@ describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary)
   const note = (over: string, attempt: string, answer: string) =>
     attempts.push({ boundary, interface: over, attempt, answer });
 
-  it('has no REST route under any method, and each attempt is audited', async () => {
+  it('A forbidden act has no REST route under any method, and each attempt is audited', async () => {
     const before = await countAudited(boundary, 'rest');
     for (const path of paths)
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
@@ -145,7 +145,7 @@ describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary)
     expect(await countAudited(boundary, 'rest')).toBe(before + paths.length * 4);
   });
 
-  it('has no MCP tool or method, and each attempt is audited', async () => {
+  it('A forbidden act has no MCP tool or method, and each attempt is audited', async () => {
     const before = await countAudited(boundary, 'mcp');
     const mcp = mcpAgent(app, agent.key);
     for (const name of names) {
@@ -166,7 +166,7 @@ describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary)
     expect(await countAudited(boundary, 'mcp')).toBe(before + names.length * 2);
   });
 
-  it('has no A2A skill, action or method, and each attempt is audited', async () => {
+  it('A forbidden act has no A2A skill, action or method, and each attempt is audited', async () => {
     const before = await countAudited(boundary, 'a2a');
     for (const skill of names) {
       for (const data of [{ skill }, { skill: 'prepare_handoff', action: skill }]) {
@@ -190,7 +190,7 @@ describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary)
 });
 
 describe('An operation of agents', () => {
-  it('refuses every field that could extend it to a forbidden act', async () => {
+  it('An operation of agents refuses every field that could extend it to a forbidden act', async () => {
     for (const { id, examples, kind } of REGISTRY)
       for (const [field, value] of Object.entries(SMUGGLED)) {
         if (field in (agentOperations[id as OperationId].input as z.ZodObject).shape) continue;
@@ -204,7 +204,7 @@ describe('An operation of agents', () => {
       }
   });
 
-  it('writes only the events that its contract lists, in random stories over all operations', async () => {
+  it('An operation of agents writes only the events that its contract lists, in random stories over all operations', async () => {
     verifies('service.5');
     const surfaces = fc.constantFrom<Surface>('rest', 'mcp', 'a2a');
     const call = fc.oneof(
@@ -251,7 +251,7 @@ describe('An operation of agents', () => {
     }
   });
 
-  it('cannot write other events even if its handler tries to', () => {
+  it('An operation of agents cannot write other events even if its handler tries to', () => {
     const { deps } = app.service;
     const call = {
       ownerId: 'acme',
@@ -268,7 +268,7 @@ describe('An operation of agents', () => {
       }
   });
 
-  it('cannot write any event as an operation that no registry has', () => {
+  it('An operation that no registry has cannot write any event', () => {
     const { ids } = app.service.deps;
     const call = { ownerId: 'acme', surface: 'mcp' as const, requestId: 'r', at: 0 };
     for (const actor of ['agt_1', 'buyer', 'visitor', 'system'])
@@ -295,7 +295,7 @@ describe('The source of the agent interfaces', () => {
     'src/interfaces/a2a/routes.ts',
   ];
 
-  it('reaches no code that acts for a buyer or at the desk', () => {
+  it('The source of the agent interfaces reaches no code that acts for a buyer or at the desk', () => {
     const reached = reachedFrom(ENTRIES);
     expect(reached.length).toBeGreaterThan(50);
     const paths = reached.map(({ path }) => path);
@@ -317,7 +317,7 @@ describe('The source of the agent interfaces', () => {
     expect(named.filter((path) => !EVENT_READERS.test(path))).toEqual([]);
   });
 
-  it('can name no operation of a buyer or of the desk', () => {
+  it('The source of the agent interfaces cannot name an operation of a buyer or of the desk', () => {
     const named = (app: AgentApp) => [
       // @ts-expect-error The interfaces of agents have no pipeline of buyers.
       app.holders,
@@ -334,13 +334,13 @@ describe('The source of the agent interfaces', () => {
       expect(offered).not.toHaveProperty(id);
   });
 
-  it('is searched by a function that finds code of buyers where it is reachable', () => {
+  it('The source of the agent interfaces is searched by a function that finds code of buyers where it is reachable', () => {
     expect(reachedFrom(['src/interfaces/pages.ts']).map(({ path }) => path)).toContain(
       'src/handoffs/submit-rfq.ts',
     );
   });
 
-  it('has no operation, tool or skill named after a forbidden act, and events of RFQs only', () => {
+  it('The source of the agent interfaces has no operation, tool or skill named after a forbidden act, and only events of RFQs', () => {
     const named = (Object.keys(EVENTS) as EventType[]).filter((type) => boundaryOf(type));
     expect(named).toEqual(['RfqSubmittedByBuyer', ...RFQ_EVENTS, 'LeadRfqObserved']);
     const offers = Object.values({ ...agentOperations, ...recordOperations, ...taskOperations });
@@ -360,7 +360,7 @@ describe('The source of the agent interfaces', () => {
 const EVENT_READERS = /^(contracts\/|projections\/)|\.decider\.ts$|src\/tasks\/|\/attribution\.ts$/;
 
 describe('The report of forbidden acts', () => {
-  it('equals contracts/published/boundaries.json', async () => {
+  it('The report of forbidden acts equals contracts/published/boundaries.json', async () => {
     const report = {
       title: 'What no agent can do here',
       boundaries: BOUNDARIES,

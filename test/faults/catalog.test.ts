@@ -96,7 +96,7 @@ const statusOf = async (engine: LocalEngine) => (await engine.status()).at(-1);
 const ALL: ProductSearch = { sort: 'relevance', limit: 1, offset: 0, facets: [] };
 
 describe('A catalog file that cannot be written', () => {
-  test('is updated once it is unlocked; meanwhile nothing is parked, its positions are not reached, and reads continue', async () => {
+  test('A catalog file that cannot be written is updated once it is unlocked; meanwhile nothing is parked, its positions are not reached, and reads continue', async () => {
     open();
     const engine = await follow();
     await awaitPassed(engine, await publish('1', 100));
@@ -126,7 +126,7 @@ describe('A catalog file that cannot be written', () => {
     expect(priceOf('1')).toBe(300);
   });
 
-  test('does not prevent a start with its older products', async () => {
+  test('A catalog file that cannot be written does not prevent a start with its older products', async () => {
     open();
     const first = await follow();
     await awaitPassed(first, await publish('1', 100));
@@ -147,7 +147,7 @@ describe('A catalog file that cannot be written', () => {
   });
 
   test.skipIf(!isMounted)(
-    'is updated once its full disk has space (needs the right to mount a tmpfs)',
+    'A catalog file that cannot be written is updated once its full disk has space (needs the right to mount a tmpfs)',
     async () => {
       directory = mounting;
       open();
@@ -177,7 +177,7 @@ describe('A catalog file that cannot be written', () => {
 });
 
 describe('A catalog file that is still being opened', () => {
-  test('delays neither rows nor the start of the engine, and is followed from its checkpoint once it is open', async () => {
+  test('A catalog file that is still being opened delays neither rows nor the start of the engine, and is followed from its checkpoint once it is open', async () => {
     open();
     const first = await follow();
     await awaitPassed(first, await publish('1', 100));
@@ -198,7 +198,7 @@ describe('A catalog file that is still being opened', () => {
     expect([priceOf('1'), discarded, faults]).toEqual([200, [], []]);
   });
 
-  test('is replaced by an empty one if its damage is found meanwhile', async () => {
+  test('A catalog file that is still being opened is replaced by an empty one if its damage is found meanwhile', async () => {
     open();
     const first = await follow();
     let position = 0;
@@ -246,7 +246,7 @@ describe('A damaged catalog file', () => {
     return digest;
   };
 
-  test('is rebuilt from the log, and answers no read and reaches no position until then', async () => {
+  test('A damaged catalog file is rebuilt from the log, and answers no read and reaches no position until then', async () => {
     const digest = await damagedCatalog();
     expect(builds.catalog.checkpoint()).toBe(COUNT);
     let isBlocked = false;
@@ -283,17 +283,20 @@ describe('A damaged catalog file', () => {
   test.each([
     ['reading the product that it changes', '7', 'ProductRevised'],
     ['writing a new product', '999', 'ProductPublished'],
-  ])('is rebuilt when an event meets the damage in %s', async (_, key, type) => {
-    const { rows } = await damagedCatalog();
-    const engine = await follow();
-    await awaitPassed(engine, await appendEvent(key, type, priced(key, 7_000)));
-    expect([priceOf(key), priceOf('8'), discarded.length, parked]).toEqual([7_000, 8, 1, []]);
-    expect(builds.catalog.digest().rows).toBe(key === '7' ? rows : rows + 1);
-  });
+  ])(
+    'A damaged catalog file is rebuilt when an event meets the damage in %s',
+    async (_, key, type) => {
+      const { rows } = await damagedCatalog();
+      const engine = await follow();
+      await awaitPassed(engine, await appendEvent(key, type, priced(key, 7_000)));
+      expect([priceOf(key), priceOf('8'), discarded.length, parked]).toEqual([7_000, 8, 1, []]);
+      expect(builds.catalog.digest().rows).toBe(key === '7' ? rows : rows + 1);
+    },
+  );
 });
 
 describe('An event that the catalog cannot fold', () => {
-  test('is parked once, and the other read models continue', async () => {
+  test('An event that the catalog cannot fold is parked once, and the other read models continue', async () => {
     open();
     const engine = await follow();
     await publish('1', 100);
@@ -307,7 +310,7 @@ describe('An event that the catalog cannot fold', () => {
     expect(await statusOf(engine)).toMatchObject({ checkpoint: position - 1 });
   });
 
-  test('because a row is missing is folded after a rebuild, without a restart', async () => {
+  test('An event that the catalog cannot fold because a row is missing is folded after a rebuild, without a restart', async () => {
     open();
     const engine = await follow();
     await publish('2', 1);

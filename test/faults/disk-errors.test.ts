@@ -69,7 +69,7 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
   const faults = built as DiskFaults;
   afterEach(() => faults.end());
 
-  it('answers reads 503 and is not ready while views.db cannot be read, and repairs it without an operator', async () => {
+  it('A service whose disk reports errors answers reads 503 and is not ready while views.db cannot be read, and repairs it without an operator', async () => {
     const world = await start(faults);
     for (let n = 0; n < 12; n += 1) expect((await send(world, n)).status).toBe(201);
     const before = await untilStatus(world, LEADS, 200);
@@ -96,7 +96,7 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
     expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 
-  it('answers 503 while keys.db cannot be read or written, and continues without an operator', async () => {
+  it('A service whose disk reports errors answers 503 while keys.db cannot be read or written, and continues without an operator', async () => {
     const world = await start(faults);
     expect((await send(world, LEAD)).status).toBe(201);
     await restart(world, faults);
@@ -119,7 +119,7 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
     expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 
-  it('answers 503 while log.db cannot be read, and continues without an operator', async () => {
+  it('A service whose disk reports errors answers 503 while log.db cannot be read, and continues without an operator', async () => {
     const world = await start(faults);
     for (const n of [0, 1, LEAD]) expect((await send(world, n)).status).toBe(201);
     await restart(world, faults);
@@ -145,7 +145,7 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
   });
 
   it.each(['EDQUOT', 'EFBIG', 'ENOSPC'] as const)(
-    'refuses writes as full on %s, although SQLite reports an error of the disk, and continues with space',
+    'A service whose disk reports errors refuses writes as full on %s, although SQLite reports an error of the disk, and continues with space',
     async (code) => {
       const world = await start(faults);
       faults.fail(['write'], code, world.directory);
@@ -160,7 +160,7 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
     },
   );
 
-  it('reports an unknown outcome when log.db cannot be written, exits, and has the write once after a retry', async () => {
+  it('A service whose disk reports errors reports an unknown outcome when log.db cannot be written, exits, and has the write once after a retry', async () => {
     const world = await start(faults);
     const exited = once(world.service.child, 'exit');
     faults.fail(['write', 'sync'], 'EIO', '/log.db');

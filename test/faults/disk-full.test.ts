@@ -81,7 +81,7 @@ const ALL_WELL = {
 };
 
 describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount a tmpfs)', () => {
-  it('refuses writes as full, continues to read, and writes again once there is space', {}, async () => {
+  it('A service on a full disk refuses writes as full, continues to read, and writes again once there is space', {}, async () => {
     const directory = join(mounting, 'data');
     mkdirSync(directory);
     service = await serveChild(directory);

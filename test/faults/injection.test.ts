@@ -97,7 +97,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('Text of a tenant', () => {
-  it('is in no public document', async () => {
+  it("A tenant's text is in no public document", async () => {
     const paths = [
       '/',
       '/llms.txt',
@@ -119,7 +119,7 @@ describe('Text of a tenant', () => {
     }
   });
 
-  it('is in no description, instruction, prompt or card for a key of that tenant', async () => {
+  it("A tenant's text is in no description, instruction, prompt or card for a key of that tenant", async () => {
     const texts = [
       await mcp.legacy('initialize', {}),
       await mcp.modern('server/discover'),
@@ -135,7 +135,7 @@ describe('Text of a tenant', () => {
     }
   });
 
-  it('is in no refusal', async () => {
+  it("A tenant's text is in no refusal", async () => {
     const input = {
       title: marked('x'),
       line_items: [{ sku: marked('sku'), quantity: 4 }],
@@ -179,7 +179,7 @@ describe('Text of a tenant in its own answers', () => {
     ['getOutboundRequest', { outbound_id: ids['outbound'] }],
   ];
 
-  it('is listed as untrusted over MCP, field by field', async () => {
+  it("A tenant's text is listed as untrusted over MCP, field by field", async () => {
     let seen = 0;
     for (const [id, input] of reads()) {
       const { structuredContent, _meta } = await mcp.call(toolName({ id }), input);
@@ -192,7 +192,7 @@ describe('Text of a tenant in its own answers', () => {
     expect(seen).toBeGreaterThan(8);
   });
 
-  it('is only in artifacts marked as untrusted over A2A, and never in a status', async () => {
+  it("A tenant's text is only in artifacts marked as untrusted over A2A, and never in a status", async () => {
     const { result } = await rpc<{
       status: object;
       artifacts?: { metadata?: object; parts: { metadata?: object }[] }[];
@@ -240,7 +240,7 @@ describe('An invisible character', () => {
     ['requestAgentNotification', (text) => ({ agent_card_url: 'https://a.example/c.json', text })],
   ];
 
-  it('is refused in a text of every operation with texts', async () => {
+  it('An invisible character is refused in a text of every operation with texts', async () => {
     for (const [id, inputOf] of FIELDS)
       for (const character of HIDDEN) {
         const input = { idempotency_key: freshKey(), ...inputOf(`Hello${character}there`) };
@@ -252,7 +252,7 @@ describe('An invisible character', () => {
       }
   });
 
-  it('is refused in a product', async () => {
+  it('An invisible character is refused in a product', async () => {
     for (const character of HIDDEN) {
       const products = [feedProduct('MUG-9', { title: `Mug${character}s` })];
       const { status, text } = await app.desk('POST', '/products/import', { products });

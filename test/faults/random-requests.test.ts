@@ -181,16 +181,19 @@ describe('Random requests of agents', () => {
     Object.values(operations as unknown as Record<string, Operation>).map(
       (one) => [one.id, one] as const,
     ),
-  )('get only answers that the contract of %s allows', async (id, operation) => {
-    verifies('errors.5', 'resources.problem');
-    await attack(operation, '/api/affiliate/v1', AGENT_RUNS, () => key);
-    // Otherwise the requests tested no more than the shape of the input.
-    expect(seen.get(`${id} done`) ?? 0, `seed=${SEED}`).toBeGreaterThan(AGENT_RUNS / 20);
-    if (id !== 'getConnection')
-      expect(seen.get(`${id} refused`) ?? 0, `seed=${SEED}`).toBeGreaterThan(AGENT_RUNS / 20);
-  });
+  )(
+    'Random requests of agents get only answers that the contract of %s allows',
+    async (id, operation) => {
+      verifies('errors.5', 'resources.problem');
+      await attack(operation, '/api/affiliate/v1', AGENT_RUNS, () => key);
+      // Otherwise the requests tested no more than the shape of the input.
+      expect(seen.get(`${id} done`) ?? 0, `seed=${SEED}`).toBeGreaterThan(AGENT_RUNS / 20);
+      if (id !== 'getConnection')
+        expect(seen.get(`${id} refused`) ?? 0, `seed=${SEED}`).toBeGreaterThan(AGENT_RUNS / 20);
+    },
+  );
 
-  it('write no event for another owner', async () => {
+  it('Random requests of agents write no event for another owner', async () => {
     for (const owner of ['other', 'desk', 'testacme']) {
       const events = await app.service.deps.log.readOwner(owner, { after: 0, limit: 10_000 });
       const strange = events.filter(
@@ -206,11 +209,12 @@ describe('Random requests at the desk', () => {
     Object.values(deskOperations as unknown as Record<string, Operation>).map(
       (one) => [one.id, one] as const,
     ),
-  )('get only answers that the contract of %s allows', (_id, operation) =>
-    attack(operation, '/api/desk/v1', DESK_RUNS, () => app.deskToken),
+  )(
+    'Random requests at the desk get only answers that the contract of %s allows',
+    (_id, operation) => attack(operation, '/api/desk/v1', DESK_RUNS, () => app.deskToken),
   );
 
-  it('break no read of an agent', async () => {
+  it('Random requests at the desk break no read of an agent', async () => {
     for (const path of ['/products?limit=100', '/leads?limit=100', '/performance', '/connection']) {
       const { key: fresh } = await app.agent('afterwards');
       const answer = await app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key: fresh });

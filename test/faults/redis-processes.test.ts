@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
   });
   afterEach(() => world.end());
 
-  test('reject the batch of a projector that was paused while others continued', async () => {
+  test('Processes that share read models reject the batch of a projector that was paused while others continued', async () => {
     let wake = (): void => {};
     let pause: Promise<void> | undefined;
     const woken: string[] = [];
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('count no event twice when two of them fold the same partitions', async () => {
+  test('Processes that share read models count no event twice when two of them fold the same partitions', async () => {
     const one = await world.start();
     await world.start();
     const answers = await underLoad(world, one, OWNERS, (answers) =>
@@ -67,7 +67,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('without partitions answer from folded rows, and refuse a lagging partition', async () => {
+  test('Processes without partitions answer from folded rows, and refuse a lagging partition', async () => {
     const projector = await world.start();
     const api = await world.start({ partitions: [] });
     await awaitPassed(api.engine, await world.add('anna'));
@@ -80,7 +80,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.readUntil(api, 'anna', 2)).not.toContain('wrong');
   });
 
-  test('with different partitions fill the same space again after a flush', async () => {
+  test('Processes with different partitions fill the same space again after a flush', async () => {
     const here = ALL_PARTITIONS.filter((partition) => partition <= partitionOf('anna'));
     const there = ALL_PARTITIONS.filter((partition) => partition > partitionOf('anna'));
     expect(OWNERS.some((owner) => there.includes(partitionOf(owner)))).toBe(true);
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('switch to the space that another process made live', async () => {
+  test('Processes that share read models switch to the space that another process made live', async () => {
     const one = await world.start({ recheckMs: 50 });
     const two = await world.start();
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('without partitions can rebuild a space, answer at once, and leave it to the projector', async () => {
+  test('Processes without partitions can rebuild a space, answer at once, and leave it to the projector', async () => {
     let folds = 0;
     const counted = (store: RemoteStore): RemoteStore => ({
       ...store,
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () 
     expect(await world.mismatches(api)).toEqual([]);
   });
 
-  test('of two logs in one Redis do not affect each other', async () => {
+  test('Processes of two logs in one Redis do not affect each other', async () => {
     const other = redisWorld(redis.url);
     const [ours, theirs] = [await world.start(), await other.start()];
     await awaitPassed(ours.engine, await world.add('anna'));

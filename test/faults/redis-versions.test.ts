@@ -59,7 +59,7 @@ describe.skipIf(!hasRedis)(`Processes of two versions on one Redis, ${ON_REDIS},
       await new Promise((turn) => setImmediate(turn));
   };
 
-  test('fold all partitions of their own space, and answer together until one version stops', async () => {
+  test('Processes of two versions on one Redis fold all partitions of their own space, and answer together until one version stops', async () => {
     const shares = new Set(OWNERS.map((owner) => partitionOf(owner) % 2));
     expect(shares.size).toBe(2);
     const oldProjector = await start({ ...versionOne, name: 'b' });
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)(`Processes of two versions on one Redis, ${ON_REDIS},
     await awaitAllComplete(newApi);
   });
 
-  test('continue from the old space after a return to the old version', async () => {
+  test('Processes of two versions on one Redis continue from the old space after a return to the old version', async () => {
     const before = await start({ ...versionOne, name: 'b' });
     await write();
     await awaitAllComplete(before);

@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     expect(await world.mismatches(one)).toEqual([]);
   };
 
-  test('are never wrong while Redis is killed and starts again empty, and are complete afterwards', async () => {
+  test('The read models in Redis are never wrong while Redis is killed and starts again empty, and are complete afterwards', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 200);
       await redis.kill();
@@ -51,7 +51,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     await expectRight(answers);
   });
 
-  test('are refused without waiting while Redis is stalled, and no calls queue up', async () => {
+  test('The read models in Redis are refused without waiting while Redis is stalled, and no calls queue up', async () => {
     let sent = 0;
     let refused = 0;
     const calls = async (): Promise<number> => {
@@ -73,7 +73,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     await expectRight(answers);
   });
 
-  test('are never wrong while Redis is flushed under load, and are complete afterwards', async () => {
+  test('The read models in Redis are never wrong while Redis is flushed under load, and are complete afterwards', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       for (let i = 0; i < 3; i++) {
         await awaitAnswers(answers, 'right', 200);
@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     await expectRight(answers);
   });
 
-  test('are never wrong after Redis loads an older copy under load', async () => {
+  test('The read models in Redis are never wrong after Redis loads an older copy under load', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 100);
       await redis.control.save();
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     await expectRight(answers);
   });
 
-  test('are refused to the first reader after Redis loads an older copy while nobody writes', async () => {
+  test('The read models in Redis are refused to the first reader after Redis loads an older copy while nobody writes', async () => {
     for (const owner of OWNERS) await world.add(owner);
     await redis.control.save();
     let position = 0;
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('are refused instead of stale while Redis is full, and are complete afterwards', async () => {
+  test('The read models in Redis are refused instead of stale while Redis is full, and are complete afterwards', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 200);
       await redis.control.config('SET', 'maxmemory', 1);
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
 
   /** An eviction can remove any one key of a partition. */
   test.each(['head', 'rows', 'order'])(
-    'are complete again after the %s of a partition was evicted',
+    'The read models in Redis are complete again after the %s of a partition was evicted',
     async (part) => {
       let position = 0;
       for (const owner of OWNERS) position = await world.add(owner);
@@ -154,7 +154,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
   const reported = (owner: string): RegExp =>
     new RegExp(`^tally@1\\.1, partition ${partitionOf(owner)}: .*hash`);
 
-  test('are filled again after a damaged row was read, which is never answered', async () => {
+  test('The read models in Redis are filled again after a damaged row was read, which is never answered', async () => {
     for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
     await damage('anna');
     expect((await world.ask(one, 'anna')).kind).toBe('rebuilding');
@@ -164,7 +164,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('are filled again after a damaged row was loaded for an event', async () => {
+  test('The read models in Redis are filled again after a damaged row was loaded for an event', async () => {
     for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
     await one.stop();
     await damage('anna');
@@ -175,7 +175,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('are filled again by the projector after verify found a damaged row', async () => {
+  test('The read models in Redis are filled again by the projector after verify found a damaged row', async () => {
     const api = await world.start({ partitions: [] });
     for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
     await damage('anna');
@@ -186,7 +186,7 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     expect(await world.mismatches(api)).toEqual([]);
   });
 
-  test('are never wrong while Redis evicts rows, and are complete once it does not', async () => {
+  test('The read models in Redis are never wrong while Redis evicts rows, and are complete once it stops', async () => {
     const answers = await underLoad(world, one, OWNERS, async (answers) => {
       await awaitAnswers(answers, 'right', 200);
       await redis.control.config('SET', 'maxmemory-policy', 'allkeys-random');
@@ -205,7 +205,7 @@ describe.skipIf(!hasRedis || !disk)(
     const faults = disk as DiskFaults;
     afterAll(endRedis);
 
-    test('makes reads refused instead of stale while its disk is full, and complete afterwards', async () => {
+    test('Redis that persists its rows makes reads refused instead of stale while its disk is full, and complete afterwards', async () => {
       const settings = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
       const redis = await startRedis(settings, { environment: faults.settings });
       const world = redisWorld(redis.url);

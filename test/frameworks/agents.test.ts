@@ -28,7 +28,7 @@ const expectProduct = (answer: unknown): void =>
 describe.skipIf(!hasFrameworks)(
   'The tools (make test-frameworks installs infra/frameworks)',
   () => {
-    it('work with the AI SDK', async () => {
+    it('The tools work with the AI SDK', async () => {
       type Tool = { execute(input: object, options: object): Promise<unknown> };
       const { createMCPClient } = await framework<{
         createMCPClient(options: object): Promise<{
@@ -44,7 +44,7 @@ describe.skipIf(!hasFrameworks)(
       await client.close();
     });
 
-    it('work with LangChain', async () => {
+    it('The tools work with LangChain', async () => {
       type Tool = { name: string; invoke(input: object): Promise<unknown> };
       const { MultiServerMCPClient } = await framework<{
         MultiServerMCPClient: new (
@@ -59,7 +59,7 @@ describe.skipIf(!hasFrameworks)(
       await client.close();
     });
 
-    it('work with Mastra', async () => {
+    it('The tools work with Mastra', async () => {
       type Tool = { execute(input: object, options: object): Promise<unknown> };
       const { MCPClient } = await framework<{
         MCPClient: new (
@@ -74,7 +74,7 @@ describe.skipIf(!hasFrameworks)(
       await client.disconnect();
     });
 
-    it('work with OpenAI Agents in strict mode, which sends null for each optional field', async () => {
+    it('The tools work with OpenAI Agents in strict mode, which sends null for each optional field', async () => {
       type Tool = {
         name: string;
         strict: boolean;
@@ -104,7 +104,7 @@ describe.skipIf(!hasFrameworks)(
       await server.close();
     });
 
-    it('work with Google GenAI', async () => {
+    it('The tools work with Google GenAI', async () => {
       type Callable = {
         tool(): Promise<{ functionDeclarations: { name: string }[] }>;
         callTool(calls: object[]): Promise<unknown>;

@@ -77,7 +77,7 @@ const expectAll = async (call: Call): Promise<void> => {
 describe.skipIf(!hasFrameworks)(
   'All operations (make test-frameworks installs infra/frameworks)',
   () => {
-    it('can be called by the client that orval generates', async () => {
+    it('All operations can be called by the client that orval generates', async () => {
       const config = {
         t: {
           input: './openapi.json',
@@ -99,7 +99,7 @@ describe.skipIf(!hasFrameworks)(
       });
     });
 
-    it('can be called by the client that hey-api generates', async () => {
+    it('All operations can be called by the client that hey-api generates', async () => {
       await generate(
         'openapi-ts',
         '-i',
@@ -120,7 +120,7 @@ describe.skipIf(!hasFrameworks)(
       });
     });
 
-    it('can be called by openapi-fetch with the types of openapi-typescript', async () => {
+    it('All operations can be called by openapi-fetch with the types of openapi-typescript', async () => {
       await generate('openapi-typescript', 'openapi.json', '-o', 'types.d.ts');
       type Client = Record<string, (path: string, options: object) => Promise<{ data?: unknown }>>;
       const { default: createClient } = await framework<{ default(options: object): Client }>(
