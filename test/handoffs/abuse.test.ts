@@ -54,7 +54,7 @@ const FORMS: ((email: string) => Promise<{ status: number }>)[] = [
 ];
 
 describe('Forms from many networks', () => {
-  it('mail one mailbox once in ten minutes and three times a day, whatever they are', async () => {
+  it('Forms from many networks mail one mailbox once in ten minutes and three times a day, whatever the forms are', async () => {
     w.start();
     const counts: number[] = [];
     for (let n = 0; n < 12; n += 1) {
@@ -118,7 +118,7 @@ describe('The form of a list', () => {
     };
   };
 
-  it('answers the same, with the same work, for every mailbox', async () => {
+  it('The form of a list answers the same, with the same work, for every mailbox', async () => {
     await prepare();
     const expected = await trySend('unknown@shop.example');
     expect(expected).toMatchObject({ status: 303 });

@@ -45,7 +45,7 @@ const expectTyped = (text: string): void => {
 };
 
 describe('A line that the buyer removed', () => {
-  it('is put back with its id, place and last quantity, and the current price', async () => {
+  it('A line that the buyer removed is put back with its id, place and last quantity, and the current price', async () => {
     const made = await handoff();
     await post(`${made.path}/quantities`, { list_revision: '1', 'quantity.1': '0' });
     const { text: before } = await get(made.path);
@@ -77,7 +77,7 @@ describe('A line that the buyer removed', () => {
     });
   });
 
-  it('keeps its note, and is put back once if the button is pressed twice', async () => {
+  it('A line that the buyer removed keeps its note, and is put back once if the button is pressed twice', async () => {
     const { id, path } = await shortened();
     const form = { list_revision: '2', 'quantity.1': '4', restore: '2' };
     for (let times = 0; times < 2; times += 1) {
@@ -90,7 +90,7 @@ describe('A line that the buyer removed', () => {
     );
   });
 
-  it('that has another number, or whose product is no longer offered, is refused', async () => {
+  it('A line that the buyer removed is refused if it has another number, or if its product is no longer offered', async () => {
     const { id, path } = await handoff({
       line_items: [
         { sku: 'MUG-1', quantity: 4 },
@@ -116,7 +116,7 @@ describe('A line that the buyer removed', () => {
 });
 
 describe('A search on the review page', () => {
-  it('shows ten products with price, minimum and increment, and keeps what was typed', async () => {
+  it('A search on the review page shows ten products with price, minimum and increment, and keeps what was typed', async () => {
     const { id, path } = await handoff();
     const form = { list_revision: '1', 'quantity.1': 'many', q: ' cup ', ...TYPED };
     for (const act of ['search', 'enter']) {
@@ -137,13 +137,13 @@ describe('A search on the review page', () => {
     expect(sku.text).toMatch(/Oak tray[^]*at least\s+6, in steps of 3/);
   });
 
-  it('leads to the line of a product that is on the list', async () => {
+  it('A search on the review page leads to the line of a product that is on the list', async () => {
     const { path } = await handoff();
     const { text } = await post(`${path}/search`, { list_revision: '1', q: 'MUG-1' });
     expect(text).toContain('<a href="#quantity.1">On the list</a>');
   });
 
-  it('shows the current list if it was changed in the meantime', async () => {
+  it('A search on the review page shows the current list if it was changed in the meantime', async () => {
     const { path } = await shortened();
     const form = { list_revision: '1', 'quantity.1': '96', q: 'cup', ...TYPED };
     const { status, text } = await post(`${path}/search`, form);
@@ -155,7 +155,7 @@ describe('A search on the review page', () => {
 });
 
 describe('A product that the buyer adds', () => {
-  it('gets a new line with the smallest quantity, and the results stay on the page', async () => {
+  it('A product that the buyer adds gets a new line with the smallest quantity, and the results stay on the page', async () => {
     const { id, path } = await shortened();
     const add = productId('TRAY-1');
     const form = { list_revision: '2', 'quantity.1': '8', found: 'tray', add, ...TYPED };
@@ -182,7 +182,7 @@ describe('A product that the buyer adds', () => {
     expect(list_revision).toBe(3);
   });
 
-  it('is not added twice: the page leads to its line', async () => {
+  it('A product that the buyer adds is not added twice: the page leads to its line', async () => {
     const { id, path } = await handoff();
     const form = { list_revision: '1', 'quantity.1': '8', add: productId('MUG-1'), ...TYPED };
     const { status, text } = await post(`${path}/quantities`, form);
@@ -194,14 +194,14 @@ describe('A product that the buyer adds', () => {
     expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
   });
 
-  it('gets the line back that was removed', async () => {
+  it('A product that the buyer adds gets the line back that was removed', async () => {
     const { id, path } = await shortened();
     const form = { list_revision: '2', 'quantity.1': '4', add: productId('MUG-2') };
     expect((await post(`${path}/quantities`, form)).status).toBe(200);
     expect(await lastOf(id)).toMatchObject({ added: [{ line_id: '2', quantity: 5 }] });
   });
 
-  it('is refused on a full list, whose lines on other pages keep what was typed', async () => {
+  it('A product that the buyer adds is refused on a full list, whose lines on other pages keep what was typed', async () => {
     const line_items = Array.from({ length: LIMITS.HANDOFF_LINES_MAX }, () => ({
       sku: 'MUG-1',
       quantity: 4,
@@ -218,7 +218,7 @@ describe('A product that the buyer adds', () => {
     expect(other.text).toContain('type="hidden" name="quantity.901" value="8"');
   });
 
-  it('changes a list that was sent, until it is confirmed', async () => {
+  it('A product that the buyer adds changes a list that was sent, until it is confirmed', async () => {
     const { id, path } = await handoff();
     expect((await post(`${path}/send`, { list_revision: '1', ...CONTACT })).status).toBe(303);
     const link = await confirmationPath(app, { id });

@@ -29,7 +29,7 @@ const lastOf = async (id: string) => {
 };
 
 describe('A list that its buyer changes', () => {
-  it('appends only the difference, and reads its stream once for each request', async () => {
+  it('A list that its buyer changes appends only the difference, and reads its stream once for each request', async () => {
     const { id, path } = await many();
     await post(`${path}/open`, {});
     const { log } = app.service.deps;
@@ -44,7 +44,7 @@ describe('A list that its buyer changes', () => {
     expect((await get(path)).text).toMatch(/id="quantity\.7"[^>]+value="50"/);
   });
 
-  it('accepts no more changes at its limit, shows what was typed, and can still be sent', async () => {
+  it('A list that its buyer changes accepts no more changes at its limit, shows what was typed, and can still be sent', async () => {
     const { id, path } = await many();
     const times = LIMITS.HANDOFF_REVISED_LINES_MAX / LINES;
     for (let i = 1; i <= times; i++) {
@@ -69,7 +69,7 @@ describe('A list that its buyer changes', () => {
 });
 
 describe('A review link with too many requests', () => {
-  it('is refused with Retry-After, shows what was typed, and does not affect other links', async () => {
+  it('A review link with too many requests is refused with Retry-After, shows what was typed, and does not affect other links', async () => {
     const [{ id, path }, other] = [await handoff(), await handoff()];
     const tooMuch = async () => {
       for (let opened = 0; ; opened++) {

@@ -88,7 +88,7 @@ const metric = async (as: string, name: string): Promise<number> => {
 };
 
 describe('The list of a visitor', () => {
-  it('is in the address of the pages until it is reviewed, and stores nothing', async () => {
+  it("A visitor's list is in the address of the pages until it is reviewed, and stores nothing", async () => {
     const token = await click();
     const before = (await app.service.deps.log.head()).position;
     const product = await get(`/p/prd_${id('MUG-1')}?attribution=${token}`);
@@ -108,7 +108,7 @@ describe('The list of a visitor', () => {
     expect((await app.service.deps.log.head()).position).toBe(before);
   });
 
-  it('refuses a quantity that is none, and more products than the limit', async () => {
+  it("A visitor's list refuses an invalid quantity, and more products than the limit", async () => {
     const path = `/p/prd_${id('MUG-1')}`;
     for (const quantity of ['', '0', '-1', '1.5', '1e3', 'many', '100000001', '9'.repeat(30)]) {
       const page = await get(`${path}?quantity=${quantity}`);
@@ -126,7 +126,7 @@ describe('The list of a visitor', () => {
     expect(text.match(/>Remove</g)).toHaveLength(LIMITS.LIST_LINES_MAX);
   });
 
-  it('ignores what is malformed in its address', async () => {
+  it("A visitor's list ignores what is malformed in its address", async () => {
     const whole = list(['MUG-1', 4]);
     for (const other of [
       '',
@@ -148,7 +148,7 @@ describe('The list of a visitor', () => {
 });
 
 describe('Review', () => {
-  it('lets the buyer add a product to a list with fewer than 50 lines', async () => {
+  it('Review lets the buyer add a product to a list with fewer than 50 lines', async () => {
     const full = Array.from({ length: LIMITS.LIST_LINES_MAX }, (_, n): [string, number] => [
       `CUP-${n}`,
       4,
@@ -166,7 +166,7 @@ describe('Review', () => {
     expect(added.text).toContain('id="quantity.51"');
   });
 
-  it('stores the list for the owner of its token, counts it, and leads to its page', async () => {
+  it('Review stores the list for the owner of its token, counts it, and leads to its page', async () => {
     const { id: linkId } = await createShortLink(app, key, { campaign: 'autumn' });
     const token = await click(key, { campaign: 'autumn', sub_ids: ['s1'] });
     const before = await metric(key, 'lists_created');
@@ -191,7 +191,7 @@ describe('Review', () => {
     expect(await metric(key, 'handoffs_created')).toBe(0);
   });
 
-  it('continues as the review page: the buyer sends the RFQ, which is credited', async () => {
+  it('Review continues as the review page: the buyer sends the RFQ, which is credited', async () => {
     const { key: as } = await app.agent('sender');
     const path = (await review(list(['MUG-1', 4]), [await click(as)])).headers['location'] ?? '';
     const fields = new URLSearchParams({
@@ -212,7 +212,7 @@ describe('Review', () => {
     expect(await metric(as, 'handoffs_opened')).toBe(0);
   });
 
-  it('makes one list of a form that is sent twice, also at once', async () => {
+  it('Review makes one list of a form that is sent twice, even at once', async () => {
     const token = await click();
     const form = { once: onceOf() };
     const lines = list(['MUG-1', 4]);
@@ -225,7 +225,7 @@ describe('Review', () => {
     expect((await created()).length).toBe(before + 2);
   });
 
-  it('makes at most five lists after one visit, also at once', async () => {
+  it('Review makes at most five lists after one visit, even at once', async () => {
     const token = await click();
     const before = (await created()).length;
     const tries = Array.from({ length: LIMITS.LISTS_PER_VISIT_MAX + 3 }, () =>
@@ -238,7 +238,7 @@ describe('Review', () => {
     expect((await review(list(['MUG-1', 4]), [await click()])).status).toBe(303);
   });
 
-  it('credits no promoter without a valid token', async () => {
+  it('Review credits no promoter without a valid token', async () => {
     const token = await click();
     const [header = '', payload = '', signature = ''] = token.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
@@ -268,7 +268,7 @@ describe('Review', () => {
     expect(ownerId.safeParse(DIRECT_OWNER).success).toBe(false);
   });
 
-  it('records other visits of the same owner, and no visit of another owner', async () => {
+  it('Review records other visits of the same owner, and no visit of another owner', async () => {
     const { key: rival } = await app.agent('rival');
     const [first, second, other] = [await click(), await click(), await click(rival)];
     await review(list(['MUG-1', 4]), [first, second, other, first]);
@@ -280,7 +280,7 @@ describe('Review', () => {
     expect((await created()).at(-1)?.stream.startsWith('rival-')).toBe(true);
   });
 
-  it('refuses agents, other sites, malformed forms and too many lists of one network', async () => {
+  it('Review refuses agents, other sites, malformed forms and too many lists of one network', async () => {
     const lines = list(['MUG-1', 4]);
     const before = (await created()).length;
     const as = { authorization: `Bearer ${key}` };
@@ -306,7 +306,7 @@ describe('Review', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it('hides the link and the lines of the list from the agent', async () => {
+  it('Review hides the link and the lines of the list from the agent', async () => {
     const path = (await review(list(['MUG-1', 4]), [await click()])).headers['location'] ?? '';
     const handoffId = String((await created()).at(-1)?.data['handoff_id']);
     const uri = (name: string) => `tributary://handoffs/${name}`;

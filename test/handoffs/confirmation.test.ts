@@ -71,7 +71,7 @@ const expire = (): Promise<number> => {
 const NONE = { rfqs_submitted: 0, rfqs_confirmed_by_staff: 0 };
 
 describe('A request that was sent', () => {
-  it('waits for its mailbox, and counts as unconfirmed without a value', async () => {
+  it('An RFQ that was sent waits for its mailbox, and counts as unconfirmed without a value', async () => {
     const { id, path } = await sendList();
     const { text } = await get(path);
     expect(text).toContain('Look into your mailbox');
@@ -84,7 +84,7 @@ describe('A request that was sent', () => {
     });
   });
 
-  it('is confirmed by the button behind the link, which GET does not press', async () => {
+  it('An RFQ that was sent is confirmed by the button behind the link, which GET does not press', async () => {
     const { id, path, link } = await sendList();
     for (const method of ['GET', 'HEAD'] as const)
       expect((await app.send({ method, url: link })).status).toBe(200);
@@ -110,7 +110,7 @@ describe('A request that was sent', () => {
     expect(await numbers(id)).toMatchObject({ rfqs_submitted: 1, rfqs_unconfirmed: 0 });
   });
 
-  it('seals no message when its confirmation is repeated or refused', async () => {
+  it('An RFQ that was sent seals no message when its confirmation is repeated or refused', async () => {
     const [{ link }, { link: refused }] = [await sendList(), await sendList()];
     const seal = vi.spyOn(app.service.deps.vault, 'seal');
     try {
@@ -124,7 +124,7 @@ describe('A request that was sent', () => {
     }
   });
 
-  it('is confirmed only for the list that the page showed', async () => {
+  it('An RFQ that was sent is confirmed only for the list that the page showed', async () => {
     const { id, path, link } = await sendList();
     const changed = { list_revision: '1', 'quantity.1': '8', 'quantity.2': '5' };
     expect((await post(`${path}/quantities`, changed)).status).toBe(303);
@@ -135,7 +135,7 @@ describe('A request that was sent', () => {
     expect((await rfq(id)).body).toMatchObject({ list_revision: 2, state: 'confirmed' });
   });
 
-  it('that is sent again with another address voids the earlier link, and forgets its contact', async () => {
+  it('An RFQ that is sent again with another address voids the earlier link, and forgets its contact', async () => {
     const sent = await sendList();
     const link = await sendAgain(sent, { email: 'bea@corner.example' });
     expect(link).not.toBe(sent.link);
@@ -150,14 +150,14 @@ describe('A request that was sent', () => {
     expect((await rfq(sent.id)).body).toMatchObject({ contact: { email: 'bea@corner.example' } });
   });
 
-  it('that is sent again at once with the same fields keeps its link', async () => {
+  it('An RFQ that is sent again at once with the same fields keeps its link', async () => {
     const sent = await sendList();
     expect(await sendAgain(sent)).toBe(sent.link);
     app.clock.advance(LIMITS.CONFIRMATION_WAIT_MINUTES * 60_000);
     expect(await sendAgain(sent)).not.toBe(sent.link);
   });
 
-  it('ends when the holder of the mailbox says that it was somebody else', async () => {
+  it('An RFQ that was sent ends when the holder of the mailbox says that it was somebody else', async () => {
     const sent = await sendList({ email: `${freshKey()}@shop.example` });
     for (let times = 0; times < 2; times += 1)
       expect((await press(sent.link, 'not-me')).status).toBe(303);
@@ -170,7 +170,7 @@ describe('A request that was sent', () => {
     expect(text).not.toContain('Look into your mailbox');
   });
 
-  it('ends with a list that its owner withdraws, and with an erasure', async () => {
+  it('An RFQ ends with a list that its owner withdraws, and with an erasure', async () => {
     const [withdrawn, erased] = [await sendList(), await sendList()];
     const request = { owner_id: 'acme', reason: 'Sold out' };
     expect((await app.desk('POST', `/handoffs/${withdrawn.id}/withdraw`, request)).status).toBe(
@@ -186,7 +186,7 @@ describe('A request that was sent', () => {
 });
 
 describe('A confirmed request', () => {
-  it('is withdrawn behind the link', async () => {
+  it('A confirmed RFQ is withdrawn behind the link', async () => {
     const { id, link } = await sendList();
     expect((await press(link, 'withdraw')).status).toBe(409);
     expect((await press(link, 'confirm')).status).toBe(303);
@@ -202,7 +202,7 @@ describe('A confirmed request', () => {
     });
   });
 
-  it('of staff needs a reason and counts apart, and a second person to be won', async () => {
+  it('An RFQ that staff confirmed needs a reason, counts apart, and is won only with a second person', async () => {
     const { id } = await sendList();
     const move = (body: object) => app.desk('POST', `/handoffs/${id}/rfq/move`, body);
     expect((await move({ to: 'confirmed' })).body).toMatchObject({
@@ -226,7 +226,7 @@ describe('A confirmed request', () => {
     });
   });
 
-  it('cannot be confirmed by staff after its outcome', async () => {
+  it('A confirmed RFQ cannot be confirmed by staff after its outcome', async () => {
     const { id } = await sendList();
     await confirm({ id });
     const move = (body: object) => app.desk('POST', `/handoffs/${id}/rfq/move`, body);
@@ -236,7 +236,7 @@ describe('A confirmed request', () => {
 });
 
 describe('An agent', () => {
-  it('confirms nothing with its key, with the review link, or with both', async () => {
+  it('An agent confirms nothing with its key, with the review link, or with both', async () => {
     const { id, path, link } = await sendList();
     const token = path.slice('/h/'.length);
     const headers = { authorization: `Bearer ${key}` };
@@ -255,7 +255,7 @@ describe('An agent', () => {
     expect((await events(id)).filter((type) => /^Rfq(Conf|Drop|With)/.test(type))).toEqual([]);
   });
 
-  it('sees a list in review until the buyer has confirmed', async () => {
+  it('An agent sees a list in review until the buyer has confirmed', async () => {
     const { id } = await sendList();
     const uri = `tributary://handoffs/${id}`;
     const shown = async () => {
@@ -274,7 +274,7 @@ describe('An agent', () => {
 });
 
 describe('The form of a list', () => {
-  it('accepts a limited number of requests of one network a day', async () => {
+  it('The form of a list accepts a limited number of requests of one network a day', async () => {
     const few = await testApp({ RFQS_PER_DAY: '2' });
     try {
       const own = (await few.agent('acme')).key;
@@ -296,7 +296,7 @@ describe('The form of a list', () => {
     }
   });
 
-  it('refuses a country that is none, and a long message', async () => {
+  it('The form of a list refuses an unknown country, and a long message', async () => {
     const { path } = await handoff();
     const typed = { list_revision: '1', ...CONTACT, country: 'QQ', message: 'x'.repeat(2_001) };
     const { status, text } = await post(`${path}/send`, typed);
@@ -308,7 +308,7 @@ describe('The form of a list', () => {
 
 // The last one, because it advances the clock.
 describe('A request that is not confirmed in time', () => {
-  it('expires, its contact is forgotten, and an open list can be sent again', async () => {
+  it('An RFQ that is not confirmed in time expires, its contact is forgotten, and an open list can be sent again', async () => {
     const sent = await sendList();
     app.clock.advance(LIMITS.CONFIRMATION_DAYS * DAY_MS - 1);
     await expire();
@@ -325,7 +325,7 @@ describe('A request that is not confirmed in time', () => {
     expect(await numbers(sent.id)).toMatchObject({ rfqs_submitted: 1, rfqs_unconfirmed: 1 });
   });
 
-  it('keeps its list open for two weeks after the end of the list, however often it is sent', async () => {
+  it('An RFQ that is not confirmed in time keeps its list open for two weeks after the end of the list, however often it is sent', async () => {
     const days = (count: number) => app.clock.advance(count * DAY_MS);
     const list = await handoff();
     days(LIMITS.HANDOFF_DAYS_DEFAULT - 1);

@@ -20,7 +20,7 @@ afterAll(() => app.close());
 const { handoff, get, post, events, confirm } = reviews({ app: () => app, key: () => key });
 
 describe('The forms of the review page', () => {
-  it('change quantities, remove lines, and compute new prices', async () => {
+  it("The review page's forms change quantities, remove lines, and compute new prices", async () => {
     const { id, path } = await handoff();
     const answer = await post(`${path}/quantities`, {
       list_revision: '1',
@@ -43,7 +43,7 @@ describe('The forms of the review page', () => {
     ]);
   });
 
-  it('show each fault beside its field and keep what was typed', async () => {
+  it("The review page's forms show each fault beside its field and keep what was typed", async () => {
     const { id, path } = await handoff();
     const wrong = { list_revision: '1', 'quantity.1': 'many', 'quantity.2': '6' };
     const { status, text } = await post(`${path}/quantities`, wrong);
@@ -99,7 +99,7 @@ describe('The forms of the review page', () => {
     expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
   });
 
-  it('send only the list that the buyer saw', async () => {
+  it("The review page's forms send only the list that the buyer saw", async () => {
     const { id, path } = await handoff();
     await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '48' });
     for (const list_revision of ['1', '3', 'x', '']) {
@@ -126,7 +126,7 @@ describe('The forms of the review page', () => {
     expect((await events(id)).filter((type) => type === 'RfqSubmittedByBuyer')).toHaveLength(1);
   });
 
-  it('send the typed quantities in one request, once even if the buyer presses twice', async () => {
+  it("The review page's forms send the typed quantities in one request, once even if the buyer presses twice", async () => {
     const { id, path } = await handoff({ buyer: { company: 'Corner Shop' } });
     const totals = 'GBP:9552';
     const typed = { list_revision: '1', totals, ...CONTACT, 'quantity.1': '48', 'quantity.2': '0' };
@@ -147,7 +147,7 @@ describe('The forms of the review page', () => {
     });
   });
 
-  it('save changed quantities on Enter, and send the request if nothing changed', async () => {
+  it("The review page's forms save changed quantities on Enter, and send the request if nothing changed", async () => {
     const { id, path } = await handoff({ buyer: { company: 'Corner Shop' } });
     const bare = { list_revision: '1', 'quantity.1': '48', company: 'Corner Shop' };
     // The buyer typed nothing that a redirect would lose.
@@ -166,7 +166,7 @@ describe('The forms of the review page', () => {
     expect(await events(id)).toContain('RfqSubmittedByBuyer');
   });
 
-  it('decline a list with or without a reason', async () => {
+  it("The review page's forms decline a list with or without a reason", async () => {
     const { id, path } = await handoff();
     const reason = { reason: 'Too\r\n<dear>', 'quantity.1': 'many' };
     expect((await post(`${path}/decline`, reason)).status).toBe(303);
@@ -184,7 +184,7 @@ describe('The forms of the review page', () => {
     ]);
   });
 
-  it('record once that a person opened the list', async () => {
+  it("The review page's forms record once that a person opened the list", async () => {
     const { id, path } = await handoff();
     for (let i = 0; i < 2; i++) {
       const answer = await app.send({ method: 'POST', url: `${path}/open` });
@@ -194,7 +194,7 @@ describe('The forms of the review page', () => {
     expect((await get(path)).text).not.toContain('data-open');
   });
 
-  it('are absent when the list has expired or was withdrawn', async () => {
+  it("The review page's forms are absent when the list has expired or was withdrawn", async () => {
     const [expiring, withdrawn] = [await handoff(), await handoff()];
     const withdrawPath = `/handoffs/${withdrawn.id}/withdraw`;
     expect(

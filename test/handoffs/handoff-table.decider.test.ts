@@ -125,25 +125,28 @@ const ACCEPTED: Record<Name, { appends: string; repeats: string }> = {
 };
 
 describe('The table of a handoff', () => {
-  it.each(Object.entries(ACCEPTED))('accepts exactly these commands when it is %s', (name, row) => {
-    const verdicts = Object.keys(COMMANDS).map((command) => {
-      const decided = decide(name as Name, command);
-      return [command, decided.accepted ? decided.events.length : decided.reason] as const;
-    });
-    const of = (count: number) => verdicts.filter(([, verdict]) => verdict === count);
-    expect(
-      of(1)
-        .map(([command]) => command)
-        .join(' '),
-    ).toBe(row.appends);
-    expect(
-      of(0)
-        .map(([command]) => command)
-        .join(' '),
-    ).toBe(row.repeats);
-  });
+  it.each(Object.entries(ACCEPTED))(
+    'A handoff accepts exactly these commands when it is %s',
+    (name, row) => {
+      const verdicts = Object.keys(COMMANDS).map((command) => {
+        const decided = decide(name as Name, command);
+        return [command, decided.accepted ? decided.events.length : decided.reason] as const;
+      });
+      const of = (count: number) => verdicts.filter(([, verdict]) => verdict === count);
+      expect(
+        of(1)
+          .map(([command]) => command)
+          .join(' '),
+      ).toBe(row.appends);
+      expect(
+        of(0)
+          .map(([command]) => command)
+          .join(' '),
+      ).toBe(row.repeats);
+    },
+  );
 
-  it('says why a command is rejected', () => {
+  it('A handoff says why a command is rejected', () => {
     const cases: [Name, string, object, string, string][] = [
       ['awaiting', 'create', {}, 'handoff_exists', 'handoff hnd_1 exists'],
       ['none', 'open', {}, 'handoff_unknown', 'no such handoff'],
@@ -169,7 +172,7 @@ describe('The table of a handoff', () => {
       expect(decide(name, command, over)).toEqual({ accepted: false, reason, detail });
   });
 
-  it('writes exactly these events', () => {
+  it("A handoff's commands write exactly these events", () => {
     const { link_id: _link, ...unlinked } = HANDOFF;
     const cases: [string, object, HandoffEventType, object][] = [
       ['open', {}, 'HandoffOpenedByBuyer', HANDOFF],
@@ -222,7 +225,7 @@ describe('The table of a handoff', () => {
     expect(none).not.toHaveProperty('events.0.data.changed');
   });
 
-  it('folds each event into exactly these members', () => {
+  it("A handoff's events fold into exactly these members", () => {
     const base = {
       ...LIST,
       status: 'awaiting_buyer',
@@ -249,7 +252,7 @@ describe('The table of a handoff', () => {
     );
   });
 
-  it('removes by an erasure what people wrote, and keeps everything else', () => {
+  it("A handoff's erasure removes what people wrote, and keeps everything else", () => {
     const after = {
       ...LIST,
       buyer: { company: 'Shop' },
@@ -293,7 +296,7 @@ describe('The table of a handoff', () => {
 describe('The comparison of lists', () => {
   const total = (amount: number, currency: string) => ({ amount, currency });
 
-  it('compares totals by currency and amount', () => {
+  it('The comparison of lists compares totals by currency and amount', () => {
     const both = [total(1, 'GBP'), total(2, 'EUR')];
     expect(isSameTotals(both, both.toReversed())).toBe(true);
     expect(isSameTotals(both, [total(1, 'GBP'), total(3, 'EUR')])).toBe(false);
@@ -302,7 +305,7 @@ describe('The comparison of lists', () => {
     expect(isSameTotals([total(1, 'GBP')], both)).toBe(false);
   });
 
-  it('compares quantities by line and order', () => {
+  it('The comparison of lists compares quantities by line and order', () => {
     const other = { ...MUG, line_id: '2' };
     expect(isSameQuantities([MUG, other], [{ ...MUG, unit_price: 1 }, other])).toBe(true);
     expect(isSameQuantities([MUG, other], [MUG, { ...other, quantity: 3 }])).toBe(false);
@@ -311,7 +314,7 @@ describe('The comparison of lists', () => {
     expect(isSameQuantities([], [MUG])).toBe(false);
   });
 
-  it('records another price, in amount or in currency', () => {
+  it('The comparison of lists records another price, in amount or in currency', () => {
     const withPrice = (price?: { amount: number; currency: string }) =>
       withNews([MUG], [{ line_id: '1', warnings: ['x'], ...(price && { price }) }]);
     const warned = { ...MUG, warnings: ['x'] };

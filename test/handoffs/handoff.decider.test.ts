@@ -82,13 +82,13 @@ const send = (listRevision: number, quantity: number, at = 5): Submit => ({
 const spec = specify(handoff);
 
 describe('A handoff', () => {
-  it('is created without an RFQ', () => {
+  it('A handoff is created without an RFQ', () => {
     const after = spec.given().when({ type: 'CreateHandoff', handoff: facts }).then(created);
     expect(after).toMatchObject({ status: 'awaiting_buyer', list_revision: 1 });
     expect(after?.rfq).toBeUndefined();
   });
 
-  it('is opened, changed and sent by its buyer, with the list that the buyer saw', () => {
+  it('A handoff is opened, changed and sent by its buyer, with the list that the buyer saw', () => {
     verifies('service.6.buyer', 'service.6.commitments', 'states.handoff');
     spec.given(created).when({ type: 'OpenHandoff', at: 1 }).then(opened);
     const after = spec.given(created, opened).when(revise(1, 5)).then(revised(5));
@@ -101,12 +101,12 @@ describe('A handoff', () => {
     });
   });
 
-  it('is an RFQ at once if an older version sent it', () => {
+  it('A handoff is an RFQ at once if an older version sent it', () => {
     const { state } = spec.given(created, sent(1, 200));
     expect(state).toMatchObject({ status: 'rfq_submitted', rfq: { state: 'confirmed' } });
   });
 
-  it('is sent together with quantities that were not saved, both or neither', () => {
+  it('A handoff is sent together with quantities that were not saved, both or neither', () => {
     const both = [revised(5), unconfirmed(2, 500)] as const;
     const after = spec
       .given(created)
@@ -116,7 +116,7 @@ describe('A handoff', () => {
     spec.given(created, revised(5)).when(send(1, 7)).rejected('list_changed');
   });
 
-  it('is sent only with the totals that the buyer saw, in any order', () => {
+  it('A handoff is sent only with the totals that the buyer saw, in any order', () => {
     spec
       .given(created)
       .when({ ...send(1, 5), shown: GBP(200) })
@@ -135,7 +135,7 @@ describe('A handoff', () => {
     expect(decided).toMatchObject({ accepted: true, events: [{ data: { totals } }, {}] });
   });
 
-  it('is sent with the changes of its lines, which keep their prices', () => {
+  it('A handoff is sent with the changes of its lines, which keep their prices', () => {
     const price = { amount: 120, currency: 'GBP' };
     const news = [{ line_id: '1', price, warnings: ['below_moq'] }];
     const event = unconfirmed(1, 200);
@@ -152,13 +152,13 @@ describe('A handoff', () => {
     expect(afterWithdrawal?.lines).toEqual([{ ...line(2), warnings: ['withdrawn'] }]);
   });
 
-  it('records no event for equal quantities, regardless of the revision that the buyer saw', () => {
+  it('A handoff records no event for equal quantities, regardless of the revision that the buyer saw', () => {
     spec.given(created).when(revise(1, 2)).then();
     spec.given(created, revised(5)).when(revise(1, 5)).then();
     spec.given(created, revised(5)).when(revise(1, 2)).rejected('list_changed');
   });
 
-  it('records the difference of a change, which folds into the list', () => {
+  it('A handoff records the difference of a change, which folds into the list', () => {
     const [first, second, third, fourth] = ['1', '2', '3', '4'].map((line_id) => ({
       ...line(2),
       line_id,
@@ -183,7 +183,7 @@ describe('A handoff', () => {
     expect(spec.given(four, less).state?.lines).toEqual(before.slice(1));
   });
 
-  it('accepts a limited number of changes and changed lines, and later changes only with the RFQ', () => {
+  it('A handoff accepts a limited number of changes and changed lines, and later changes only with the RFQ', () => {
     const changes = [revised(3), revised(4), revised(5)] as const;
     spec
       .given(created, ...changes.slice(1))
@@ -204,7 +204,7 @@ describe('A handoff', () => {
       .rejected('too_many_revisions');
   });
 
-  it('closes with the answer of the buyer, and when it expires', () => {
+  it('A handoff closes with the answer of the buyer, and when it expires', () => {
     spec.given(created).when({ type: 'OpenHandoff', at: DUE }).rejected('handoff_expired');
     spec
       .given(created)
@@ -223,7 +223,7 @@ describe('A handoff', () => {
       });
   });
 
-  it('loses the data of its buyer and nothing else by an erasure', () => {
+  it('A handoff loses only the data of its buyer by an erasure', () => {
     const erase: HandoffCommand = { type: 'EraseSubject', subject: 'hnd_1', reason: 'Asked' };
     const event = { type: 'SubjectErased' as const, data: { subject: 'hnd_1', reason: 'Asked' } };
     const after = spec.given(created, sent(1, 200)).when(erase).then(event);
@@ -231,7 +231,7 @@ describe('A handoff', () => {
     expect(after?.buyer.email).toBeUndefined();
   });
 
-  it('gets an RFQ only from its buyer, regardless of the order of other commands', () => {
+  it('A handoff gets an RFQ only from its buyer, regardless of the order of other commands', () => {
     verifies('service.5');
     const notBuyer = fc.constantFrom<HandoffCommand>(
       { type: 'CreateHandoff', handoff: facts },

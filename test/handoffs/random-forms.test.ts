@@ -150,7 +150,7 @@ const filled = (fields: Form['fields'], changes: { as: string; other: string }[]
 
 describe('Random values in the forms', () => {
   it.each(Object.keys(PAGES))(
-    'of the page %s get a page and never a 5xx',
+    'Random values in the forms of the page %s get a page and never a 5xx',
     async (kind) => {
       const seen = new Set<string>();
       let path = '';

@@ -45,7 +45,7 @@ const command = (state: ReviewState, lines: ReviewState['lines'], limit = 100) =
   });
 
 describe('The lines that a buyer removed', () => {
-  it('are in the order of their removal, with their last quantity, until they are put back', () => {
+  it('Lines that a buyer removed are in the order of their removal, with their last quantity, until they are put back', () => {
     const changed = revise(created, { changed: [line(3, 9)] });
     const shorter = revise(revise(changed, { removed: ['3'] }), { removed: ['1'] });
     expect(shorter.removed).toEqual([line(3, 9), line(1)]);
@@ -58,7 +58,7 @@ describe('The lines that a buyer removed', () => {
 });
 
 describe('A change that adds lines', () => {
-  it('contains only them, and those that differ', () => {
+  it('A change that adds lines contains only them, and those that differ', () => {
     const lines = [line(1), line(3, 8), line(4)];
     expect(command(created, lines)).toEqual({
       accepted: true,
@@ -77,7 +77,7 @@ describe('A change that adds lines', () => {
     });
   });
 
-  it('counts for the limit of changed lines', () => {
+  it('A change that adds lines counts for the limit of changed lines', () => {
     const added = [line(4), line(5)];
     const longer = revise(created, { added });
     expect(command(longer, LIST.lines, 2)).toMatchObject({ reason: 'too_many_revisions' });

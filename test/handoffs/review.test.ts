@@ -22,7 +22,7 @@ afterAll(() => app.close());
 const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
 
 describe('The review page', () => {
-  it('names the preparer and the costs, and says that nothing is ordered', async () => {
+  it('The review page names the preparer and the costs, and says that nothing is ordered', async () => {
     const { path } = await handoff({
       note_to_buyer: 'Line 1\n<script>',
       buyer: { company: 'Corner Shop' },
@@ -54,7 +54,7 @@ describe('The review page', () => {
     expect(text).toContain('20 December 2026 at 10:00 UTC');
   });
 
-  it('formats amounts and dates in the locale of the handoff', async () => {
+  it("The review page formats amounts and dates in the handoff's locale", async () => {
     const { path } = await handoff({ locale: 'de-DE' });
     const { text } = await get(path);
     expect(text).toContain('<html lang="de-DE">\n');
@@ -64,7 +64,7 @@ describe('The review page', () => {
     expect(text).toContain('20. Dezember 2026 um 10:00 UTC');
   });
 
-  it('appends no event when it is read, with any method', async () => {
+  it('The review page appends no event when it is read, with any method', async () => {
     const { id, path } = await handoff();
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'] as const)
       await app.send({ method, url: path });
@@ -72,7 +72,7 @@ describe('The review page', () => {
     expect(await events(id)).toEqual(['HandoffCreated']);
   });
 
-  it('shows what has changed since the list was prepared', async () => {
+  it('The review page shows what has changed since the list was prepared', async () => {
     const lines = [
       { sku: 'OLD-1', quantity: 4 },
       { sku: 'OLD-2', quantity: 4 },
@@ -91,14 +91,14 @@ describe('The review page', () => {
     );
   });
 
-  it('shows its title with the selectors that an emoji needs, and without others', async () => {
+  it('The review page shows its title with the selectors that an emoji needs, and without others', async () => {
     const { path } = await handoff({ title: 'Mugs\ufe0f and\u180b bowls ❤\ufe0f' });
     const { text } = await get(path);
     expect(text).toMatch(/<h1 [^>]*>Mugs and bowls ❤\ufe0f<\/h1>/);
     expect(text).toContain('<title>Mugs and bowls ❤\ufe0f ·');
   });
 
-  it('marks a test list', async () => {
+  it('The review page marks a test list', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const { path } = await handoff({}, test.key);
     const { text } = await get(path);
@@ -106,7 +106,7 @@ describe('The review page', () => {
     expect(text).toContain('promoter <strong>acme</strong>');
   });
 
-  it('is usable and small with a thousand lines', async () => {
+  it('The review page is usable and small with a thousand lines', async () => {
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({ sku: 'MUG-2', quantity: i + 1 }));
     const { id, path } = await handoff({ line_items });
     await get(path);
@@ -121,7 +121,7 @@ describe('The review page', () => {
 });
 
 describe('A review link', () => {
-  it('refuses every credential', async () => {
+  it('A review link refuses every credential', async () => {
     const { id, path } = await handoff();
     const headers = { authorization: `Bearer ${key}` };
     for (const answer of [
@@ -140,7 +140,7 @@ describe('A review link', () => {
     expect(await events(id)).toEqual(['HandoffCreated']);
   });
 
-  it('refuses a form from another site', async () => {
+  it('A review link refuses a form from another site', async () => {
     const { id, path } = await handoff();
     const fields = { list_revision: '1', ...CONTACT };
     const foreign: Record<string, string>[] = [
@@ -163,7 +163,7 @@ describe('A review link', () => {
     for (const headers of own) expect((await post(`${path}/open`, {}, headers)).status).toBe(204);
   });
 
-  it('that does not exist answers 404', async () => {
+  it('A review link that does not exist answers 404', async () => {
     for (const token of [
       '0'.repeat(40),
       'x',
@@ -183,7 +183,7 @@ describe('A review link', () => {
       expect((await post(`/h/${'0'.repeat(40)}/${act}`, CONTACT)).status).toBe(404);
   });
 
-  it('answers a body that is not one of its forms with an error page, and changes nothing', async () => {
+  it('A review link answers a body that is not one of its forms with an error page, and changes nothing', async () => {
     const { id, path } = await handoff();
     const send = (payload: string, type: string) =>
       app.send({ method: 'POST', url: `${path}/send`, payload, headers: { 'content-type': type } });
@@ -222,7 +222,7 @@ describe('A review link', () => {
 });
 
 describe('An internal error', () => {
-  it('is an HTML page for a browser and a problem for a program, without the text of the error', async () => {
+  it('An internal error is an HTML page for a browser and a problem for a program, without the text of the error', async () => {
     const { path } = await handoff();
     const { log } = app.service.deps;
     const readStream = log.readStream;

@@ -80,7 +80,7 @@ const confirmed = event('RfqConfirmedByBuyer', { totals: TOTALS, submitted_at: 2
 describe('An RFQ that was sent', () => {
   const pending = fold(sentAs(1));
 
-  it('is confirmed by the holder of its mailbox, for the list that the page showed', () => {
+  it('An RFQ that was sent is confirmed by the holder of its mailbox, for the list that the page showed', () => {
     const data = { totals: TOTALS, submitted_at: 2 };
     expect(decide(pending, confirm())).toEqual(accepted(made('RfqConfirmedByBuyer', data)));
     expect(decide(pending, confirm({ listRevision: 2 }))).toEqual(rejected('list_changed'));
@@ -93,13 +93,13 @@ describe('An RFQ that was sent', () => {
     expect(decide(after, confirm())).toEqual(accepted());
   });
 
-  it('keeps its list open until the confirmation ends, also after the list would have expired', () => {
+  it('An RFQ that was sent keeps its list open until the confirmation ends, even if the list would have expired', () => {
     expect(isOpen(pending, UNTIL - 1)).toBe(true);
     expect(isOpen(pending, UNTIL)).toBe(false);
     expect(isOpen(fold(), EXPIRY)).toBe(false);
   });
 
-  it('is replaced when it is sent again, and the earlier link then confirms nothing', () => {
+  it('An RFQ that was sent is replaced when it is sent again, and the earlier link then confirms nothing', () => {
     expect(decide(pending, send(5))).toEqual(
       accepted(dropped('replaced'), {
         ...sentAs(2),
@@ -124,7 +124,7 @@ describe('An RFQ that was sent', () => {
     expect(decide(again, confirm({ number: 2 }))).toMatchObject({ accepted: true });
   });
 
-  it('ends when the holder of the mailbox did not send it, and the list is open again', () => {
+  it('An RFQ that was sent ends when the holder of the mailbox did not send it, and the list is open again', () => {
     const disown: HandoffCommand = { type: 'DisownRfq', at: 5, number: 1 };
     expect(decide(pending, disown)).toEqual(accepted(dropped('disowned')));
     const after = fold(sentAs(1), { ...event('RfqDropped'), ...dropped('disowned') } as Event);
@@ -136,7 +136,7 @@ describe('An RFQ that was sent', () => {
     expect(decide(fold(sentAs(1), confirmed), disown)).toEqual(rejected('confirmation_over'));
   });
 
-  it('expires when its time is over, and not before', () => {
+  it('An RFQ that was sent expires when its time is over, and not before', () => {
     const expire = (at: number): HandoffCommand => ({ type: 'ExpireConfirmation', at });
     expect(decide(pending, expire(UNTIL - 1))).toEqual(accepted());
     expect(decide(pending, expire(UNTIL))).toEqual(
@@ -146,7 +146,7 @@ describe('An RFQ that was sent', () => {
     expect(decide(fold(), expire(UNTIL))).toEqual(accepted());
   });
 
-  it('ends with its list', () => {
+  it('An RFQ that was sent ends with its list', () => {
     const decline: HandoffCommand = { type: 'DeclineHandoff', at: 5 };
     expect(decide(pending, decline)).toEqual(
       accepted(made('HandoffDeclinedByBuyer'), dropped('closed')),
@@ -157,7 +157,7 @@ describe('An RFQ that was sent', () => {
       });
   });
 
-  it('is erased with the handoff, whose event names the subject of the contact', () => {
+  it('An RFQ that was sent is erased with the handoff, whose event names the subject of the contact', () => {
     const erase: HandoffCommand = { type: 'EraseSubject', subject: 'hnd_1', reason: 'asked' };
     expect(decide(pending, erase)).toMatchObject({
       events: [{ data: { subject: 'hnd_1', contact_subject: 'con_1_1' } }],
@@ -170,7 +170,7 @@ describe('An RFQ that was sent', () => {
 describe('A confirmed RFQ', () => {
   const withdraw: HandoffCommand = { type: 'WithdrawRfq', at: 60, number: 1 };
 
-  it('is withdrawn by its buyer, until it has an outcome', () => {
+  it('A confirmed RFQ is withdrawn by its buyer, until it has an outcome', () => {
     const state = fold(sentAs(1), confirmed);
     const withdrawn = made('RfqWithdrawn', { reason: 'withdrawn_by_buyer' });
     expect(decide(state, withdraw)).toEqual(accepted(withdrawn));
@@ -182,7 +182,7 @@ describe('A confirmed RFQ', () => {
     expect(decide(fold(sentAs(1)), withdraw)).toEqual(rejected('confirmation_over'));
   });
 
-  it('that staff confirmed is won only with another person, whatever its value', () => {
+  it('An RFQ that staff confirmed is won only with another person, whatever its value', () => {
     const win = (state: HandoffState) =>
       decide(state, {
         type: 'MoveRfq',
@@ -215,7 +215,7 @@ describe('A mailbox that has confirmed nothing', () => {
   const mail = (before: MailedState | undefined, at: number, mailId = 'mal_new') =>
     mailedMailbox.decide(before, { type: 'MailMailbox', at, mailId, limits });
 
-  it('gets a message, the next one after a pause, and a limited number in a period', () => {
+  it('A mailbox that has confirmed nothing gets a message, the next one after a pause, and a limited number in a period', () => {
     expect(mail(undefined, 0)).toMatchObject({ accepted: true });
     expect(mail(state(0), 9)).toMatchObject({ reason: 'mailed_often' });
     expect(mail(state(0), 10)).toMatchObject({ accepted: true });
@@ -223,17 +223,17 @@ describe('A mailbox that has confirmed nothing', () => {
     expect(mail(state(0, 10, 20), 100)).toMatchObject({ accepted: true });
   });
 
-  it('says how long to wait', () => {
+  it('A mailbox that has confirmed nothing is told how long to wait', () => {
     expect(waitMs({ mailed: [] }, { at: 0, limits })).toBe(0);
     expect(waitMs(state(0) as MailedState, { at: 4, limits })).toBe(6);
     expect(waitMs(state(0, 10, 20) as MailedState, { at: 40, limits })).toBe(60);
   });
 
-  it('counts a message that is tried again once', () => {
+  it('A message that is tried again to a mailbox that has confirmed nothing is counted once', () => {
     expect(mail(state(0), 1, 'mal_0')).toEqual({ accepted: true, events: [] });
   });
 
-  it('gets none while its holder refuses them', () => {
+  it('A mailbox gets no message while its holder refuses them', () => {
     const blocked = mailedMailbox.evolve(undefined, {
       type: 'MailboxBlocked',
       data: { until: 50 },

@@ -93,7 +93,7 @@ const accepted = (type: HandoffEventType, data: object) => ({
 const rejected = (reason: string) => ({ accepted: false, reason });
 
 describe('An RFQ', () => {
-  it('moves in each state exactly to the states of the table in the contract', () => {
+  it('An RFQ moves in each state exactly to the states of the table in the contract', () => {
     for (const name of RFQ_STATES) {
       const { state, at } = STATES[name];
       expect(state.rfq && rfqStateAt(state.rfq, at)).toBe(name);
@@ -110,7 +110,7 @@ describe('An RFQ', () => {
     }
   });
 
-  it('can leave each state that has no outcome, and have each outcome corrected', () => {
+  it('An RFQ can leave each state that has no outcome, and have each outcome corrected', () => {
     for (const to of Object.values(RFQ_MOVES)) expect(to.length).toBeGreaterThan(0);
     for (const name of RFQ_OUTCOMES)
       for (const to of RFQ_CORRECTIONS) {
@@ -120,7 +120,7 @@ describe('An RFQ', () => {
       }
   });
 
-  it('is quoted with values until a time that is not past', () => {
+  it('An RFQ is quoted with values until a time that is not past', () => {
     const { state } = STATES.confirmed;
     const data = { values: EUR, valid_until: DUE, sealed_reason: 'r' };
     expect(decide(state, moveTo('quoted', { valid_until: DUE, sealed_reason: 'r' }))).toEqual(
@@ -135,7 +135,7 @@ describe('An RFQ', () => {
       );
   });
 
-  it('is won for the quoted values unless the move names others', () => {
+  it('An RFQ is won for the quoted values unless the move names others', () => {
     const { state } = STATES.quoted;
     const counted = { countedLead: 'led_9' };
     expect(decide(state, moveTo('won', { values: undefined }, counted))).toEqual(
@@ -144,7 +144,7 @@ describe('An RFQ', () => {
     expect(decide(state, moveTo('won'))).toEqual(accepted('RfqWon', { values: EUR }));
   });
 
-  it('does not change when a move is repeated', () => {
+  it('An RFQ does not change when a move is repeated', () => {
     const again = (name: RfqStateName, command: HandoffCommand) =>
       expect(decide(STATES[name].state, command)).toEqual({ accepted: true, events: [] });
     again('in_progress', moveTo('in_progress'));
@@ -154,12 +154,12 @@ describe('An RFQ', () => {
     expect(decide(STATES.won.state, moveTo('won'))).toMatchObject(rejected('rfq_move_not_allowed'));
   });
 
-  it('does not exist before the buyer sends it', () => {
+  it('An RFQ does not exist before the buyer sends it', () => {
     expect(decide(fold(), moveTo('lost'))).toMatchObject(rejected('rfq_unsent'));
     expect(() => after(fold(), event('RfqLost'))).toThrow('without an RFQ');
   });
 
-  it('makes a new version of its handoff with its outcome only', () => {
+  it('An RFQ makes a new version of its handoff only with its outcome', () => {
     const base = STATES.confirmed.state;
     for (const type of ['RfqTakenUp', 'RfqMoveProposed', 'RfqMoveRefused'] as const) {
       const { version, updated_at } = after(base, event(type, { to: 'lost' }, 9));
@@ -177,7 +177,7 @@ describe('A correction', () => {
   const correct = (to: RfqTarget, more: Partial<RfqMove> = {}, over: object = {}) =>
     moveTo(to, { is_correction: true, ...more }, over);
 
-  it('changes the value of the day of the outcome, and keeps the lead that counts', () => {
+  it('A correction changes the value of the day of the outcome, and keeps the lead that counts', () => {
     const { state } = STATES.won;
     const decision = decide(state, correct('won', {}, { countedLead: 'led_9' }));
     expect(decision).toEqual(
@@ -197,7 +197,7 @@ describe('A correction', () => {
     });
   });
 
-  it('reverses an outcome, so that the RFQ can be moved again', () => {
+  it('A correction reverses an outcome, so that the RFQ can be moved again', () => {
     const { state } = STATES.won;
     const [made] = decide(state, correct('in_progress')).events ?? [];
     const open = made && after(state, { ...made, at: 7 });
@@ -209,7 +209,7 @@ describe('A correction', () => {
     expect(open && decide(open, moveTo('lost'))).toEqual(accepted('RfqLost', {}));
   });
 
-  it('wins an RFQ that was recorded as lost on the day of that outcome', () => {
+  it('A correction wins an RFQ that was recorded as lost on the day of that outcome', () => {
     expect(decide(STATES.lost.state, correct('won', {}, { countedLead: 'led_2' }))).toEqual(
       accepted('RfqOutcomeCorrected', {
         from: { state: 'lost' },
@@ -223,7 +223,7 @@ describe('A correction', () => {
     );
   });
 
-  it('is refused without an outcome', () => {
+  it('A correction is refused without an outcome', () => {
     for (const name of ['confirmed', 'in_progress', 'quoted'] as const)
       expect(decide(STATES[name].state, correct('lost'))).toMatchObject(
         rejected('rfq_move_not_allowed'),
@@ -243,7 +243,7 @@ describe('A move above the limit', () => {
   const asked = (name: RfqStateName, to: RfqTarget, more: Partial<RfqMove> = {}) =>
     decide(STATES[name].state, moveTo(to, { values: GBP, ...more }, limited)).events?.[0]?.type;
 
-  it('is proposed only: a quotation, a win and a correction, also of a currency without a limit', () => {
+  it('A move above the limit is only proposed: a quotation, a win and a correction, even in a currency without a limit', () => {
     expect(asked('confirmed', 'quoted')).toBe('RfqMoveProposed');
     expect(asked('quoted', 'won')).toBe('RfqMoveProposed');
     expect(asked('quoted', 'won', { values: [{ amount: 1, currency: 'USD' }] })).toBe(
@@ -255,7 +255,7 @@ describe('A move above the limit', () => {
     expect(asked('lost', 'won', { is_correction: true })).toBe('RfqMoveProposed');
   });
 
-  it('is made at once at the limit, or if it names no value', () => {
+  it('A move at the limit, or without a value, is made at once', () => {
     const values = [{ amount: 499, currency: 'GBP' }];
     expect(asked('confirmed', 'quoted', { values })).toBe('RfqQuoted');
     expect(asked('quoted', 'lost', { values: undefined })).toBe('RfqLost');
@@ -264,7 +264,7 @@ describe('A move above the limit', () => {
     );
   });
 
-  it('is made when another person approves the proposal by its number', () => {
+  it('A move above the limit is made when another person approves the proposal by its number', () => {
     const state = fold(sent, proposed);
     expect(state.rfq).toMatchObject({ state: 'confirmed', proposed: { number: 1, to: 'quoted' } });
     const decision = decide(state, approve(1));
@@ -274,7 +274,7 @@ describe('A move above the limit', () => {
     expect(decide(state, approve(1, DUE))).toMatchObject(rejected('quote_over'));
   });
 
-  it('is not proposed twice, and another proposal replaces it', () => {
+  it('A move above the limit is not proposed twice, and another proposal replaces it', () => {
     const state = fold(sent, proposed);
     const same = moveTo('quoted', { values: GBP, valid_until: DUE }, limited);
     expect(decide(state, same)).toEqual({ accepted: true, events: [] });
@@ -283,7 +283,7 @@ describe('A move above the limit', () => {
     expect(decide(other, approve(1))).toMatchObject(rejected('proposal_unknown'));
   });
 
-  it('is forgotten when it is refused, or when the RFQ moves', () => {
+  it('A proposed move is forgotten when it is refused, or when the RFQ moves', () => {
     const state = fold(sent, proposed);
     const refuse: HandoffCommand = {
       type: 'RefuseRfqMove',

@@ -92,7 +92,7 @@ const numbersOf = async (id: string, query = ALL) => {
 };
 
 describe('An RFQ', () => {
-  it('that is won gives its outcome to its leads, counts the first lead as won, and counts its value once', async () => {
+  it('An RFQ that is won gives its outcome to its leads, counts the first lead as won, and counts its value once', async () => {
     const { id, leads } = await rfqWith(2);
     await win(id, 12_000);
     expect(await Promise.all(leads.map(lead))).toMatchObject([{ state: 'won' }, { state: 'won' }]);
@@ -105,7 +105,7 @@ describe('An RFQ', () => {
     });
   });
 
-  it('is found in its state, open or not, and is expired from the end of its quotation', async () => {
+  it('An RFQ is found in its state, open or not, and is expired from the end of its quotation', async () => {
     const { id } = await rfqWith(0);
     const isIn = async (state: string) =>
       (await listed(`state=${state}`)).some(({ handoff_id }) => handoff_id === id);
@@ -133,7 +133,7 @@ describe('An RFQ', () => {
     expect(await read(id)).toMatchObject({ state: 'lost', reason: 'Too late' });
   });
 
-  it('that is withdrawn loses its leads, with the reason by name', async () => {
+  it('An RFQ that is withdrawn loses its leads, with the reason by name', async () => {
     const { id, leads } = await rfqWith(1);
     await act(id, 'move', { to: 'withdrawn', reason: 'The buyer called' });
     expect(await lead(leads[0] ?? '')).toMatchObject({
@@ -142,7 +142,7 @@ describe('An RFQ', () => {
     });
   });
 
-  it('shows its agent the outcome and its value, and neither steps, quotations nor reasons', async () => {
+  it('An RFQ shows its agent the outcome and its value, and neither steps, quotations nor reasons', async () => {
     const { id } = await rfqWith(0);
     const shown = () => shownToAgent(id);
     const before = await shown();
@@ -155,7 +155,7 @@ describe('An RFQ', () => {
     expect(JSON.stringify(await shown())).not.toMatch(/777|warehouse/);
   });
 
-  it('of a lead that an earlier version won by itself has its outcome, until the lead is corrected', async () => {
+  it('An RFQ of a lead that an earlier version won by itself has its outcome, until the lead is corrected', async () => {
     const { id, leads } = await rfqWith(1);
     const [leadId = ''] = leads;
     const { log, ids } = app.service.deps;
@@ -193,7 +193,7 @@ describe('An RFQ', () => {
     expect(await numbersOf(id)).toEqual({ leads_won: 1, rfqs_won: 1, won_value: GBP(950) });
   });
 
-  it('is withdrawn with the erasure of its buyer, and keeps the value that it was won for', async () => {
+  it('An RFQ is withdrawn with the erasure of its buyer, and keeps the value that it was won for', async () => {
     const [open, won] = [await rfqWith(0), await rfqWith(0)];
     await win(won.id, 300);
     for (const { id } of [open, won])
@@ -203,7 +203,7 @@ describe('An RFQ', () => {
     expect(await numbersOf(won.id)).toMatchObject({ rfqs_won: 1, won_value: GBP(300) });
   });
 
-  it('refuses what is not valid with the field at fault', async () => {
+  it('An RFQ refuses an invalid command with the field at fault', async () => {
     const { id } = await rfqWith(0);
     const cases: [object, number, string][] = [
       [{ to: 'quoted' }, 422, 'validation_failed'],
@@ -231,7 +231,7 @@ describe('An RFQ', () => {
     expect(await act(id, 'approve', { proposal: 1 })).toMatchObject({ status: 409 });
   });
 
-  it('shows staff the claim of another promoter on the mailbox of its contact', async () => {
+  it("An RFQ shows staff another promoter's claim on the mailbox of its contact", async () => {
     const rival = await app.agent('rival');
     const email = 'shared@shop.example';
     const { body } = await app.send({
@@ -254,7 +254,7 @@ describe('An RFQ', () => {
 });
 
 describe('A lead of a list', () => {
-  it('is not won by itself while its buyer can still send the RFQ', async () => {
+  it('A lead of a list is not won by itself while its buyer can still send the RFQ', async () => {
     const line_items = [{ sku: 'MUG-1', quantity: 48 }];
     const list = await post<List>('/handoffs', { title: 'Mugs', line_items });
     const { id } = await post<{ id: string }>('/leads', {
@@ -272,7 +272,7 @@ describe('A lead of a list', () => {
 });
 
 describe('A correction of an outcome', () => {
-  it('changes the numbers of the day of the outcome, and leads follow', async () => {
+  it('A correction of an outcome changes the numbers of the day of the outcome, and leads follow', async () => {
     const { id, leads } = await rfqWith(2);
     await win(id, 1_000);
     const day = new Date(app.clock.now()).toISOString().slice(0, 10);
@@ -297,7 +297,7 @@ describe('A correction of an outcome', () => {
     expect(await numbersOf(id)).toEqual({ leads_won: 1, rfqs_won: 1, won_value: GBP(600) });
   });
 
-  it('of a lead without a handoff changes or reverses what staff recorded', async () => {
+  it('A correction of the outcome of a lead without a handoff changes or reverses what staff recorded', async () => {
     const { id } = await post<{ id: string }>('/leads', {
       external_id: freshKey(),
       company: { name: 'Shop', country: 'GB' },
@@ -327,7 +327,7 @@ describe('A move above APPROVAL_ABOVE', () => {
     return { status: statusCode, body: JSON.parse(body) as Record<string, unknown> };
   };
 
-  it('waits for another person, who sees who proposed what, and is made by the approval', async () => {
+  it('A move above APPROVAL_ABOVE waits for another person, who sees who proposed what, and is made by the approval', async () => {
     const { id, leads } = await rfqWith(1);
     const offer = { to: 'quoted', values: GBP(1_001), valid_until: until() };
     const asked = await actAs('Ann', id, 'move', { ...offer, reason: 'Large order' });
@@ -362,7 +362,7 @@ describe('A move above APPROVAL_ABOVE', () => {
     expect(await lead(leads[0] ?? '')).toMatchObject({ state: 'won' });
   });
 
-  it('that the machine proposed waits for a person, and the machine cannot approve it', async () => {
+  it('A move above APPROVAL_ABOVE that the machine proposed waits for a person, and the machine cannot approve it', async () => {
     const { id } = await rfqWith(0);
     await actAs('machine', id, 'move', { to: 'quoted', values: GBP(5_000), valid_until: until() });
     expect(await read(id)).toMatchObject({ proposed: { by_name: 'the machine' } });
@@ -370,7 +370,7 @@ describe('A move above APPROVAL_ABOVE', () => {
     expect(await actAs('Ann', id, 'approve', { proposal: 1 })).toMatchObject({ status: 200 });
   });
 
-  it('is dropped when it is refused', async () => {
+  it('A move above APPROVAL_ABOVE is dropped when it is refused', async () => {
     const { id } = await rfqWith(0);
     const offer = { to: 'quoted', values: GBP(5_000), valid_until: until() };
     await actAs('Ann', id, 'move', offer);

@@ -39,7 +39,7 @@ const totalsIn = (text: string) => /name="totals"[^>]+value="([^"]*)"/.exec(text
 const rfqOf = (id: string) => app.desk('GET', `/handoffs/${id}/rfq?owner_id=acme`);
 
 describe('A list whose total differs from the total that the page showed', () => {
-  it('is not sent, and the page shows the new total and what was typed', async () => {
+  it('A list with a different total from the one shown is not sent, and the page shows the new total and what was typed', async () => {
     const sku = await publish(800);
     const { id, path } = await listOf([sku, 48], [sku, 60]);
     const seen = totalsIn((await get(path)).text);
@@ -64,7 +64,7 @@ describe('A list whose total differs from the total that the page showed', () =>
     expect((await get(path)).text).toContain('£1,083.00');
   });
 
-  it('is shown again to a buyer without scripts, who can then send it', async () => {
+  it('A list with a different total from the one shown is shown again to a buyer without scripts, who can then send it', async () => {
     const { id, path } = await listOf([await publish(800), 48], [await publish(300, 'EUR'), 48]);
     const { text } = await get(path);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '0', 'quantity.2': '50' };
@@ -77,14 +77,14 @@ describe('A list whose total differs from the total that the page showed', () =>
     expect(await events(id)).toContain('RfqSubmittedByBuyer');
   });
 
-  it('shows the new total also when another field has a fault', async () => {
+  it('A list with a different total from the one shown shows the new total also when another field has a fault', async () => {
     const { path } = await listOf([await publish(800), 48]);
     const typed = { list_revision: '1', ...CONTACT, email: 'nope', 'quantity.1': '50' };
     const { status, text } = await post(`${path}/send`, { ...typed, totals: 'GBP:38400' });
     expect([status, totalsIn(text)]).toEqual([422, 'GBP:40000']);
   });
 
-  it('shows a changed currency and keeps the totals of currencies separate', async () => {
+  it('A list with a different total from the one shown shows a changed currency and keeps the totals of currencies separate', async () => {
     const sku = await publish(500, 'EUR');
     const { path } = await listOf([sku, 48], [await publish(800), 48]);
     await publish(500, 'GBP', sku);
@@ -100,7 +100,7 @@ describe('A list whose total differs from the total that the page showed', () =>
 });
 
 describe('A product that was withdrawn from the catalog', () => {
-  it('is shown with the reason, and its quantity can decrease but not increase', async () => {
+  it('A product that was withdrawn from the catalog is shown with the reason, and its quantity can decrease but not increase', async () => {
     const sku = await publish(800);
     const { id, path } = await listOf([sku, 4], [await publish(800), 4]);
     await withdraw(sku);
@@ -118,7 +118,7 @@ describe('A product that was withdrawn from the catalog', () => {
     expect((await post(`${path}/quantities`, less)).status).toBe(303);
   });
 
-  it('is named in the RFQ and on the receipt, like a changed price', async () => {
+  it('A product that was withdrawn from the catalog is named in the RFQ and on the receipt, like a changed price', async () => {
     const [withdrawn, dearer, same] = [await publish(800), await publish(800), await publish(800)];
     const { id, path } = await listOf([withdrawn, 48], [dearer, 48], [same, 48]);
     await withdraw(withdrawn);
@@ -149,7 +149,7 @@ describe('The evidence of an RFQ', () => {
     ((await rfqOf(id)).body as { evidence: object }).evidence;
   const sent = { list_revision: '1', ...CONTACT };
 
-  it('tells staff how soon it was sent, and whether the list was opened before', async () => {
+  it('The evidence of an RFQ tells staff how soon it was sent, and whether the list was opened before', async () => {
     const sku = await publish(800);
     const [program, person] = [await listOf([sku, 4]), await listOf([sku, 4])];
     expect((await post(`${program.path}/send`, sent)).status).toBe(303);
@@ -166,7 +166,7 @@ describe('The evidence of an RFQ', () => {
     });
   });
 
-  it('counts a refused form as an opening, and a clock that was set back as no time', async () => {
+  it('The evidence of an RFQ counts a refused form as an opening, and a clock that was set back as no time', async () => {
     const { id, path } = await listOf([await publish(800), 4]);
     app.clock.advance(-5_000);
     expect((await post(`${path}/send`, { ...sent, email: 'nope' })).status).toBe(422);
@@ -176,7 +176,7 @@ describe('The evidence of an RFQ', () => {
 });
 
 describe('A closed list', () => {
-  it('refuses other quantities with the reason that the request was sent before', async () => {
+  it('A closed list refuses other quantities with the reason that the request was sent before', async () => {
     const { id, path } = await listOf([await publish(800), 4], [await publish(800), 4]);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '4', 'quantity.2': '0' };
     const first = { ...typed, totals: 'GBP:4000' };
@@ -200,7 +200,7 @@ describe('A closed list', () => {
     expect((await events(id)).filter((type) => type === 'RfqSubmittedByBuyer')).toHaveLength(1);
   });
 
-  it('does not say that the promoter withdrew it if its subject was erased', async () => {
+  it('A closed list does not say that the promoter withdrew it if its subject was erased', async () => {
     const { id, path } = await listOf([await publish(800), 4]);
     const request = { owner_id: 'acme', reason: 'Art. 17' };
     expect((await app.desk('POST', `/subjects/${id}/erase`, request)).status).toBe(200);
@@ -210,7 +210,7 @@ describe('A closed list', () => {
     expect(text).not.toMatch(/took it back|The reason given/);
   });
 
-  it('of a test key promises no answer', async () => {
+  it('A closed list of a test key promises no answer', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const line_items = [{ sku: await publish(800), quantity: 4 }];
     const { id, path } = await handoff({ line_items }, test.key);
