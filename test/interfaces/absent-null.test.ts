@@ -75,7 +75,7 @@ describe('The parameters of A2A', () => {
     ['null for each absent member', withNulls],
     ['the names of the definition', inSnakeCase],
     ['both', (params, schema) => inSnakeCase(withNulls(params, schema))],
-  ])('are read with %s, in every method', async (_what, spell) => {
+  ])('The parameters of A2A are read with %s, in every method', async (_what, spell) => {
     const { id } = await sent(app, key, message(POST));
     const calls = callsOn(id);
     expect(calls.map(([method]) => method).sort()).toEqual(Object.keys(A2A_METHODS).sort());
@@ -87,7 +87,7 @@ describe('The parameters of A2A', () => {
     }
   });
 
-  it.each(['context_id', 'contextId'])('gather tasks by %s', async (name) => {
+  it.each(['context_id', 'contextId'])('The parameters of A2A gather tasks by %s', async (name) => {
     const { contextId } = await sent(app, key, message(POST));
     const second = await sent(app, key, message(POST, { [name]: contextId }));
     expect(second.contextId).toBe(contextId);
@@ -102,12 +102,12 @@ describe('The parameters of A2A', () => {
     expect(body).toMatchObject({ tasks: [{ contextId }], totalSize: 2 });
   });
 
-  it('may be null for a method without any', async () => {
+  it('The parameters of A2A may be null for a method without any', async () => {
     const { result } = await rpc<Json>(app, key, 'ListTasks', null as never);
     expect(result).toHaveProperty('tasks');
   });
 
-  it('keep names and null in the data of a part', async () => {
+  it('The parameters of A2A keep names and null in the data of a part', async () => {
     const asked = { ...POST, text: null };
     const { error } = await rpc(app, key, 'SendMessage', { message: message(asked) });
     expect(error.data[1]?.fieldViolations).toMatchObject([
@@ -128,17 +128,20 @@ describe('The parameters of MCP', () => {
     ['prompts/get', { name: 'promote_product', arguments: { product: 'mug', campaign: null } }],
   ];
 
-  it.each(OPTIONAL)('of %s may be null where they are optional: %j', async (method, params) => {
-    const agent = mcpAgent(app, key);
-    for (const { body } of [
-      await agent.legacy(method, { ...params, _meta: null }),
-      await agent.legacy(method, { ...params, _meta: { progressToken: null } }),
-      await agent.modern(method, params),
-    ])
-      expect(body.error).toBeUndefined();
-  });
+  it.each(OPTIONAL)(
+    "The parameters of MCP's %s may be null where they are optional: %j",
+    async (method, params) => {
+      const agent = mcpAgent(app, key);
+      for (const { body } of [
+        await agent.legacy(method, { ...params, _meta: null }),
+        await agent.legacy(method, { ...params, _meta: { progressToken: null } }),
+        await agent.modern(method, params),
+      ])
+        expect(body.error).toBeUndefined();
+    },
+  );
 
-  it('may be null as a whole', async () => {
+  it('The parameters of MCP may be null as a whole', async () => {
     for (const method of ['tools/list', 'prompts/list', 'resources/list', 'ping']) {
       const { body } = await mcpAgent(app, key).raw({
         jsonrpc: '2.0',
@@ -150,7 +153,7 @@ describe('The parameters of MCP', () => {
     }
   });
 
-  it('must not be null where they are required', async () => {
+  it('The parameters of MCP must not be null where they are required', async () => {
     const agent = mcpAgent(app, key);
     for (const [method, params] of [
       ['tools/call', { name: null }],

@@ -39,7 +39,7 @@ describe('The address of a page', () => {
   const isPage = ({ path, methods }: ServedRoute): boolean =>
     methods.includes('GET') && !/^\/(?:$|api\/|\.well-known\/|c\/)/.test(path);
 
-  it('with something behind it redirects to the address alone, with its query', async () => {
+  it("A page's address with something behind it redirects to the address alone, with its query", async () => {
     const pages = routes.filter(isPage).map(({ path }) => path);
     expect(pages.length).toBeGreaterThan(40);
     for (const path of pages)
@@ -50,13 +50,13 @@ describe('The address of a page', () => {
         }
   }, 120_000);
 
-  it('is not changed where nothing is behind it', async () => {
+  it("A page's address is not changed where nothing is behind it", async () => {
     for (const { path } of routes.filter(isPage))
       expect((await get(path)).headers['location'] ?? '', path).not.toBe(path);
   });
 
   it.each(['//evil.example/', '///evil.example)', '/\\evil.example/', '//evil.example'])(
-    'never leads to another host: %s',
+    "A page's address never leads to another host: %s",
     async (path) => {
       const { headers } = await get(path);
       expect(headers['location'] ?? '/').toMatch(/^\/(?![/\\])/);
@@ -67,13 +67,16 @@ describe('The address of a page', () => {
     ['/c/Home%20%3E%20Mugs%20(large).', '/c/Home%20%3E%20Mugs%20(large)'],
     ['/c/Home%20%3E%20%C3%89t%C3%A9%E2%80%8B)', '/c/Home%20%3E%20%C3%89t%C3%A9'],
     ['/c/Home%20%3E%20%C3%89t%C3%A9/?page=2', '/c/Home%20%3E%20%C3%89t%C3%A9?page=2'],
-  ])('of a category redirects to the longest name that exists: %s', async (path, target) => {
-    const { status, headers } = await get(path);
-    expect([status, decodeURI(headers['location'] ?? '')]).toEqual([301, decodeURI(target)]);
-    expect((await get(target)).status).toBe(200);
-  });
+  ])(
+    'The address of a category redirects to the longest name that exists: %s',
+    async (path, target) => {
+      const { status, headers } = await get(path);
+      expect([status, decodeURI(headers['location'] ?? '')]).toEqual([301, decodeURI(target)]);
+      expect((await get(target)).status).toBe(200);
+    },
+  );
 
-  it('of a category keeps the signs of its own name', async () => {
+  it('The address of a category keeps the signs of its own name', async () => {
     expect((await get('/c/Home%20%3E%20Mugs%20(large)')).status).toBe(200);
     expect((await get('/c/Home%20%3E%20None.')).status).toBe(404);
   });
@@ -85,21 +88,24 @@ describe('A short link with something behind it', () => {
       ({ type }) => type === 'VisitRecorded',
     );
 
-  it.each(['GET', 'HEAD'] as const)('records one visit by %s', async (method) => {
-    const { code, destination_url } = await createShortLink(app, key, {});
-    const before = (await visits()).length;
-    const cut = await get(`/l/${code}%E2%80%8B).?via=qr`, method);
-    expect(await visits()).toHaveLength(before);
-    expect(cut.headers).toMatchObject({
-      'cache-control': 'no-store',
-      location: `/l/${code}?via=qr`,
-    });
-    const landed = await get(cut.headers['location'] ?? '', method);
-    expect(splitLanding(landed).page.split('?')[0]).toBe(destination_url);
-    expect(await visits()).toHaveLength(before + 1);
-  });
+  it.each(['GET', 'HEAD'] as const)(
+    'A short link with something behind it records one visit by %s',
+    async (method) => {
+      const { code, destination_url } = await createShortLink(app, key, {});
+      const before = (await visits()).length;
+      const cut = await get(`/l/${code}%E2%80%8B).?via=qr`, method);
+      expect(await visits()).toHaveLength(before);
+      expect(cut.headers).toMatchObject({
+        'cache-control': 'no-store',
+        location: `/l/${code}?via=qr`,
+      });
+      const landed = await get(cut.headers['location'] ?? '', method);
+      expect(splitLanding(landed).page.split('?')[0]).toBe(destination_url);
+      expect(await visits()).toHaveLength(before + 1);
+    },
+  );
 
-  it('credits its promoter where the token of a landing page has something behind it', async () => {
+  it('A landing page credits its promoter where its token has something behind it', async () => {
     const { code } = await createShortLink(app, key, {});
     const landing = (await get(`/l/${code}`)).headers['location'] ?? '';
     const { pathname, search } = new URL(landing);
@@ -111,7 +117,7 @@ describe('A short link with something behind it', () => {
       expect((await get(`${pathname}?via=${code}${tail}`)).text, tail).toContain('Test agent');
   });
 
-  it('keeps the list of an address that has something behind it', async () => {
+  it("A list's address with something behind it keeps the list", async () => {
     const { text } = await get('/s');
     const id = /\/p\/prd_([0-9a-z]{24})/.exec(text)?.[1] ?? '';
     for (const tail of ['', '.', ')', '%20', '%E2%80%8B'])
@@ -120,7 +126,7 @@ describe('A short link with something behind it', () => {
 });
 
 describe('A slash behind the address of an interface', () => {
-  it('changes no answer, for every route and method', async () => {
+  it('A slash behind the address of an interface changes no answer, for every route and method', async () => {
     const answer = async (method: Method, url: string, authorized: boolean) => {
       const { status, body } = await app.send({
         method,
@@ -142,7 +148,7 @@ describe('A slash behind the address of an interface', () => {
         }
   }, 60_000);
 
-  it('is accepted by MCP and by A2A, before a query too', async () => {
+  it('A slash behind the address of an interface is accepted by MCP and by A2A, also before a query', async () => {
     const rpc = { jsonrpc: '2.0', id: 1 };
     for (const tail of ['/', '/?a=b']) {
       const mcp = await app.send({
@@ -163,7 +169,7 @@ describe('A slash behind the address of an interface', () => {
     }
   });
 
-  it('is named with its methods when the method is wrong', async () => {
+  it('An address with a slash behind it names its methods when the method is wrong', async () => {
     const { status, headers } = await app.send({ method: 'PUT', url: '/api/affiliate/mcp/' });
     expect([status, headers['allow']]).toEqual([405, 'POST']);
   });

@@ -24,7 +24,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
 const here = (url: string): string => url.slice(ORIGIN.length) || '/';
 
 describe('llms.txt', () => {
-  it('names every use case, states the boundaries, and has the form of llmstxt.org', async () => {
+  it('`llms.txt` names every use case, states the boundaries, and has the form of llmstxt.org', async () => {
     verifies('service.7', 'service.8.llms', 'endpoints.rules.9');
     const { text, headers } = await get('/llms.txt');
     expect(headers['content-type']).toContain('text/plain');
@@ -44,7 +44,7 @@ describe('llms.txt', () => {
     }
   });
 
-  it('links only to pages that exist', async () => {
+  it('`llms.txt` links only to pages that exist', async () => {
     const { text } = await get('/llms.txt');
     const links = new Set([...text.matchAll(/\]\((https:[^)]+)\)/g)].map(([, url = '']) => url));
     for (const url of links) expect((await get(here(url))).status, url).toBe(200);
@@ -52,7 +52,7 @@ describe('llms.txt', () => {
 });
 
 describe('The versioning policy', () => {
-  it('is stated in the documentation and in llms.txt', async () => {
+  it('The versioning policy is stated in the documentation and in llms.txt', async () => {
     verifies('versioning.4');
     const { text } = await get('/docs/rest.md');
     for (const statement of VERSIONING) expect(text).toContain(statement);
@@ -61,7 +61,7 @@ describe('The versioning policy', () => {
 });
 
 describe('The API catalog', () => {
-  it('names each interface with its description, documentation and status', async () => {
+  it('The API catalog names each interface with its description, documentation and status', async () => {
     const { body, headers } = await get('/.well-known/api-catalog');
     expect(headers['content-type']).toContain('application/linkset+json');
     const head = await app.send({ method: 'HEAD', url: '/.well-known/api-catalog' });
@@ -85,7 +85,7 @@ describe('The API catalog', () => {
 });
 
 describe('The AI catalog', () => {
-  it('names the server card of MCP and the agent card of A2A by the media types that they have', async () => {
+  it('The AI catalog names the server card of MCP and the agent card of A2A by the media types that they have', async () => {
     const { body, headers } = await get('/.well-known/ai-catalog.json');
     expect(headers['content-type']).toBe('application/ai-catalog+json');
     expect(headers['access-control-allow-origin']).toBe('*');
@@ -106,7 +106,7 @@ describe('The AI catalog', () => {
 });
 
 describe('The server card', () => {
-  it('is valid by the official schema', async () => {
+  it('The server card is valid by the official schema', async () => {
     const file = new URL('../golden/mcp/server-card.schema.json', import.meta.url);
     const { $defs } = JSON.parse(readFileSync(file, 'utf8')) as { $defs: object };
     const validate = new AjvJsonSchemaValidator().getValidator({
@@ -142,16 +142,19 @@ describe('A public document', () => {
     '/.well-known/ai-catalog.json',
   ];
 
-  it.each(DOCUMENTS)('is not sent again to a client that has it: %s', async (url) => {
-    const { status, headers } = await get(url);
-    expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=60']);
-    const cached = await get(url, { 'if-none-match': headers['etag'] ?? '' });
-    expect([cached.status, cached.text]).toEqual([304, '']);
-    expect((await get(url, { 'if-none-match': '"other"' })).status).toBe(200);
-  });
+  it.each(DOCUMENTS)(
+    'A public document is not sent again to a client that has it: %s',
+    async (url) => {
+      const { status, headers } = await get(url);
+      expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=60']);
+      const cached = await get(url, { 'if-none-match': headers['etag'] ?? '' });
+      expect([cached.status, cached.text]).toEqual([304, '']);
+      expect((await get(url, { 'if-none-match': '"other"' })).status).toBe(200);
+    },
+  );
 
   it.each([...DOCUMENTS, '/.well-known/mcp.json', '/assets/mark.svg'])(
-    'can be read by pages of every origin: %s',
+    'A public document can be read by pages of every origin: %s',
     async (url) => {
       const { headers } = await get(url, { origin: 'https://other.example' });
       expect(headers['access-control-allow-origin']).toBe('*');
@@ -160,7 +163,7 @@ describe('A public document', () => {
     },
   );
 
-  it('is found under the former path of the agent card', async () => {
+  it('The agent card is found under its former path', async () => {
     const { status, headers } = await get('/.well-known/agent.json');
     expect([status, headers['location'], headers['access-control-allow-origin']]).toEqual([
       301,
@@ -174,7 +177,7 @@ describe('A public document', () => {
     '/problems',
     '/api/affiliate/openapi.json',
     '/.well-known/agent-card.json',
-  ])('is compressed for clients that accept it: %s', async (url) => {
+  ])('A public document is compressed for clients that accept it: %s', async (url) => {
     const { text } = await get(url);
     for (const [encoding, open] of [
       ['br', brotliDecompressSync],
@@ -191,7 +194,7 @@ describe('A public document', () => {
     }
   });
 
-  it('leads from the start page and from unknown paths to the API catalog', async () => {
+  it('A public document leads from the start page and from unknown paths to the API catalog', async () => {
     const link = `<${ORIGIN}/.well-known/api-catalog>; rel="api-catalog"`;
     expect((await get('/')).headers['link']).toBe(link);
     const unknown = await get('/api/affiliate/v1/nothing');
@@ -200,7 +203,7 @@ describe('A public document', () => {
 });
 
 describe('The OpenAPI document', () => {
-  it('names a contact, and its components with at most 40 characters', async () => {
+  it('The OpenAPI document names a contact, and its components with at most 40 characters', async () => {
     const { body } = await get('/api/affiliate/openapi.json');
     const { info, components } = body as {
       info: { contact: { url: string } };
@@ -214,7 +217,7 @@ describe('The OpenAPI document', () => {
 });
 
 describe('The documentation', () => {
-  it('exists as HTML and as the same text in Markdown', async () => {
+  it('The documentation exists as HTML and as the same text in Markdown', async () => {
     for (const { slug, title } of DOC_PAGES) {
       const page = await get(`/docs/${slug}`);
       // No placeholder of the published page is left.
@@ -231,7 +234,7 @@ describe('The documentation', () => {
     expect((await get('/docs/nothing')).status).toBe(404);
   });
 
-  it('says why a key has no place in a browser, and answers no page of another site with one', async () => {
+  it('The documentation says why a key has no place in a browser, and no page of another site may read an answer to one', async () => {
     for (const path of ['/docs', '/docs/rest.md'])
       expect((await get(path)).text).toContain('A key has no place in a browser');
     const { key } = await app.agent('acme');
@@ -246,11 +249,11 @@ describe('The documentation', () => {
     }
   });
 
-  it('says how a CSV file is opened in Excel', async () => {
+  it('The documentation says how a CSV file is opened in Excel', async () => {
     expect((await get('/docs/rest.md')).text).toMatch(/`excel` \| query \|.*byte-order mark/);
   });
 
-  it('shows where each field is sent over REST, also of nested fields', async () => {
+  it('The documentation shows where each field is sent over REST, including nested fields', async () => {
     const { text } = await get('/docs/rest.md');
     const row = (path: string, place: string) =>
       expect(text).toMatch(
@@ -267,7 +270,7 @@ describe('The documentation', () => {
     expect(text).not.toContain('"idempotency_key"');
   });
 
-  it('links only to pages that exist', async () => {
+  it('The documentation links only to pages that exist', async () => {
     const pages = await Promise.all(DOC_PAGES.map(({ slug }) => get(`/docs/${slug}.md`)));
     const links = new Set(
       pages.flatMap(({ text }) =>

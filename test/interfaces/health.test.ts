@@ -51,7 +51,7 @@ describe('/readyz', () => {
   it.each([
     ['numbers', 1],
     ['bytes', BYTES],
-  ])('counts the lag in events when positions are %s', async (_what, size) => {
+  ])('`/readyz` counts the lag in events when positions are %s', async (_what, size) => {
     const at = (behind: number) => readyz(logOf(50_000, size), (50_000 - behind) * size);
     expect(await at(0)).toMatchObject({ status: 200, body: { events_behind: 0 } });
     expect(await at(300)).toMatchObject({ status: 200, body: { events_behind: 300 } });
@@ -65,24 +65,24 @@ describe('/readyz', () => {
     });
   });
 
-  it('does not count positions between events as lag', async () => {
+  it('`/readyz` does not count positions between events as lag', async () => {
     const log = { ...logOf(0, 1), head: async () => ({ position: 5_000_000, at: 0 }) };
     expect(await readyz(log, 1_000)).toMatchObject({ status: 200, body: { events_behind: 0 } });
   });
 
-  it('names parked read models and stays ready, because everything else works', async () => {
+  it('`/readyz` names parked read models and stays ready, because everything else works', async () => {
     expect(await readyz(logOf(1, 1), 1)).toMatchObject({ status: 200, body: { parked: [] } });
     const body = { status: 'ready', parked: ['leads'], waiting: [] };
     expect(await readyz(logOf(1, 1), 1, { parked: [{}] })).toMatchObject({ status: 200, body });
   });
 
-  it('names read models that no process folds and stays ready, because writes and redirects work', async () => {
+  it('`/readyz` names read models that no process folds and stays ready, because writes and redirects work', async () => {
     expect(await readyz(logOf(9, 1), 9)).toMatchObject({ status: 200, body: { waiting: [] } });
     const body = { status: 'ready', events_behind: 0, waiting: ['leads'] };
     expect(await readyz(logOf(9, 1), 9, { lagEvents: 3 })).toMatchObject({ status: 200, body });
   });
 
-  it('reports unknown values while the log is unavailable', async () => {
+  it('`/readyz` reports unknown values while the log is unavailable', async () => {
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
     const { status, body } = await readyz({ ...logOf(1, 1), head: away }, 1);
     expect(status).toBe(503);
@@ -97,7 +97,7 @@ describe('/readyz', () => {
     });
   });
 
-  it('names read models of this process that cannot be read, and is not ready', async () => {
+  it('`/readyz` names read models of this process that cannot be read, and is not ready', async () => {
     const { status, body } = await readyz(logOf(9, 1), 9, { unreadable: ['credentials'] });
     expect(status).toBe(503);
     expect(body).toMatchObject({ status: 'not_ready', unreadable: ['credentials'] });

@@ -48,7 +48,7 @@ const CONTACT = {
 };
 
 describe('The main job', () => {
-  it('runs from a search over a link, a handoff and a lead to an RFQ, and appears in the performance of the owner', async () => {
+  it('The main job runs from a search over a link, a handoff and a lead to an RFQ, and appears in the performance of the owner', async () => {
     verifies('service.1', 'service.6.buyer', 'resources.performance');
     const results = await app.send({ method: 'GET', url: `${V1}/products?q=mug`, key });
     const [product] = (results.body as { data: { id: string }[] }).data;
@@ -142,7 +142,7 @@ describe('The main job', () => {
     );
   });
 
-  it('lets only the holder of the review link act for the buyer', async () => {
+  it('The main job lets only the holder of the review link act for the buyer', async () => {
     verifies('states.handoff', 'service.6.commitments', 'service.5');
     const handoff = (
       await post('/handoffs', {

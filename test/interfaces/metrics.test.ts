@@ -49,7 +49,7 @@ const scrape = async (): Promise<string> => {
 };
 
 describe('/metrics', () => {
-  it('counts requests by surface, operation and outcome, and appends by outcome', async () => {
+  it('`/metrics` counts requests by surface, operation and outcome, and appends by outcome', async () => {
     const { key, keyId, agentId } = await app.agent('acme');
     const headers = { authorization: `Bearer ${key}` };
     const before = await scrape();
@@ -81,7 +81,7 @@ describe('/metrics', () => {
       expect(text).not.toContain(secret);
   });
 
-  it('has few label values, regardless of the paths that clients request', async () => {
+  it('`/metrics` has few label values, regardless of the paths that clients request', async () => {
     for (const path of ['/l/made-up', '/made-up', '/another/made-up', '/api/affiliate/v1/made-up'])
       await server.inject({ method: 'GET', url: path });
     const text = await scrape();
@@ -89,7 +89,7 @@ describe('/metrics', () => {
     expect(sample(text, 'tributary_requests_total', { surface: 'none' })).toBeGreaterThan(1);
   });
 
-  it('counts calls over MCP', async () => {
+  it('`/metrics` counts calls over MCP', async () => {
     const { key } = await app.agent('beta');
     await server.inject({
       method: 'POST',
@@ -110,7 +110,7 @@ describe('/metrics', () => {
     expect(sample(await scrape(), 'tributary_calls_total', labels)).toBe(1);
   });
 
-  it('is generated once for concurrent requests, and again for the next request', async () => {
+  it('`/metrics` is generated once for concurrent requests, and again for the next request', async () => {
     const generated = vi.spyOn(metrics, 'text');
     const ask = () => server.inject({ method: 'GET', url: '/metrics' });
     const texts = await Promise.all(Array.from({ length: 50 }, ask));
@@ -122,7 +122,7 @@ describe('/metrics', () => {
     generated.mockRestore();
   });
 
-  it('reports tributary_log_up 0 and no lag while the log is unavailable', async () => {
+  it('`/metrics` reports tributary_log_up 0 and no lag while the log is unavailable', async () => {
     const { deps } = app.service;
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
     const log = { ...deps.log, head: away };
@@ -158,7 +158,7 @@ describe('The lag of a read model', () => {
     return lagOfLeads;
   };
 
-  it('is in events and in seconds when positions are bytes', async () => {
+  it('The lag of a read model is in events and in seconds when positions are bytes', async () => {
     expect(await lag(10, 1_000)).toEqual({
       projection: 'leads',
       parked: 0,
@@ -168,7 +168,7 @@ describe('The lag of a read model', () => {
     expect(await lag(10, 700)).toMatchObject({ events: 3, seconds: 92 });
   });
 
-  it('is estimated from a counted part when it is long', async () => {
+  it('The lag of a read model is estimated from a counted part when it is long', async () => {
     expect(await lag(90_000, 1_000)).toMatchObject({ events: 89_990, seconds: 89 });
   });
 });
@@ -181,7 +181,7 @@ describe('The observed log and store', () => {
     countRoundTrip: (trip: object, seconds: number) => observed.push([trip, seconds]),
   };
 
-  it('report each append with its outcome and duration, and the outcome of deliveries', async () => {
+  it('The observed log and store report each append with its outcome and duration, and the outcome of deliveries', async () => {
     observed.length = 0;
     let now = 0;
     const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
@@ -213,7 +213,7 @@ describe('The observed log and store', () => {
     ]);
   });
 
-  it('report each round trip of reads and writes of read models', async () => {
+  it('The observed log and store report each round trip of reads and writes of read models', async () => {
     observed.length = 0;
     const store = observedStore(
       {

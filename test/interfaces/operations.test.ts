@@ -32,7 +32,7 @@ const post = (path: string, body: object, idempotencyKey = freshKey(), headers =
 const list = (body: never) => (body as { data: Record<string, unknown>[] }).data;
 
 describe('getConnection', () => {
-  it('returns the agent, the granted scopes, and how to get the missing ones', async () => {
+  it('`getConnection` returns the agent, the granted scopes, and how to get the missing ones', async () => {
     verifies(
       'endpoints.2',
       'endpoints.rules.6',
@@ -60,7 +60,7 @@ describe('getConnection', () => {
 });
 
 describe('getConnection of an agent whose owner requests more', () => {
-  it('shows the request and its decision beside the scopes that are granted', async () => {
+  it('`getConnection` of an agent whose owner requests more shows the request and its decision beside the scopes that are granted', async () => {
     const { key: narrow, agentId } = await app.agent('asking', ['products:read']);
     const review = async () => {
       const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key: narrow });
@@ -96,7 +96,7 @@ describe('getConnection of an agent whose owner requests more', () => {
 });
 
 describe('searchProducts', () => {
-  it('finds products by text, filters at a quantity and counts facets', async () => {
+  it('`searchProducts` finds products by text, filters at a quantity and counts facets', async () => {
     verifies('resources.product', 'service.1');
     const answer = await get(
       '/products?q=mug&at_quantity=48&price_max=200&currency=GBP&facets=category,stock',
@@ -121,7 +121,7 @@ describe('searchProducts', () => {
     });
   });
 
-  it('returns an opaque cursor that is valid for the same query and one day only', async () => {
+  it('`searchProducts` returns an opaque cursor that is valid for the same query and one day only', async () => {
     const first = await get('/products?limit=2&sort=moq');
     const { next_cursor } = (first.body as { page: { next_cursor: string } }).page;
     const second = await get(`/products?limit=2&sort=moq&cursor=${next_cursor}`);
@@ -135,7 +135,7 @@ describe('searchProducts', () => {
     app.clock.advance(-86_400_001);
   });
 
-  it('continues after the last product of a page, even if that product was withdrawn', async () => {
+  it('`searchProducts` continues after the last product of a page, even if that product was withdrawn', async () => {
     const skus = ['GOES-1', 'GOES-2', 'GOES-3', 'GOES-4'];
     await app.publish(skus.map((sku) => feedProduct(sku, { title: `goes ${sku}` })));
     const query = '/products?q=goes&sort=price&limit=2';
@@ -152,7 +152,7 @@ describe('searchProducts', () => {
     expect(shown.toSorted()).toEqual(skus);
   });
 
-  it('refuses unknown and invalid parameters by name', async () => {
+  it('`searchProducts` refuses unknown and invalid parameters by name', async () => {
     const answer = await get('/products?colour=red&limit=500&price_max=2');
     expect(answer.status).toBe(400);
     const { errors } = answer.body as { errors: { pointer: string; code: string }[] };
@@ -165,7 +165,7 @@ describe('searchProducts', () => {
 });
 
 describe('createLink', () => {
-  it('creates an attributed link, and answers a retry with the same bytes', async () => {
+  it('`createLink` creates an attributed link, and answers a retry with the same bytes', async () => {
     verifies('resources.link');
     const body = {
       target: { kind: 'product', ref: 'MUG-1' },
@@ -197,7 +197,7 @@ describe('createLink', () => {
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
   });
 
-  it('gives a slug to the first request and to its retries only', async () => {
+  it('`createLink` gives a slug to the first request and to its retries only', async () => {
     const body = { target: { kind: 'search', ref: 'mugs' }, slug: 'our-mugs' };
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
@@ -211,7 +211,7 @@ describe('createLink', () => {
       });
   });
 
-  it('refuses targets outside the catalog and an expiry in the past', async () => {
+  it('`createLink` refuses targets outside the catalog and an expiry in the past', async () => {
     for (const target of [
       { kind: 'product', ref: 'NOPE' },
       { kind: 'category', ref: 'Nope' },
@@ -227,7 +227,7 @@ describe('createLink', () => {
     });
   });
 
-  it('answers a retry although the product was withdrawn since', async () => {
+  it('`createLink` answers a retry although the product was withdrawn since', async () => {
     await app.publish([feedProduct('GONE-1')]);
     const body = { target: { kind: 'product', ref: 'GONE-1' } };
     const first = await post('/links', body, 'gone');
@@ -241,7 +241,7 @@ describe('createLink', () => {
 describe('createHandoff', () => {
   const line = (sku: string, quantity: number) => ({ sku, quantity });
 
-  it('prices and pins each line, adds warnings, and submits no RFQ', async () => {
+  it('`createHandoff` prices and pins each line, adds warnings, and submits no RFQ', async () => {
     verifies('resources.handoff', 'states.handoff');
     const answer = await post('/handoffs', {
       title: 'Autumn shelf',
@@ -268,7 +268,7 @@ describe('createHandoff', () => {
     expect(events.filter((type) => type.includes('Rfq'))).toEqual([]);
   });
 
-  it('names each unknown sku with its pointer, and repeats no text that is not a code', async () => {
+  it('`createHandoff` names each unknown sku with its pointer, and repeats no text that is not a code', async () => {
     const none = `prd_${'0'.repeat(24)}`;
     const answer = await post('/handoffs', {
       title: 'List',
@@ -293,7 +293,7 @@ describe('createHandoff', () => {
     });
   });
 
-  it('accepts 1,000 lines and refuses 1,001', async () => {
+  it('`createHandoff` accepts 1,000 lines and refuses 1,001', async () => {
     const lines = (count: number) => Array.from({ length: count }, () => line('MUG-1', 4));
     const answer = await post('/handoffs', { title: 'Large', line_items: lines(1_000) });
     expect(answer.status).toBe(201);
@@ -301,7 +301,7 @@ describe('createHandoff', () => {
     expect(more).toMatchObject({ status: 422, body: { errors: [{ pointer: '/line_items' }] } });
   });
 
-  it('accepts links of its own owner only', async () => {
+  it('`createHandoff` accepts only links of its own owner', async () => {
     const link = await post('/links', { target: { kind: 'search', ref: 'x' }, campaign: 'c1' });
     const { id } = link.body as { id: string };
     const other = await app.agent('rival');
@@ -324,7 +324,7 @@ const history = async (owner: string) => {
 };
 
 describe('A field of the wrong type', () => {
-  it('is reported differently from a missing field', async () => {
+  it('A field of the wrong type is reported differently from a missing field', async () => {
     const line_items = [{ sku: 'MUG-1', quantity: '48' }, { sku: 'MUG-1' }];
     const { body } = await post('/handoffs', { title: 'List', line_items });
     expect(body).toMatchObject({
@@ -401,7 +401,7 @@ describe('A refusal', () => {
 });
 
 describe('The seven operations', () => {
-  it('have routes at the paths of the contract', () => {
+  it('The seven operations have routes at the paths of the contract', () => {
     for (const { http } of Object.values(operations))
       expect(
         app.service.server.hasRoute({ method: http.method, url: V1 + http.path }),
@@ -416,7 +416,7 @@ describe('A JSON body with a byte-order mark', () => {
     ['the desk', '/api/desk/v1/privacy/find', { mailbox: 'ada@shop.example', proof: 'Letter' }],
     ['MCP', '/api/affiliate/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
     ['A2A', '/api/affiliate/a2a', { jsonrpc: '2.0', id: 1, method: 'ListTasks' }],
-  ])('is read by %s', async (_which, url, body) => {
+  ])('A JSON body with a byte-order mark is read by %s', async (_which, url, body) => {
     const { status, text } = await app.send({
       method: 'POST',
       url,

@@ -34,7 +34,7 @@ describe('Every page', () => {
     "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-  it('is a complete document without inline scripts or styles', async () => {
+  it('Every page is a complete document without inline scripts or styles', async () => {
     const pages = ['/', '/s', '/s?q=cup', '/c/Home', '/problems', '/problems/scope_missing'];
     for (const path of [...pages, '/p/none', `/h/${'0'.repeat(40)}`, '/l/none']) {
       const { text, headers } = await get(path);
@@ -59,7 +59,7 @@ describe('Every page', () => {
     [414, `/h/${'0'.repeat(600)}`],
     [400, '/c/%zz'],
   ])(
-    'answers %i to a browser with a page, and to a program with a problem',
+    'A page answers %i to a browser with a page, and to a program with a problem',
     async (status, path) => {
       const page = await get(path, { accept: 'text/html,*/*' });
       expect(page.status).toBe(status);
@@ -79,7 +79,7 @@ describe('Every page', () => {
     },
   );
 
-  it('links only to pages that exist', async () => {
+  it('Every page links only to pages that exist', async () => {
     const seen = new Set<string>();
     for (const path of ['/', '/s', '/problems']) {
       const { text } = await get(path);
@@ -91,7 +91,7 @@ describe('Every page', () => {
 });
 
 describe('The page of a product', () => {
-  it('shows the offer with escaped text and indicative prices', async () => {
+  it("A product's page shows the offer with escaped text and indicative prices", async () => {
     const [path = ''] = await search('/s?q=lamp');
     const { status, text } = await get(`${path}?utm_source=mail`);
     expect(status).toBe(200);
@@ -103,7 +103,7 @@ describe('The page of a product', () => {
     expect((await get(category)).text).toContain('<h1>Lamps/Light</h1>');
   });
 
-  it('answers 404 for products and categories that are not published', async () => {
+  it("A product's page answers 404 for products and categories that are not published", async () => {
     for (const path of [
       '/p/prd_000000000000000000000000',
       '/p/none',
@@ -116,7 +116,7 @@ describe('The page of a product', () => {
 });
 
 describe('A list of products', () => {
-  it('shows every match once, in pages', async () => {
+  it('A list of products shows every match once, in pages', async () => {
     const first = await search('/s?q=CUP');
     const second = await search('/s?q=CUP&page=2');
     expect([first.length, second.length]).toEqual([24, 6]);
@@ -125,7 +125,7 @@ describe('A list of products', () => {
     expect((await get('/c/Home?page=2')).text).toContain('Page 2 of 2');
   });
 
-  it('accepts any search text', async () => {
+  it('A list of products accepts any search text', async () => {
     const words = [
       '',
       '   ',
@@ -148,7 +148,7 @@ describe('A list of products', () => {
 });
 
 describe('The pages of problems', () => {
-  it('exist for every code, as HTML and as Markdown', async () => {
+  it('The pages of problems exist for every code, as HTML and as Markdown', async () => {
     const list = (await get('/problems')).text;
     for (const code of PROBLEM_CODES) {
       expect(list).toContain(`href="/problems/${code}"`);
@@ -165,7 +165,7 @@ describe('The pages of problems', () => {
 });
 
 describe('The style sheet', () => {
-  it('has an immutable address with its hash', async () => {
+  it('The style sheet has an immutable address with its hash', async () => {
     const [, href = ''] = /rel="stylesheet" href="([^"]+)"/.exec((await get('/')).text) ?? [];
     const sheet = await get(href);
     expect(sheet.headers).toMatchObject({

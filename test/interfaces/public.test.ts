@@ -19,17 +19,20 @@ describe('A public document', () => {
     '/llms.txt',
     '/api/affiliate/llms.txt',
     '/api/desk/openapi.json',
-  ])('%s is served without a credential, and identically with an invalid one', async (url) => {
-    verifies('service.8.openapi', 'service.8.llms', 'endpoints.rules.1', 'authentication.6');
-    const plain = await get(url);
-    const odd = await get(url, { authorization: 'Bearer nonsense' });
-    expect(plain.status).toBe(200);
-    expect(odd.text).toBe(plain.text);
-    const cached = await get(url, { 'if-none-match': plain.headers['etag'] });
-    expect(cached.status).toBe(304);
-  });
+  ])(
+    'The public document %s is served without a credential, and identically with an invalid one',
+    async (url) => {
+      verifies('service.8.openapi', 'service.8.llms', 'endpoints.rules.1', 'authentication.6');
+      const plain = await get(url);
+      const odd = await get(url, { authorization: 'Bearer nonsense' });
+      expect(plain.status).toBe(200);
+      expect(odd.text).toBe(plain.text);
+      const cached = await get(url, { 'if-none-match': plain.headers['etag'] });
+      expect(cached.status).toBe(304);
+    },
+  );
 
-  it('without a version in its address describes paths with the version', async () => {
+  it('A public document without a version in its address describes paths with the version', async () => {
     verifies('versioning.2');
     const { body } = await get('/api/affiliate/openapi.json');
     const { paths, servers } = body as {
@@ -55,14 +58,14 @@ describe('Every answer', () => {
     '/assets/mark.svg',
     '/l/none',
     '/%',
-  ])('of %s forbids browsers to guess another type', async (url) => {
+  ])('Every answer of %s forbids browsers to guess another type', async (url) => {
     const { headers } = await get(url);
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 });
 
 describe('An unknown route below v1', () => {
-  it('answers a problem with a stable code, recovery and links', async () => {
+  it('An unknown route below v1 answers a problem with a stable code, recovery and links', async () => {
     verifies('errors.1', 'errors.2', 'errors.3', 'errors.4', 'resources.problem', 'versioning.3');
     const answer = await get('/api/affiliate/v1/quotations');
     expect(answer.status).toBe(404);
@@ -80,7 +83,7 @@ describe('An unknown route below v1', () => {
     expect((answer.body as { request_id: string }).request_id).toBe(answer.headers['request-id']);
   });
 
-  it('answers boundary_forbidden if its path names one of the five acts', async () => {
+  it('An unknown route below v1 answers boundary_forbidden if its path names one of the five acts', async () => {
     for (const path of ['orders', 'rfqs', 'quotations/1/accept', 'reservations', 'payments']) {
       const answer = await app.send({ method: 'POST', url: `/api/affiliate/v1/${path}` });
       expect(answer, path).toMatchObject({
@@ -90,7 +93,7 @@ describe('An unknown route below v1', () => {
     }
   });
 
-  it('answers 405 with Allow if its path exists with another method', async () => {
+  it('An unknown route below v1 answers 405 with Allow if its path exists with another method', async () => {
     const answer = await app.send({ method: 'DELETE', url: '/api/affiliate/v1/links' });
     expect(answer).toMatchObject({ status: 405, body: { code: 'method_not_allowed' } });
     expect(answer.headers['allow']).toBe('POST');
@@ -98,7 +101,7 @@ describe('An unknown route below v1', () => {
 });
 
 describe('A credential', () => {
-  it('that is refused is answered with a problem whose code says why', async () => {
+  it('A credential that is refused is answered with a problem whose code says why', async () => {
     verifies('errors.5', 'authentication.2', 'authentication.7');
     const { key, keyId } = await app.agent('acme', ['products:read']);
     const connection = (authorization?: string) =>
@@ -127,7 +130,7 @@ describe('A credential', () => {
     });
   });
 
-  it('is issued only after an access review', async () => {
+  it('A credential is issued only after an access review', async () => {
     verifies('authentication.3');
     const requested = await app.desk('POST', '/agents', {
       owner_id: 'newcomer',
@@ -148,7 +151,7 @@ describe('A credential', () => {
     expect(wider).toMatchObject({ status: 422, body: { errors: [{ pointer: '/scopes' }] } });
   });
 
-  it('works during the overlap of its rotation, and then expires', async () => {
+  it('A credential works during the overlap of its rotation, and then expires', async () => {
     const { key, keyId } = await app.agent('rotor', ['products:read']);
     app.clock.advance(60_000);
     const rotatedAt = app.clock.now();
@@ -172,7 +175,7 @@ describe('A credential', () => {
     expect((await status(api_key)).status).toBe(200);
   });
 
-  it('of an agent is refused at the desk', async () => {
+  it("An agent's credential is refused at the desk", async () => {
     const { key } = await app.agent('curious');
     const answer = await app.send({
       method: 'GET',
@@ -182,7 +185,7 @@ describe('A credential', () => {
     expect(answer).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
   });
 
-  it('of the environment test reads and writes another space than live credentials', async () => {
+  it('A credential of the environment test reads and writes another space than live credentials', async () => {
     const live = await app.agent('twin');
     const test = await app.agent('twin', undefined, 'test');
     const lead = { external_id: 'x', company: { name: 'A', country: 'GB' } };
@@ -200,7 +203,7 @@ describe('A credential', () => {
 });
 
 describe('A rate limit', () => {
-  it('is in every answer, with Retry-After once it is reached', async () => {
+  it('A rate limit is in every answer, with Retry-After once it is reached', async () => {
     const small = await testApp({ READS_PER_MINUTE: '3' });
     const { key } = await small.agent('acme', ['products:read']);
     const connect = () => small.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
@@ -217,7 +220,7 @@ describe('A rate limit', () => {
 });
 
 describe('The published limits', () => {
-  it('are equal in getConnection, both contracts, the MCP resource and the documentation', async () => {
+  it('The published limits are equal in getConnection, both contracts, the MCP resource and the documentation', async () => {
     verifies('limits');
     const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
     const address = { ADDRESS_PAGES_PER_SECOND: '41', ADDRESS_CALLS_PER_SECOND: '43' };
@@ -245,7 +248,7 @@ describe('The published limits', () => {
     await small.close();
   });
 
-  it('of facets equal those that the search enforces', () => {
+  it('The published limits of facets equal those that the search enforces', () => {
     const { FACET_VALUES_MAX, FACET_CATEGORIES_MAX } = LIMITS;
     expect(facetValuesMax('brand')).toBe(FACET_VALUES_MAX);
     expect(facetValuesMax('category')).toBe(FACET_CATEGORIES_MAX);
@@ -253,7 +256,7 @@ describe('The published limits', () => {
 });
 
 describe('A consistency token', () => {
-  it('lets a read see the write that returned it, and is refused by another log', async () => {
+  it('A consistency token lets a read see the write that returned it, and is refused by another log', async () => {
     const { key } = await app.agent('ryw');
     const sent = await app.send({
       method: 'POST',
@@ -284,7 +287,7 @@ describe('A consistency token', () => {
 });
 
 describe('The audit log', () => {
-  it('has denials, refusals and reads, also of requests that never reached their operation', async () => {
+  it('The audit log contains denials, refusals and reads, including requests that never reached their operation', async () => {
     const { key, agentId } = await app.agent('audited', ['links:write']);
     const url = '/api/affiliate/v1/links';
     await app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key });

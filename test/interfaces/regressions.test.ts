@@ -41,7 +41,7 @@ describe('A refusal', () => {
   const detailOf = ({ body }: { body: { errors: { pointer: string; detail: string }[] } }) =>
     body.errors.map(({ pointer, detail }) => `${pointer} ${detail}`);
 
-  it('of an expiry in the past or too far in the future states the limit', async () => {
+  it('A refusal of an expiry in the past or too far in the future states the limit', async () => {
     const list = { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
     const ends = (expires_at: string) => post(acme, '/handoffs', { ...list, expires_at });
     const past = await ends('2026-11-20T09:59:59Z');
@@ -52,7 +52,7 @@ describe('A refusal', () => {
   });
 
   // 9999-12-31T23:59:59-23:59 is in the year 10000, which RFC 3339 cannot write.
-  it('of a time in a year without four digits in UTC states the range', async () => {
+  it('A refusal of a time in a year without four digits in UTC states the range', async () => {
     const detail = 'must be in the years 0000 to 9999 in UTC';
     const consent = { basis: 'consent', obtained_at: '0000-01-01T00:00:00+00:01' };
     const lead = { external_id: freshKey(), company, ...person('year@buyer.example'), consent };
@@ -67,7 +67,7 @@ describe('A refusal', () => {
     }
   });
 
-  it('of two idempotency keys in one request describes a single key', async () => {
+  it('A refusal of two idempotency keys in one request describes a single key', async () => {
     const twice = await post(acme, '/leads', { external_id: 'two', company }, 'one, one');
     expect(twice).toMatchObject({ status: 400, body: { code: 'idempotency_key_invalid' } });
     const { detail } = twice.body as { detail: string };
@@ -75,7 +75,7 @@ describe('A refusal', () => {
   });
 
   it.each(['%20', '!!!', '%E3%80%80', '%CC%81'])(
-    'of a search for %s is an error and not an empty result',
+    'A search for %s is refused with an error and not an empty result',
     async (words) => {
       const answer = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
       expect(answer).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
@@ -87,7 +87,7 @@ describe('A refusal', () => {
   );
 
   it.each(['7', '%C3%BC', '%E7%BC%B6', '%C2%BD', '%E3%8E%8F'])(
-    'does not answer a search for %s, which contains a letter or a digit',
+    'A search for %s, which contains a letter or a digit, is not refused',
     async (words) => {
       const answer = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
       expect(answer.status).toBe(200);
@@ -96,7 +96,7 @@ describe('A refusal', () => {
 });
 
 describe('getConnection', () => {
-  it('links to every interface, and each link exists', async () => {
+  it('`getConnection` links to every interface, and each link exists', async () => {
     const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key: acme });
     const { links } = body as { links: Record<string, string> };
     expect(links).toMatchObject({
@@ -112,7 +112,7 @@ describe('getConnection', () => {
 });
 
 describe('A lead', () => {
-  it('has the time of its consent in UTC, like all times', async () => {
+  it('A lead shows the time of its consent in UTC, like all times', async () => {
     const { contact } = person('zone@buyer.example');
     const consent = { basis: 'consent', obtained_at: '2026-11-19T11:00:00+02:00' };
     const fields = { external_id: 'zone', company, contact, consent };
@@ -132,7 +132,7 @@ describe('A lead', () => {
 });
 
 describe('The desk', () => {
-  it('does not let an owner read a stream of another owner under its own name', async () => {
+  it('The desk does not let an owner read a stream of another owner under its own name', async () => {
     const issued = await app.desk('POST', '/desk-tokens', {
       name: 'Acme',
       roles: ['owner'],
@@ -151,7 +151,7 @@ describe('The desk', () => {
     expect((await peek('desk-token_abc')).status).toBe(404);
   });
 
-  it('refuses an idempotency key that was used for another owner', async () => {
+  it('The desk refuses an idempotency key that was used for another owner', async () => {
     const ask = (owner: string) =>
       app.send({
         method: 'POST',
@@ -167,7 +167,7 @@ describe('The desk', () => {
     });
   });
 
-  it('refuses an access request for a suspended agent, which would reinstate it', async () => {
+  it('The desk refuses an access request for a suspended agent, which would reinstate it', async () => {
     const { agentId, key } = await app.agent('odd');
     await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
     const request = { owner_id: 'odd', agent_id: agentId, name: 'A', purpose: 'P' };
@@ -176,7 +176,7 @@ describe('The desk', () => {
     expect((await post(key, '/links', {})).body).toMatchObject({ code: 'agent_suspended' });
   });
 
-  it('renames an approved agent only with an approval', async () => {
+  it('The desk renames an approved agent only with an approval', async () => {
     const { agentId, key } = await app.agent('named', ['leads:read']);
     const wish = {
       owner_id: 'named',
@@ -208,7 +208,7 @@ describe('The desk', () => {
 });
 
 describe('A contact', () => {
-  it('is not claimed by a lead that was refused', async () => {
+  it('A contact is not claimed by a lead that was refused', async () => {
     await post(acme, '/leads', { external_id: 'gone', company });
     await post(acme, '/leads', { external_id: 'gone', withdraw: true });
     const late = await post(acme, '/leads', {
@@ -229,7 +229,7 @@ describe('A contact', () => {
     expect(await claimable('reused@x.example')).toBe(true);
   });
 
-  it('is released when its lead is amended with another contact', async () => {
+  it('A contact is released when its lead is amended with another contact', async () => {
     await post(acme, '/leads', { external_id: 'moved', company, ...person('old@x.example') });
     await post(acme, '/leads', { external_id: 'moved', company, ...person('new@x.example') });
     expect(await claimable('old@x.example')).toBe(true);
@@ -238,7 +238,7 @@ describe('A contact', () => {
 });
 
 describe('A log that accepts less than our own limit', () => {
-  it('is answered with payload_too_large, to agents and at the desk', async () => {
+  it('A log that accepts less than our own limit is answered with payload_too_large, to agents and at the desk', async () => {
     const { restore } = interceptAppends(app.service.deps.log, () =>
       Promise.reject(new AppendTooLarge('1 MiB at most')),
     );
@@ -254,7 +254,7 @@ describe('A log that accepts less than our own limit', () => {
 });
 
 describe('A key', () => {
-  it('for idempotency is also used up by a write that changes nothing', async () => {
+  it('An idempotency key is also used up by a write that changes nothing', async () => {
     await post(acme, '/leads', { external_id: 'noop', company });
     await post(acme, '/leads', { external_id: 'noop', withdraw: true });
     expect((await post(acme, '/leads', { external_id: 'noop', withdraw: true }, 'w1')).status).toBe(
@@ -264,7 +264,7 @@ describe('A key', () => {
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
   });
 
-  it('of a rotation counts as a live API key', async () => {
+  it("A rotation's key counts as a live API key", async () => {
     const { keyId } = await app.agent('rotor');
     const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, {});
     const { id } = rotated.body as { id: string };
@@ -277,7 +277,7 @@ describe('A key', () => {
 });
 
 describe('An erasure', () => {
-  it('is final for a handoff: neither a retry nor its buyer can use it', async () => {
+  it('An erasure is final for a handoff: neither a retry nor its buyer can use it', async () => {
     const body = {
       title: 'L',
       buyer: { email: 'b@x.example' },
@@ -299,7 +299,7 @@ describe('An erasure', () => {
     expect(sent.status).toBe(409);
   });
 
-  it('is final for a lead without personal data', async () => {
+  it('An erasure is final for a lead without personal data', async () => {
     const bare = { external_id: 'bare', company };
     const created = await post(acme, '/leads', bare, 'bare-1');
     const { id } = created.body as { id: string };
@@ -313,7 +313,7 @@ describe('An erasure', () => {
 });
 
 describe('The source of a lead', () => {
-  it('is refused if its reference is not an id of its kind', async () => {
+  it('The source of a lead is refused if its reference is not an id of its kind', async () => {
     const ref = `lnk_${'0'.repeat(24)}`;
     for (const source of [
       { kind: 'handoff', ref },
@@ -329,7 +329,7 @@ describe('The source of a lead', () => {
 });
 
 describe('A performance file', () => {
-  it('has headers with its position and the next page', async () => {
+  it("A performance file's headers name its position and the next page", async () => {
     const answer = await app.send({
       method: 'GET',
       url: `${V1}/performance?limit=2&as_of=3`,

@@ -38,7 +38,7 @@ type Body = { schema: { required?: string[] } };
 type Contract = { openapi: string; paths: Record<string, Record<string, Operation>> };
 
 describe('The REST contract', () => {
-  it('is served without a credential and equals the published file', async () => {
+  it('The REST contract is served without a credential and equals the published file', async () => {
     verifies('endpoints.1', 'endpoints.rules.5', 'service.8.openapi');
     const { status, text } = await app.send({ method: 'GET', url: '/api/affiliate/openapi.json' });
     expect(status).toBe(200);
@@ -54,7 +54,7 @@ describe('The REST contract', () => {
     expect(ids.toSorted()).toEqual(Object.keys(operations).toSorted());
   });
 
-  it('names the methods, paths and payloads that the service accepts', async () => {
+  it('The REST contract names the methods, paths and payloads that the service accepts', async () => {
     verifies('endpoints.rules.8', 'versioning.1');
     const { body } = await app.send({ method: 'GET', url: '/api/affiliate/openapi.json' });
     const { paths } = body as Contract;
@@ -79,7 +79,7 @@ describe('The REST contract', () => {
 });
 
 describe('An API key', () => {
-  it('is requested and issued by the owner after a review, and works as a bearer token only', async () => {
+  it('An API key is requested and issued by the owner after a review, and works only as a bearer token', async () => {
     verifies('authentication.1', 'authentication.3');
     const wish = { owner_id: 'acme', name: 'Own', purpose: 'Sell', scopes: ['products:read'] };
     const requested = await post(`${DESK}/agents`, wish, owner);
@@ -101,7 +101,7 @@ describe('An API key', () => {
     expect(await answer({ 'x-api-key': api_key })).toBe(401);
   });
 
-  it('can have nine scopes, each with its meaning', async () => {
+  it('An API key can have nine scopes, each with its meaning', async () => {
     verifies('authentication.5', 'authentication.5.outbound');
     const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key });
     const { scopes } = body as { scopes: { name: string; group: string; meaning: string }[] };
@@ -126,7 +126,7 @@ describe('An API key', () => {
 });
 
 describe('Prices, stock and the state of a lead', () => {
-  it('are changed by staff only, not by an agent or an owner', async () => {
+  it('Prices, stock and the state of a lead are changed only by staff, not by an agent or an owner', async () => {
     verifies('service.6.staff');
     const lead = { external_id: 'crm-1', company: { name: 'Shop', country: 'GB' } };
     const { id } = (await post(`${V1}/leads`, lead, key)).body as { id: string };

@@ -46,7 +46,7 @@ describe('An A2A skill', () => {
     ['performance_digest', { skill: 'performance_digest' }, 'performance:read'],
     ['attribution_question', { skill: 'attribution_question', position: 1 }, 'performance:read'],
   ])(
-    '%s rejects its task without its scope and is audited as denied',
+    'The A2A skill %s rejects its task without its scope and is audited as denied',
     async (_skill, data, scope) => {
       const less = await app.agent(
         'less',
@@ -67,7 +67,7 @@ describe('An A2A skill', () => {
 });
 
 describe('An A2A task whose agent loses a scope', () => {
-  it('keeps its status and shows no artifacts that need the scope', async () => {
+  it('An A2A task whose agent loses a scope keeps its status and shows no artifacts that need the scope', async () => {
     const { key: by, agentId } = await app.agent('acme', ['handoffs:write', 'products:read']);
     const task = await sent(app, by, message(HANDOFF));
     const scopes = ['products:read'];
@@ -86,7 +86,7 @@ describe('An A2A task whose agent loses a scope', () => {
 });
 
 describe('The A2A tasks of another agent or another owner', () => {
-  it('do not exist for any method of either binding', async () => {
+  it('The A2A tasks of another agent or another owner do not exist for any method of either binding', async () => {
     const mine = await sent(app, key, message(POST));
     const words = await sent(app, key, message('hm'));
     const handoffTask = await sent(app, key, message(HANDOFF));
@@ -115,7 +115,7 @@ describe('The A2A tasks of another agent or another owner', () => {
 });
 
 describe('The audit log', () => {
-  it('has each A2A call once, under the id of its operation', async () => {
+  it('The audit log contains each A2A call once, under the id of its operation', async () => {
     const { key: by, agentId } = await app.agent('audit');
     const repeated = message(HANDOFF);
     const created = await sent(app, by, repeated);

@@ -64,7 +64,7 @@ const parsed = (text: string): object | undefined => {
 type Wire = AgentCard & { signatures: { protected: string; signature: string }[] };
 
 describe('The agent card', () => {
-  it('is public, has the same bytes for every client, and can be cached', async () => {
+  it('The agent card is public, has the same bytes for every client, and can be cached', async () => {
     verifies('service.8.agent-card', 'authentication.6', 'endpoints.rules.9');
     const { status, text, headers } = await get(CARD);
     expect(status).toBe(200);
@@ -86,7 +86,7 @@ describe('The agent card', () => {
     expect([post.status, post.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('has each member that the A2A standard requires, and no member that it does not define', async () => {
+  it('The agent card contains each member that the A2A standard requires, and no member that it does not define', async () => {
     const card = (await get(CARD)).body as Wire & Record<string, unknown>;
     expect(Object.keys(card).sort()).toEqual(
       [
@@ -129,7 +129,7 @@ describe('The agent card', () => {
     expect(card.skills.map(({ id }) => id)).toEqual(Object.keys(SKILLS));
   });
 
-  it('carries a signature of our key that the official client accepts', async () => {
+  it('The agent card carries a signature of our key that the official client accepts', async () => {
     const card = (await get(CARD)).body as Wire;
     const jwks = (await get(KEYS)).body as Jwks;
     const [key] = jwks.keys;
@@ -147,7 +147,7 @@ describe('The agent card', () => {
   });
 
   it(
-    'has a signature that covers every character, for each way of reading the card',
+    "The agent card's signature covers every character, for each way of reading the card",
     async () => {
       const [key] = ((await get(KEYS)).body as Jwks).keys;
       const publicKey = createPublicKey({ key: key as never, format: 'jwk' });
@@ -181,7 +181,7 @@ describe('The agent card', () => {
     MUTATIONS_MS,
   );
 
-  it('shows a key only the skills that its scopes allow', async () => {
+  it('The agent card shows a key only the skills that its scopes allow', async () => {
     const cardFor = async (scopes: readonly string[]) => {
       const { key } = await app.agent('acme', scopes);
       return (await rpc<Wire>(app, key, 'GetExtendedAgentCard', {})).result;
@@ -215,7 +215,7 @@ describe('The agent card', () => {
 });
 
 describe('The A2A skills', () => {
-  it('require the scopes of their operations, and have examples that are valid inputs of them', () => {
+  it('The A2A skills require the scopes of their operations, and have examples that are valid inputs of them', () => {
     for (const { operations, examples, scope } of Object.values(SKILLS)) {
       expect(examples.length).toBeGreaterThan(0);
       expect([scope].flat()).toEqual(
@@ -233,7 +233,7 @@ describe('The A2A skills', () => {
     }
   });
 
-  it('are documented on a page that contains no data of a tenant', () => {
+  it('The A2A skills are documented on a page that contains no data of a tenant', () => {
     const page = skillsMarkdown(ORIGIN);
     for (const id of Object.keys(SKILLS)) expect(page).toContain(`\`${id}\``);
     for (const [, json = ''] of page.matchAll(/```json\n([^`]+)```/g))

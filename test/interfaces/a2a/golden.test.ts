@@ -81,7 +81,7 @@ describe('A2A 1.0', () => {
   it.each([
     ['json-rpc', overRpc],
     ['http-json', overHttp],
-  ])('answers each request over %s as in its golden file', async (binding, send) => {
+  ])('A2A 1.0 answers each request over %s as in its golden file', async (binding, send) => {
     const seen: object[] = [];
     for (const step of steps(binding)) {
       const { status, headers, body } = await send(step);
@@ -94,7 +94,7 @@ describe('A2A 1.0', () => {
     await expect(`${text}\n`).toMatchFileSnapshot(`../../golden/a2a/${binding}.json`);
   });
 
-  it('streams the end of a task as in its golden file', async () => {
+  it('A2A 1.0 streams the end of a task as in its golden file', async () => {
     const task = await overRpc(['SendMessage', messageParams('stream-1', { data: POST })]);
     const { result } = task.body as {
       result: { task: { id: string; metadata: { record: string } } };
@@ -117,7 +117,7 @@ describe('A2A 1.0', () => {
     await expect(`${settled(last)}\n`).toMatchFileSnapshot('../../golden/a2a/stream.txt');
   });
 
-  it('changes no text that a model reads without a change of the golden file', async () => {
+  it('A2A 1.0 changes no text that a model reads without a change of the golden file', async () => {
     const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'hex');
     const words = {
       card: digest(agentCard('https://t.example')),

@@ -47,17 +47,24 @@ describe('A repeated A2A message', () => {
     ['text only', 'Hello'],
     ['missing fields', { skill: 'prepare_handoff' }],
     ['a forbidden act', { skill: 'place_order' }],
-  ])('returns the same task when the message has %s', async (_what, data) => {
-    const sentMessage = message(data);
-    const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: sentMessage });
-    const before = (await events()).length;
-    const again = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: sentMessage });
-    expect(again.result).toEqual(first.result);
-    expect(again.headers['idempotent-replayed']).toBe('true');
-    expect(await events()).toHaveLength(before);
-  });
+  ])(
+    'A repeated A2A message returns the same task when the message has %s',
+    async (_what, data) => {
+      const sentMessage = message(data);
+      const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
+        message: sentMessage,
+      });
+      const before = (await events()).length;
+      const again = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
+        message: sentMessage,
+      });
+      expect(again.result).toEqual(first.result);
+      expect(again.headers['idempotent-replayed']).toBe('true');
+      expect(await events()).toHaveLength(before);
+    },
+  );
 
-  it('creates one task when both copies arrive at once, and one of two different messages with its id is refused', async () => {
+  it('A repeated A2A message creates one task when both copies arrive at once, and one of two different messages with its id is refused', async () => {
     const sentMessage = message(HANDOFF);
     const both = await Promise.all([sent(app, key, sentMessage), sent(app, key, sentMessage)]);
     expect(both[0]?.id).toBe(both[1]?.id);
@@ -82,14 +89,17 @@ describe('A repeated A2A message', () => {
     ['a digest of other days', DIGEST, { ...DIGEST, granularity: 'day' }],
     ['a digest after outreach', POST, DIGEST],
     ['an idempotency key of its own', HANDOFF, { ...HANDOFF, idempotency_key: 'its-own' }],
-  ])('is refused when the same id comes with %s', async (_what, first, second) => {
-    const messageId = freshKey();
-    const task = await sent(app, key, message(first, { messageId }));
-    expect(await conflict(message(second, { messageId }))).toBe('MESSAGE_ID_CONFLICT');
-    expect(await taskOf(app, key, task.id)).toEqual(task);
-  });
+  ])(
+    'A repeated A2A message is refused when the same id comes with %s',
+    async (_what, first, second) => {
+      const messageId = freshKey();
+      const task = await sent(app, key, message(first, { messageId }));
+      expect(await conflict(message(second, { messageId }))).toBe('MESSAGE_ID_CONFLICT');
+      expect(await taskOf(app, key, task.id)).toEqual(task);
+    },
+  );
 
-  it('creates another task when another agent sends it', async () => {
+  it('A repeated A2A message creates another task when another agent sends it', async () => {
     const other = await app.agent('acme');
     const sentMessage = message(HANDOFF);
     expect((await sent(app, other.key, sentMessage)).id).not.toBe(
@@ -97,12 +107,12 @@ describe('A repeated A2A message', () => {
     );
   });
 
-  it('can have any text as its id', async () => {
+  it('A repeated A2A message can have any text as its id', async () => {
     const sentMessage = message(HANDOFF, { messageId: 'größe 1/2 {"a"}' });
     expect((await sent(app, key, sentMessage)).id).toBe((await sent(app, key, sentMessage)).id);
   });
 
-  it('continues its task once, and its id cannot be used for another task', async () => {
+  it('A repeated A2A message continues its task once, and its id cannot be used for another task', async () => {
     const one = await sent(app, key, message('one'));
     const two = await sent(app, key, message('two'));
     const sentMessage = message(HANDOFF, { taskId: one.id });
@@ -115,7 +125,7 @@ describe('A repeated A2A message', () => {
 });
 
 describe('An idempotency_key in the data part of an A2A message', () => {
-  it('names the same write as over REST, whichever request comes first', async () => {
+  it('An idempotency_key in the data part of an A2A message names the same write as over REST, whichever request comes first', async () => {
     const idempotency_key = freshKey();
     const rest = (body: object) =>
       app.send({
@@ -149,13 +159,13 @@ describe('An idempotency_key in the data part of an A2A message', () => {
     expect(answer.body).toEqual(artifactOf(first, 'handoff'));
   });
 
-  it('maps two messages to one task', async () => {
+  it('An idempotency_key in the data part of an A2A message maps two messages to one task', async () => {
     const data = { ...HANDOFF, idempotency_key: freshKey() };
     const first = await sent(app, key, message(data));
     expect((await sent(app, key, message(data))).id).toBe(first.id);
   });
 
-  it('creates a task for an outreach request that was proposed over MCP', async () => {
+  it('An idempotency_key in the data part of an A2A message creates a task for an outreach request that was proposed over MCP', async () => {
     const { skill: _s, kind: _k, ...input } = { ...POST, idempotency_key: freshKey() };
     const proposed = await asAgent(app, key, 'requestSocialPost', input);
     if (!proposed.ok) throw new Error(proposed.code);
@@ -175,7 +185,7 @@ describe('An idempotency_key in the data part of an A2A message', () => {
 });
 
 describe('While the read model of tasks is rebuilt', () => {
-  it('an A2A message creates its task exactly once', async () => {
+  it('An A2A message creates its task exactly once while the read model of tasks is rebuilt', async () => {
     const { deps } = app.service;
     const get = async (name: string, ...rest: [string, string]) => {
       if (name === 'tasks') throw new ReadModelRebuilding('tasks');

@@ -58,7 +58,7 @@ const lastCreated = async () => {
 };
 
 describe('A registration', () => {
-  it('is shown without its secrets, which the log has sealed only', async () => {
+  it('A push registration is shown without its secrets, which the log holds only in sealed form', async () => {
     const { id: taskId } = await task();
     const shown = { taskId, id: 'mine', url: URL_, authentication: { scheme: 'Bearer' } };
     const made = await perform('createPushConfig', { taskId, id: 'mine', url: URL_, ...SECRETS });
@@ -79,7 +79,7 @@ describe('A registration', () => {
     expect(JSON.stringify(event)).not.toMatch(/-of-the-receiver/);
   });
 
-  it('that is repeated appends nothing, and one with other secrets replaces it', async () => {
+  it('A repeated push registration appends nothing, and one with other secrets replaces it', async () => {
     const { id: taskId } = await task();
     const input = { taskId, url: URL_, ...SECRETS };
     const { value } = await perform('createPushConfig', input);
@@ -96,7 +96,7 @@ describe('A registration', () => {
     });
   });
 
-  it('is refused for a URL to which nothing would be sent, with the reason', async () => {
+  it('A push registration is refused for a URL to which nothing would be sent, with the reason', async () => {
     const { id: taskId } = await task();
     for (const [url, code] of [
       ['http://hook.example/', 'scheme_not_allowed'],
@@ -114,7 +114,7 @@ describe('A registration', () => {
       });
   });
 
-  it('is refused for secrets that no header can have, and for schemes with a challenge', async () => {
+  it('A push registration is refused for secrets that no header can hold, and for schemes with a challenge', async () => {
     const { id: taskId } = await task();
     for (const [input, pointer] of [
       [{ token: 'a\r\nx-injected: 1' }, '/token'],
@@ -129,7 +129,7 @@ describe('A registration', () => {
       });
   });
 
-  it('is refused beyond the limit of its task, until another one is deleted', async () => {
+  it('A push registration is refused beyond the limit of its task, until another one is deleted', async () => {
     const { id: taskId } = await task();
     const create = (n: number) => perform('createPushConfig', { taskId, id: `c${n}`, url: URL_ });
     for (let n = 1; n <= LIMITS.PUSH_CONFIGS_PER_TASK_MAX; n += 1)
@@ -153,7 +153,7 @@ describe('A registration', () => {
 });
 
 describe('A deletion', () => {
-  it('destroys the key of the secrets, and can be repeated', async () => {
+  it("A push registration's deletion destroys the key of the secrets, and can be repeated", async () => {
     const { id: taskId } = await task();
     await perform('createPushConfig', { taskId, id: 'mine', url: URL_, ...SECRETS });
     const { sealed_for = '' } = (await lastCreated()).data;
@@ -172,22 +172,25 @@ describe('A deletion', () => {
 });
 
 describe('Another agent', () => {
-  it.each(['acme', 'other'])('of %s finds neither the task nor its registration', async (owner) => {
-    const { id: taskId } = await task();
-    await perform('createPushConfig', { taskId, id: 'mine', url: URL_ });
-    const { caller: stranger } = await agent(owner);
-    const input = { taskId, id: 'mine' };
-    for (const [operation, given] of [
-      ['createPushConfig', { ...input, url: URL_ }],
-      ['getPushConfig', input],
-      ['listPushConfigs', { taskId }],
-      ['deletePushConfig', input],
-    ] as const)
-      expect(await perform(operation, given, stranger)).toMatchObject({
-        code: 'resource_not_found',
-      });
-    expect((await perform('getPushConfig', input)).ok).toBe(true);
-  });
+  it.each(['acme', 'other'])(
+    'Another agent of %s finds neither the task nor its push registration',
+    async (owner) => {
+      const { id: taskId } = await task();
+      await perform('createPushConfig', { taskId, id: 'mine', url: URL_ });
+      const { caller: stranger } = await agent(owner);
+      const input = { taskId, id: 'mine' };
+      for (const [operation, given] of [
+        ['createPushConfig', { ...input, url: URL_ }],
+        ['getPushConfig', input],
+        ['listPushConfigs', { taskId }],
+        ['deletePushConfig', input],
+      ] as const)
+        expect(await perform(operation, given, stranger)).toMatchObject({
+          code: 'resource_not_found',
+        });
+      expect((await perform('getPushConfig', input)).ok).toBe(true);
+    },
+  );
 });
 
 describe('A message with a registration', () => {
@@ -199,7 +202,7 @@ describe('A message with a registration', () => {
     return service.tasks.performAs('sendMessage', { ...incoming, caller: scoped, input });
   };
 
-  it('registers it for the task that it makes, once for all retries, also after its deletion', async () => {
+  it("A message registers a receiver for the task that it makes, once for all retries, even after the registration's deletion", async () => {
     const made = await send('m-1', HANDOFF, { id: 'mine', url: URL_, ...SECRETS });
     if (!made.ok) throw new Error(made.detail);
     const { id: taskId } = made.value;
@@ -212,7 +215,7 @@ describe('A message with a registration', () => {
     expect(await lastCreated()).toEqual(created);
   });
 
-  it('is refused with a bad registration before it has any effect', async () => {
+  it('A message with a bad push registration is refused before it has any effect', async () => {
     const before = (await eventsOf('HandoffCreated')).length;
     expect(await send('m-2', HANDOFF, { url: 'https://10.0.0.1/' })).toMatchObject({
       code: 'validation_failed',

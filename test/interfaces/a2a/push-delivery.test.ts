@@ -58,7 +58,7 @@ const keysOf = async (app: TestApp) => {
 };
 
 describe('A push notification', () => {
-  it('has the secrets of the receiver, and a signature of its body, its receiver and its time', async () => {
+  it("A push notification carries the receiver's secrets, and a signature of its body, its receiver and its time", async () => {
     const w = await world();
     w.app.service.dispatcher.start();
     await w.change();
@@ -98,7 +98,7 @@ describe('A push notification', () => {
     await expect(readNotification(replayed, body, other)).rejects.toThrow(/another body/);
   });
 
-  it('that failed with 500 is sent again after a restart, and its outcome was uncertain meanwhile', async () => {
+  it('A push notification that failed with 500 is sent again after a restart, and its outcome was uncertain meanwhile', async () => {
     const w = await world(500);
     const { dispatcher, deps } = w.app.service;
     dispatcher.start();
@@ -132,7 +132,7 @@ describe('A push notification', () => {
 });
 
 describe('The secrets of a receiver', () => {
-  it('are in no file of the service, no answer of the desk and no audit export, also an opened one', async () => {
+  it("A receiver's secrets are in no file of the service, no answer of the desk and no audit export, not even an opened one", async () => {
     const w = await world();
     w.app.service.dispatcher.start();
     await w.change();

@@ -70,7 +70,7 @@ const ask = async (question: object, by = key): Promise<AttributionAnswer> => {
 const types = ({ chain }: AttributionAnswer) => chain.map(({ type }) => type);
 
 describe('The A2A skill attribution_question', () => {
-  it('answers for a lead with the events from its link over its handoff, in log order', async () => {
+  it('The A2A skill attribution_question answers for a lead with the events from its link over its handoff, in log order', async () => {
     for (const question of [{ lead_id: leadId }, { external_id: 'lead-1' }]) {
       const answer = await ask(question);
       expect(answer.subject).toEqual({ kind: 'lead', id: leadId });
@@ -87,7 +87,7 @@ describe('The A2A skill attribution_question', () => {
     }
   });
 
-  it('explains why a handoff counts, and lists the visits and handoffs of a link', async () => {
+  it('The A2A skill attribution_question explains why a handoff counts, and lists the visits and handoffs of a link', async () => {
     const answer = await ask({ handoff_id: handoffId });
     expect(types(answer)).toEqual(['LinkCreated', 'HandoffCreated']);
     expect(answer.statement).toContain(link.id);
@@ -101,7 +101,7 @@ describe('The A2A skill attribution_question', () => {
     expect(over.more).toBe(false);
   });
 
-  it('answers whether a click counts as valid', async () => {
+  it('The A2A skill attribution_question answers whether a click counts as valid', async () => {
     const visits = await visitsOf();
     const answers = await Promise.all(visits.map(({ position }) => ask({ position })));
     const valid = answers.filter(({ statement }) => statement.includes('clicks_valid'));
@@ -110,7 +110,7 @@ describe('The A2A skill attribution_question', () => {
     for (const one of answers) expect(types(one)).toEqual(['LinkCreated', 'VisitRecorded']);
   });
 
-  it('contains no personal data in its answer', async () => {
+  it('The A2A skill attribution_question contains no personal data in its answer', async () => {
     const answers = [{ lead_id: leadId }, { handoff_id: handoffId }, { link_id: link.id }];
     for (const question of answers) {
       const text = JSON.stringify(await ask(question));
@@ -119,7 +119,7 @@ describe('The A2A skill attribution_question', () => {
     }
   });
 
-  it('finds no record of another owner by id or position, and no audit event', async () => {
+  it('The A2A skill attribution_question finds no record of another owner by id or position, and no audit event', async () => {
     const rival = await app.agent('rival');
     const [first] = await visitsOf();
     for (const question of [
@@ -137,7 +137,7 @@ describe('The A2A skill attribution_question', () => {
     }
   });
 
-  it('accepts one subject a request, and requires leads:read for a lead', async () => {
+  it('The A2A skill attribution_question accepts one subject a request, and requires leads:read for a lead', async () => {
     for (const question of [{}, { lead_id: leadId, link_id: link.id }, { position: 0 }]) {
       const sentMessage = message({ skill: 'attribution_question', ...question });
       expect((await errorOf(app, key, 'SendMessage', { message: sentMessage })).code).toBe(-32602);

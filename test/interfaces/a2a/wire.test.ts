@@ -62,7 +62,7 @@ describe('An A2A request', () => {
     ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'message/send' }, -32601],
     ['no params', { jsonrpc: '2.0', id: 1, method: 'GetTask' }, -32602],
     ['a list as params', { jsonrpc: '2.0', id: 1, method: 'GetTask', params: [] }, -32602],
-  ])('with %s is answered with an error of JSON-RPC', async (_what, body, code) => {
+  ])('An A2A request with %s is answered with an error of JSON-RPC', async (_what, body, code) => {
     const { status, body: answer, headers } = await raw(body);
     expect(headers['content-type']).toBe('application/json');
     expect(answer).toMatchObject({ jsonrpc: '2.0', error: { code } });
@@ -72,7 +72,7 @@ describe('An A2A request', () => {
     });
   });
 
-  it('is refused under its id if the id is valid', async () => {
+  it('An invalid A2A request is refused under its id if the id is valid', async () => {
     const body = '"jsonrpc":"2.0","method":"GetTask","params":{"id":"\\ud800"}';
     expect((await raw(`{${body},"id":7}`)).body).toMatchObject({
       id: 7,
@@ -82,7 +82,7 @@ describe('An A2A request', () => {
     expect(large.body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  it('is answered under its id, with and without a slash at the end of the URL', async () => {
+  it('An A2A request is answered under its id, with and without a slash at the end of the URL', async () => {
     for (const url of [BASE, `${BASE}/`]) {
       const answer = await app.send({
         method: 'POST',
@@ -106,7 +106,7 @@ describe('An A2A request', () => {
     [{ 'a2a-version': '2.0' }, false],
     [{ 'a2a-version': '1.0' }, true],
     [{ 'a2a-version': '1.0.1' }, true],
-  ])('with the headers %j is accepted: %s', async (headers, passes) => {
+  ])('An A2A request with the headers %j is accepted: %s', async (headers, passes) => {
     const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} };
     const over = { 'content-type': 'application/json', ...headers };
     const answer = await app.send({ method: 'POST', url: BASE, key, headers: over, payload: body });
@@ -119,7 +119,7 @@ describe('An A2A request', () => {
     });
   });
 
-  it('can name its version in the query', async () => {
+  it('An A2A request can name its version in the query', async () => {
     const answer = await app.send({ method: 'GET', url: `${BASE}/tasks?A2A-Version=1.0`, key });
     expect(answer.status).toBe(200);
   });
@@ -127,23 +127,26 @@ describe('An A2A request', () => {
   it.each([
     ['no key', undefined, 401, 40100, 'Bearer realm="affiliate"'],
     ['an invalid key', 'nonsense', 401, 40100, 'Bearer realm="affiliate", error="invalid_token"'],
-  ])('with %s is refused before its body is read', async (_what, by, status, code, challenge) => {
-    const { headers, ...answer } = await raw('{', {}, by ?? '');
-    expect(answer.status).toBe(status);
-    if (by) expect(headers['www-authenticate']).toBe(challenge);
-    expect(answer.body).toMatchObject({ error: { code } });
-    const rest = await app.send({
-      method: 'GET',
-      url: `${BASE}/tasks`,
-      key: by,
-      headers: VERSION,
-    });
-    expect(rest.status).toBe(status);
-    expect(rest.headers['www-authenticate']).toBe(challenge);
-    expect(rest.body).toMatchObject({ error: { code: status, status: 'UNAUTHENTICATED' } });
-  });
+  ])(
+    'An A2A request with %s is refused before its body is read',
+    async (_what, by, status, code, challenge) => {
+      const { headers, ...answer } = await raw('{', {}, by ?? '');
+      expect(answer.status).toBe(status);
+      if (by) expect(headers['www-authenticate']).toBe(challenge);
+      expect(answer.body).toMatchObject({ error: { code } });
+      const rest = await app.send({
+        method: 'GET',
+        url: `${BASE}/tasks`,
+        key: by,
+        headers: VERSION,
+      });
+      expect(rest.status).toBe(status);
+      expect(rest.headers['www-authenticate']).toBe(challenge);
+      expect(rest.body).toMatchObject({ error: { code: status, status: 'UNAUTHENTICATED' } });
+    },
+  );
 
-  it('from a browser page of another site is refused, and GET is answered with 405', async () => {
+  it('An A2A request from a browser page of another site is refused, and GET is answered with 405', async () => {
     const { status } = await raw('{}', { origin: 'https://evil.example' });
     expect(status).toBe(403);
     expect((await raw('{}', { origin: 'https://t.example' })).status).toBe(400);
@@ -151,7 +154,7 @@ describe('An A2A request', () => {
     expect([get.status, get.headers['allow']]).toEqual([405, 'POST']);
   });
 
-  it('has the media type application/json or application/a2a+json, and any other is refused', async () => {
+  it('An A2A request has the media type application/json or application/a2a+json, and any other is refused', async () => {
     const payload = JSON.stringify({ message: message(HANDOFF) });
     const send = (type: string, accept: string) =>
       app.send({
@@ -194,12 +197,12 @@ describe('An A2A message', () => {
     ['a file by its address', { parts: [{ url: 'https://x.example/' }] }, -32005],
     ['an unknown task', { taskId: 'tsk_000000000000000000000000' }, -32001],
     ['an invalid task id', { taskId: '../../x' }, -32001],
-  ])('with %s is refused', async (_what, over, code) => {
+  ])('An A2A message with %s is refused', async (_what, over, code) => {
     const error = await errorOf(app, key, 'SendMessage', { message: message(HANDOFF, over) });
     expect(error.code).toBe(code);
   });
 
-  it('that contains a credential is refused, and the answer does not repeat the credential', async () => {
+  it('An A2A message that contains a credential is refused, and the answer does not repeat the credential', async () => {
     const error = await errorOf(app, key, 'SendMessage', {
       message: message({ ...HANDOFF, title: key }),
     });
@@ -207,7 +210,7 @@ describe('An A2A message', () => {
     expect(JSON.stringify(error)).not.toContain(key);
   });
 
-  it('is visible to a read that presents the consistency token of its answer', async () => {
+  it('An A2A message is visible to a read that presents the consistency token of its answer', async () => {
     const { headers, result } = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
       message: message(HANDOFF),
     });
@@ -230,7 +233,7 @@ describe('An A2A message', () => {
 describe('A2A push notification configurations', () => {
   const HOOK = 'https://hook.example/in';
 
-  it('are created, read, listed and deleted over JSON-RPC', async () => {
+  it('A2A push notification configurations are created, read, listed and deleted over JSON-RPC', async () => {
     const { id: taskId } = await sent(app, key, message(POST));
     const authentication = { scheme: 'Bearer', credentials: 'secret' };
     const config = { taskId, id: 'mine', url: HOOK };
@@ -249,7 +252,7 @@ describe('A2A push notification configurations', () => {
     expect(gone).toMatchObject({ code: -32001, data: [{ reason: 'TASK_NOT_FOUND' }] });
   });
 
-  it('are created, read, listed and deleted over HTTP+JSON', async () => {
+  it('A2A push notification configurations are created, read, listed and deleted over HTTP+JSON', async () => {
     const { id: taskId } = await sent(app, key, message(POST));
     const configs = `/tasks/${taskId}/pushNotificationConfigs`;
     // Empty members are absent ones in the JSON of protobuf; the path names the task.
@@ -273,7 +276,7 @@ describe('A2A push notification configurations', () => {
     }
   });
 
-  it('are refused with each fault of theirs and a way forward, also in a message', async () => {
+  it('A2A push notification configurations are refused with each of their faults and a way forward, even in a message', async () => {
     const { id: taskId } = await sent(app, key, message(POST));
     const create = 'CreateTaskPushNotificationConfig';
     const internal = await errorOf(app, key, create, { taskId, url: 'https://10.0.0.1/' });
@@ -301,7 +304,7 @@ describe('A2A push notification configurations', () => {
 });
 
 describe('The A2A method ListTasks', () => {
-  it('lists tasks by their last change, newest first, in pages and by its filters', async () => {
+  it('The A2A method ListTasks lists tasks by their last change, newest first, in pages and by its filters', async () => {
     const { key: by } = await app.agent('acme');
     const first = await sent(app, by, message(POST));
     const { contextId } = first;

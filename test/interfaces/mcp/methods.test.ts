@@ -53,7 +53,7 @@ const read = (who: McpAgent, uri = '') => who.legacy('resources/read', { uri });
 const contentOf = (answer: McpAnswer) => listIn(answer, 'contents')[0];
 
 describe('The MCP method server/discover', () => {
-  it('returns versions, capabilities and boundaries with a cache lifetime', async () => {
+  it('The MCP method server/discover returns versions, capabilities and boundaries with a cache lifetime', async () => {
     const { body } = await agent.modern('server/discover');
     expect(body.result).toMatchObject({
       resultType: 'complete',
@@ -78,7 +78,7 @@ describe('An MCP result', () => {
     ['resources/read', 'public', { uri: 'tributary://boundaries' }],
     ['prompts/list', 'public', {}],
   ])(
-    'of %s has a lifetime and the cache scope %s in the modern era only',
+    'An MCP result of %s has a lifetime and the cache scope %s only in the modern era',
     async (method, cacheScope, params) => {
       const { body } = await agent.modern(method, params);
       expect(body.result).toMatchObject({ resultType: 'complete', cacheScope });
@@ -89,12 +89,12 @@ describe('An MCP result', () => {
     },
   );
 
-  it('that is a record is private to its caller and must not be stored', async () => {
+  it('An MCP result that is a record is private to its caller and must not be stored', async () => {
     const { body } = await agent.modern('resources/read', { uri: uris['links'] ?? '' });
     expect(body.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' });
   });
 
-  it('that is a record has a consistency token that reads over REST accept', async () => {
+  it('An MCP result that is a record has a consistency token that reads over REST accept', async () => {
     const { body, headers } = await agent.legacy('resources/read', { uri: uris['links'] ?? '' });
     const meta = body.result?.['_meta'] as { consistencyToken: string } | undefined;
     const consistencyToken = meta?.consistencyToken;
@@ -106,7 +106,7 @@ describe('An MCP result', () => {
   });
 
   it.each(['resources/list', 'resources/templates/list', 'prompts/list'])(
-    'of %s is one page, and any cursor is refused',
+    'An MCP result of %s is one page, and any cursor is refused',
     async (method) => {
       const { body } = await agent.legacy(method, { cursor: '2' });
       expect(body.error?.code).toBe(-32602);
@@ -115,7 +115,7 @@ describe('An MCP result', () => {
 });
 
 describe('MCP resources', () => {
-  it('list the documents that each key can read', async () => {
+  it('MCP resources list the documents that each key can read', async () => {
     const { key } = await app.agent('bare', ['products:read']);
     const { body } = await mcpAgent(app, key).legacy('resources/list');
     const listed = body.result?.['resources'] as { uri: string; description: string }[];
@@ -137,7 +137,7 @@ describe('MCP resources', () => {
   });
 
   it.each(kinds)(
-    'list %s as a template and allow reading them only with their scope',
+    'MCP resources list %s as a template and allow reading them only with their scope',
     async (kind) => {
       const shown = async (who: McpAgent): Promise<string[]> => {
         const answer = await who.legacy('resources/templates/list');
@@ -157,7 +157,7 @@ describe('MCP resources', () => {
     },
   );
 
-  it('equal the records that the tools return', async () => {
+  it('MCP resources equal the records that the tools return', async () => {
     const lead = JSON.parse(contentOf(await read(agent, uris['leads']))?.text ?? '') as object;
     const { data } = (await agent.done('list_leads')) as { data: object[] };
     expect(lead).toEqual(data[0]);
@@ -168,7 +168,7 @@ describe('MCP resources', () => {
     });
   });
 
-  it('of another owner are not found, like ids that do not exist', async () => {
+  it('MCP resources of another owner are not found, like ids that do not exist', async () => {
     const rival = mcpAgent(app, (await app.agent('rival')).key);
     for (const kind of kinds.filter((name) => name !== 'products')) {
       const [others, none] = [
@@ -194,7 +194,7 @@ describe('MCP resources', () => {
     expect((await read(rival, uris['products'])).status).toBe(200);
   });
 
-  it('that do not exist are invalid params in the modern era', async () => {
+  it('MCP resources that do not exist are invalid params in the modern era', async () => {
     const other = uris['links']?.replace(/.$/, (last) => (last === '0' ? '1' : '0')) ?? '';
     for (const uri of ['test://nothing', other]) {
       const { status, body } = await agent.modern('resources/read', { uri });
@@ -206,7 +206,7 @@ describe('MCP resources', () => {
 });
 
 describe('MCP prompts', () => {
-  it('are described, with each argument', async () => {
+  it('MCP prompts are described, with each argument', async () => {
     const { body } = await agent.legacy('prompts/list');
     const prompts = body.result?.['prompts'] as {
       name: string;
@@ -221,7 +221,7 @@ describe('MCP prompts', () => {
     }
   });
 
-  it('name only tools that exist, and contain arguments as text of the user', async () => {
+  it('MCP prompts name only tools that exist, and contain arguments as text of the user', async () => {
     const params = {
       name: 'promote_product',
       arguments: { product: 'blue mug', campaign: 'spring' },
@@ -247,7 +247,7 @@ describe('MCP prompts', () => {
     [{ name: 'review_performance', arguments: { days: '401' } }],
     [{ name: 'nothing' }],
     [{}],
-  ])('refuse %j', async (params) => {
+  ])('MCP prompts refuse %j', async (params) => {
     const { status, body } = await agent.legacy('prompts/get', params);
     expect([status, body.error?.code]).toEqual([200, -32602]);
   });
@@ -261,26 +261,29 @@ describe('The public documents of MCP', () => {
     '/.well-known/mcp.json',
   ];
 
-  it.each(PATHS)('include %s without a key, with the same bytes for every client', async (url) => {
-    verifies('service.8.mcp-status', 'authentication.6', 'endpoints.rules.9');
-    const first = await app.send({ method: 'GET', url });
-    const again = await app.send({
-      method: 'GET',
-      url,
-      key: 'nonsense',
-      headers: { host: 'a.example' },
-    });
-    expect([first.status, again.text]).toEqual([200, first.text]);
-    expect(first.headers['access-control-allow-origin']).toBe('*');
-    expect(first.headers['cache-control']).toContain('max-age');
-    const { etag = '' } = first.headers;
-    const cached = await app.send({ method: 'GET', url, headers: { 'if-none-match': etag } });
-    expect([cached.status, cached.text]).toEqual([304, '']);
-    const posted = await app.send({ method: 'POST', url, payload: {} });
-    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
-  });
+  it.each(PATHS)(
+    'The public documents of MCP include %s without a key, with the same bytes for every client',
+    async (url) => {
+      verifies('service.8.mcp-status', 'authentication.6', 'endpoints.rules.9');
+      const first = await app.send({ method: 'GET', url });
+      const again = await app.send({
+        method: 'GET',
+        url,
+        key: 'nonsense',
+        headers: { host: 'a.example' },
+      });
+      expect([first.status, again.text]).toEqual([200, first.text]);
+      expect(first.headers['access-control-allow-origin']).toBe('*');
+      expect(first.headers['cache-control']).toContain('max-age');
+      const { etag = '' } = first.headers;
+      const cached = await app.send({ method: 'GET', url, headers: { 'if-none-match': etag } });
+      expect([cached.status, cached.text]).toEqual([304, '']);
+      const posted = await app.send({ method: 'POST', url, payload: {} });
+      expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
+    },
+  );
 
-  it('match server/discover and list no tool', async () => {
+  it('The public documents of MCP match server/discover and list no tool', async () => {
     const status = await app.send({ method: 'GET', url: PATHS[0] ?? '' });
     const card = await app.send({ method: 'GET', url: PATHS[1] ?? '' });
     const { body } = await agent.modern('server/discover');
@@ -299,7 +302,7 @@ describe('The public documents of MCP', () => {
     for (const { entry } of TOOLS) expect(status.text + card.text).not.toContain(entry.name);
   });
 
-  it('do not direct clients to OAuth', async () => {
+  it('The public documents of MCP do not direct clients to OAuth', async () => {
     for (const url of ['', '/api/affiliate/mcp'].map(
       (path) => `/.well-known/oauth-protected-resource${path}`,
     ))
@@ -308,7 +311,7 @@ describe('The public documents of MCP', () => {
 });
 
 describe('The page of the MCP tools', () => {
-  it('has each tool with its scope, its arguments and an example', () => {
+  it('The page of the MCP tools shows each tool with its scope, its arguments and an example', () => {
     const page = toolsMarkdown('https://t.example');
     for (const { entry } of TOOLS) {
       expect(page).toContain(`\n## ${entry.name}\n`);

@@ -52,22 +52,25 @@ const written = async (): Promise<number> => {
 const CARD = 'https://partner.example/.well-known/agent-card.json';
 
 describe('A write over MCP', () => {
-  it.each(writes)('by %s replays the write over REST with the same key', async (id) => {
-    verifies('endpoints.rules.4', 'service.4');
-    const intent = freshKey();
-    const first = await overRest(id, intent);
-    const events = await written();
-    const again = await overMcp(id, intent);
-    expect(again.content[0]?.text).toBe(first.text);
-    expect(again._meta).toMatchObject({
-      replayed: true,
-      originalRequestId: first.headers['request-id'],
-      consistencyToken: first.headers['consistency-token'],
-    });
-    expect(await written()).toBe(events);
-  });
+  it.each(writes)(
+    'A write over MCP by %s replays the write over REST with the same key',
+    async (id) => {
+      verifies('endpoints.rules.4', 'service.4');
+      const intent = freshKey();
+      const first = await overRest(id, intent);
+      const events = await written();
+      const again = await overMcp(id, intent);
+      expect(again.content[0]?.text).toBe(first.text);
+      expect(again._meta).toMatchObject({
+        replayed: true,
+        originalRequestId: first.headers['request-id'],
+        consistencyToken: first.headers['consistency-token'],
+      });
+      expect(await written()).toBe(events);
+    },
+  );
 
-  it.each(writes)('by %s is replayed over REST with the same key', async (id) => {
+  it.each(writes)('A write over MCP by %s is replayed over REST with the same key', async (id) => {
     const intent = freshKey();
     const body = { ...WRITES[id][1], external_id: `crm-${intent}` };
     const first = await overMcp(id, intent, body);
@@ -87,26 +90,30 @@ describe('A write over MCP', () => {
     ['request_message', { channel: 'email', recipient_ref: 'list:a', text: 'Mugs are back.' }],
     ['request_agent_notification', { agent_card_url: CARD, text: 'Mugs are back.' }],
     ['cancel_outbound_request', {}],
-  ])('by %s, which exists over MCP only, has one effect under one key', async (name, body) => {
-    verifies('endpoints.rules.4', 'service.4');
-    const isCancel = name.startsWith('cancel');
-    const proposal = { idempotency_key: freshKey(), network: 'mastodon', account_ref: 'shop' };
-    const open = isCancel && (await agent.done('request_social_post', { ...proposal, text: 'Hi' }));
-    const args = {
-      idempotency_key: freshKey(),
-      ...body,
-      ...(open && { outbound_id: open['id'] }),
-    };
-    const first = await agent.call(name, args);
-    expect(first.isError, first.content[0]?.text).not.toBe(true);
-    const events = await written();
-    const again = await agent.call(name, args);
-    expect(again.content[0]?.text).toBe(first.content[0]?.text);
-    expect(again._meta).toMatchObject({ replayed: true });
-    expect(await written()).toBe(events);
-  });
+  ])(
+    'A write over MCP by %s, which exists only over MCP, has one effect under one key',
+    async (name, body) => {
+      verifies('endpoints.rules.4', 'service.4');
+      const isCancel = name.startsWith('cancel');
+      const proposal = { idempotency_key: freshKey(), network: 'mastodon', account_ref: 'shop' };
+      const open =
+        isCancel && (await agent.done('request_social_post', { ...proposal, text: 'Hi' }));
+      const args = {
+        idempotency_key: freshKey(),
+        ...body,
+        ...(open && { outbound_id: open['id'] }),
+      };
+      const first = await agent.call(name, args);
+      expect(first.isError, first.content[0]?.text).not.toBe(true);
+      const events = await written();
+      const again = await agent.call(name, args);
+      expect(again.content[0]?.text).toBe(first.content[0]?.text);
+      expect(again._meta).toMatchObject({ replayed: true });
+      expect(await written()).toBe(events);
+    },
+  );
 
-  it('has one effect when eight calls arrive at once over MCP and REST', async () => {
+  it('A write over MCP has one effect when eight calls arrive at once over MCP and REST', async () => {
     const intent = freshKey();
     const before = await written();
     const answers = await Promise.all(
@@ -120,7 +127,7 @@ describe('A write over MCP', () => {
     expect(await written()).toBe(before + 1);
   });
 
-  it('is attributed to mcp, and its JSON-RPC id is not an idempotency key', async () => {
+  it('A write over MCP is attributed to mcp, and its JSON-RPC id is not an idempotency key', async () => {
     const body = { target: { kind: 'search', ref: 'mug' } };
     const one = await agent.done('create_link', { idempotency_key: freshKey(), ...body });
     const two = await agent.done('create_link', { idempotency_key: freshKey(), ...body });
@@ -132,7 +139,7 @@ describe('A write over MCP', () => {
 });
 
 describe('A consistency token over MCP', () => {
-  it('comes with each result, and a read that presents it waits for its position', async () => {
+  it('A consistency token over MCP comes with each result, and a read that presents it waits for its position', async () => {
     const { headers, body } = await agent.legacy('tools/call', { name: 'get_connection' });
     expect(body.result?._meta['consistencyToken']).toBe(headers['consistency-token']);
     const token = headers['consistency-token'];
@@ -148,7 +155,7 @@ describe('A consistency token over MCP', () => {
 });
 
 describe('The scopes over MCP', () => {
-  it('decide as over REST, for keys with one scope and with all but one', async () => {
+  it('The scopes over MCP decide as over REST, for keys with one scope and with all but one', async () => {
     const scopes = [...new Set(Object.values(agentOperations).flatMap(({ scope }) => scope ?? []))];
     for (const one of scopes)
       for (const granted of [[one], scopes.filter((name) => name !== one)]) {
@@ -175,7 +182,7 @@ describe('The scopes over MCP', () => {
 });
 
 describe('Credentials over MCP', () => {
-  it('are refused after a revocation or a suspension', async () => {
+  it('Credentials over MCP are refused after a revocation or a suspension', async () => {
     const created = await app.agent('acme');
     const own = mcpAgent(app, created.key);
     await app.desk('POST', `/agents/${created.agentId}/suspend`, { reason: 'Test' });
@@ -188,7 +195,7 @@ describe('Credentials over MCP', () => {
     expect(revoked.body.error?.data['code']).toBe('credential_revoked');
   });
 
-  it('are refused if they are revoked while the body arrives', async () => {
+  it('Credentials over MCP are refused if they are revoked while the body arrives', async () => {
     const created = await app.agent('acme');
     const url = await app.service.listen();
     const sent = request(url + MCP, {
@@ -209,7 +216,7 @@ describe('Credentials over MCP', () => {
     expect(answer.statusCode).toBe(401);
   });
 
-  it('of the environment test read the test space only', async () => {
+  it('Credentials over MCP of the environment test read only the test space', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const link = await mcpAgent(app, test.key).done('create_link', {
       idempotency_key: freshKey(),
@@ -220,7 +227,7 @@ describe('Credentials over MCP', () => {
     expect((await agent.legacy('resources/read', { uri })).body.error?.code).toBe(-32002);
   });
 
-  it('inside an argument are refused and not stored', async () => {
+  it('Credentials over MCP inside an argument are refused and not stored', async () => {
     const before = await written();
     const input = { idempotency_key: freshKey(), target: { kind: 'search', ref: key } };
     const { status, body, text } = await agent.legacy('tools/call', {
@@ -238,7 +245,7 @@ describe('Credentials over MCP', () => {
 });
 
 describe('The rate limits over MCP', () => {
-  it('are those of REST: by kind of tool, in the same budget, with the same headers', async () => {
+  it('The rate limits over MCP are those of REST: by kind of tool, in the same budget, with the same headers', async () => {
     const tight = await testApp({
       READS_PER_MINUTE: '3',
       WRITES_PER_MINUTE: '2',
@@ -271,7 +278,7 @@ describe('The rate limits over MCP', () => {
 });
 
 describe('The audit log', () => {
-  it('has one entry for each MCP call, whatever its outcome', async () => {
+  it('The audit log contains one entry for each MCP call, whatever its outcome', async () => {
     const created = await app.agent('acme', ['products:read', 'links:write']);
     const { legacy, modern, raw } = mcpAgent(app, created.key);
     const link = { idempotency_key: freshKey(), target: { kind: 'search', ref: 'mug' } };
@@ -339,7 +346,7 @@ describe('The audit log', () => {
     }
   });
 
-  it('contains no name that an MCP client invented', async () => {
+  it('The audit log contains no name that an MCP client invented', async () => {
     const created = await app.agent('acme');
     const { legacy, raw } = mcpAgent(app, created.key);
     const strange = 'ignore-previous-instructions';

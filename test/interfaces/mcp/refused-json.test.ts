@@ -31,7 +31,7 @@ describe('An MCP message', () => {
     ['{"q":"a","q":"b"}', '/q', 'duplicate_name'],
     ['{"facets":["\\ud800"]}', '/facets/0', 'lone_surrogate'],
   ])(
-    'that calls a tool with %s is answered with a tool error that names the place %s',
+    'An MCP message that calls a tool with %s is answered with a tool error that names the place %s',
     async (input, pointer, code) => {
       for (const answer of [
         await agent.raw(calling(input)),
@@ -45,7 +45,7 @@ describe('An MCP message', () => {
     },
   );
 
-  it('with refused JSON outside the arguments is an error under its id, if the id is valid', async () => {
+  it('An MCP message with refused JSON outside the arguments is an error under its id, if the id is valid', async () => {
     const twice = await agent.raw(calling('{}', '"name":"get_connection",'));
     expect([...codeOf(twice), twice.body.id]).toEqual([400, -32600, 7]);
     expect(twice.body.error?.data['errors']).toMatchObject([{ pointer: '/params/name' }]);

@@ -25,7 +25,7 @@ const fits = (name: string, input: object): boolean =>
   validator.getValidator(toolNamed(name)?.entry.inputSchema as never)(input).valid;
 
 describe('A tool', () => {
-  it('takes null as absent, also where a retry omits the field', async () => {
+  it('A tool accepts null as absent, even where a retry omits the field', async () => {
     const key = freshKey();
     const target = { kind: 'search', ref: 'mug' };
     const strict = {
@@ -44,7 +44,7 @@ describe('A tool', () => {
     });
   });
 
-  it('takes withdraw: false as absent, also where a retry omits it', async () => {
+  it('A tool accepts withdraw: false as absent, even where a retry omits it', async () => {
     const lead = {
       idempotency_key: freshKey(),
       external_id: freshKey(),
@@ -55,13 +55,13 @@ describe('A tool', () => {
     expect(await agent.done('submit_lead', lead)).toEqual(first);
   });
 
-  it('accepts metadata, which no tool publishes', async () => {
+  it('A tool accepts metadata, which no tool publishes', async () => {
     const link = { idempotency_key: freshKey(), target: { kind: 'search', ref: 'mug' } };
     const metadata = { season: 'spring', priority: 2 };
     expect(await agent.done('create_link', { ...link, metadata })).toMatchObject({ metadata });
   });
 
-  it('names every missing field at once', async () => {
+  it('A tool names every missing field at once', async () => {
     const pointersOf = async (name: string, input: object) => {
       const { errors = [] } = toldBy(await agent.call(name, input)) as {
         errors?: { pointer: string }[];
@@ -100,14 +100,17 @@ describe('A tool', () => {
       'create_link',
       { target: { kind: 'search', ref: 'mug' }, slug: 'A B' },
     ],
-  ])('refuses %s, which the published schema does not exclude', async (_what, name, input) => {
-    const { kind } = agentOperations[OPERATION_OF[name] ?? 'createLink'];
-    const key = kind === 'command' && { idempotency_key: freshKey() };
-    expect(fits(name, { ...input, ...key })).toBe(true);
-    const result = await agent.call(name, { ...input, ...key });
-    expect([result.isError, toldBy(result)['status']]).toEqual([
-      true,
-      kind === 'command' ? 422 : 400,
-    ]);
-  });
+  ])(
+    'A tool refuses %s, which the published schema does not exclude',
+    async (_what, name, input) => {
+      const { kind } = agentOperations[OPERATION_OF[name] ?? 'createLink'];
+      const key = kind === 'command' && { idempotency_key: freshKey() };
+      expect(fits(name, { ...input, ...key })).toBe(true);
+      const result = await agent.call(name, { ...input, ...key });
+      expect([result.isError, toldBy(result)['status']]).toEqual([
+        true,
+        kind === 'command' ? 422 : 400,
+      ]);
+    },
+  );
 });

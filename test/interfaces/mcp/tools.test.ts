@@ -81,7 +81,7 @@ const expectSound = (name: string, result: RpcResult): Record<string, unknown> =
 };
 
 describe('The MCP method tools/list', () => {
-  it('lists the twelve tools in order, with correct annotations', () => {
+  it('The MCP method tools/list lists the twelve tools in order, with correct annotations', () => {
     verifies('service.4');
     expect([...tools.keys()]).toEqual(TOOLS.map(([name]) => name));
     for (const [name, , readOnlyHint, openWorldHint, destructiveHint] of TOOLS) {
@@ -94,17 +94,20 @@ describe('The MCP method tools/list', () => {
     }
   });
 
-  it.each(TOOLS)('lists %s only for keys with a scope that allows it', async (name, scopes) => {
-    verifies('service.4');
-    const all = TOOLS.flatMap(([, needed]) => needed);
-    for (const scope of new Set(all)) {
-      const { key } = await app.agent('acme', [scope]);
-      const shown = (await listOf(mcpAgent(app, key))).map((tool) => tool.name);
-      expect(shown.includes(name)).toBe(scopes.length === 0 || scopes.includes(scope));
-    }
-  });
+  it.each(TOOLS)(
+    'The MCP method tools/list lists %s only for keys with a scope that allows it',
+    async (name, scopes) => {
+      verifies('service.4');
+      const all = TOOLS.flatMap(([, needed]) => needed);
+      for (const scope of new Set(all)) {
+        const { key } = await app.agent('acme', [scope]);
+        const shown = (await listOf(mcpAgent(app, key))).map((tool) => tool.name);
+        expect(shown.includes(name)).toBe(scopes.length === 0 || scopes.includes(scope));
+      }
+    },
+  );
 
-  it('has self-contained schemas, closed inputs, open outputs and a description of each field', () => {
+  it('The MCP tools have self-contained schemas, closed inputs, open outputs and a description of each field', () => {
     verifies('service.4', 'endpoints.rules.7');
     const look = (node: Record<string, unknown>, see: (node: Record<string, unknown>) => void) => {
       see(node);
@@ -134,7 +137,7 @@ describe('The MCP method tools/list', () => {
     }
   });
 
-  it('has schemas that accept the examples of the contract', () => {
+  it('The MCP tools have schemas that accept the examples of the contract', () => {
     for (const [index, operation] of Object.values(agentOperations).entries()) {
       const tool = [...tools.values()][index];
       const name = tool?.name ?? '';
@@ -151,26 +154,26 @@ describe('The MCP method tools/list', () => {
     }
   });
 
-  it('names tools by their MCP names and does not mention HTTP', () => {
+  it('The MCP method tools/list names tools by their MCP names and does not mention HTTP', () => {
     const text = JSON.stringify([...tools.values()]);
     for (const id of Object.keys(agentOperations) as OperationId[]) expect(text).not.toContain(id);
     expect(text).not.toMatch(/Idempotency-Key|Accept text|query string|in a query/);
   });
 
-  it('lists no tool for a forbidden act', () => {
+  it('The MCP method tools/list lists no tool for a forbidden act', () => {
     verifies('service.5');
     expect([...tools.keys()].filter((name) => boundaryOf(name) !== undefined)).toEqual([]);
     expect(BOUNDARIES).toHaveLength(5);
   });
 
-  it('has one page and refuses any cursor', async () => {
+  it('The MCP method tools/list has one page and refuses any cursor', async () => {
     const { status, body } = await agent.legacy('tools/list', { cursor: 'abc' });
     expect([status, body.error?.code]).toEqual([200, -32602]);
   });
 });
 
 describe('The MCP method tools/call', () => {
-  it('returns the record as structured content and as the same JSON in text, for each tool', async () => {
+  it('The MCP method tools/call returns the record as structured content and as the same JSON in text, for each tool', async () => {
     const link = { idempotency_key: freshKey(), target: { kind: 'product', ref: 'MUG-1' } };
     expectSound('get_connection', await agent.call('get_connection'));
     expectSound(
@@ -254,13 +257,16 @@ describe('The MCP method tools/call', () => {
       },
     ],
     ['resource_not_found', 'get_outbound_request', { outbound_id: 'out_000000000000000000000000' }],
-  ])('returns %s to the model as text only', async (code, name, input) => {
-    const result = await agent.call(name, input);
-    expect(result).not.toHaveProperty('structuredContent');
-    expect(toldBy(result)).toMatchObject({ code, recovery: { retryable: false } });
-  });
+  ])(
+    'The MCP method tools/call returns %s to the model only as text',
+    async (code, name, input) => {
+      const result = await agent.call(name, input);
+      expect(result).not.toHaveProperty('structuredContent');
+      expect(toldBy(result)).toMatchObject({ code, recovery: { retryable: false } });
+    },
+  );
 
-  it('names tools and their fields in its errors', async () => {
+  it('The MCP method tools/call names tools and their fields in its errors', async () => {
     const { key } = await app.agent('acme', ['products:read']);
     const { body } = await mcpAgent(app, key).legacy('tools/call', { name: 'create_link' });
     expect(body.error?.data['detail']).toBe('create_link needs links:write.');
@@ -275,15 +281,18 @@ describe('The MCP method tools/call', () => {
     ['no name', {}, 200, -32602],
     ['a name that is a number', { name: 1 }, 200, -32602],
     ['arguments that are a list', { name: 'get_connection', arguments: [] }, 200, -32602],
-  ])('refuses %s as invalid params', async (_what, params, status, code) => {
-    const legacy = await agent.legacy('tools/call', params);
-    const modern = await agent.modern('tools/call', params as Record<string, unknown>);
-    for (const { status: answered, body } of [legacy, modern])
-      expect([answered, body.error?.code]).toEqual([status, code]);
-  });
+  ])(
+    'The MCP method tools/call refuses %s as invalid params',
+    async (_what, params, status, code) => {
+      const legacy = await agent.legacy('tools/call', params);
+      const modern = await agent.modern('tools/call', params as Record<string, unknown>);
+      for (const { status: answered, body } of [legacy, modern])
+        expect([answered, body.error?.code]).toEqual([status, code]);
+    },
+  );
 
   it.each(['submit_rfq', 'place_order', 'acceptQuotation', 'reserve-stock', 'pay'])(
-    'answers the forbidden act %s with what to do instead',
+    'The MCP method tools/call answers the forbidden act %s with what to do instead',
     async (name) => {
       const problem = toldBy(await agent.call(name));
       expect(problem).toMatchObject({
@@ -295,7 +304,7 @@ describe('The MCP method tools/call', () => {
 });
 
 describe('An MCP result', () => {
-  it('has fewer rows when a page is too large, and its cursor continues after the last of them', async () => {
+  it('An MCP result has fewer rows when a page is too large, and its cursor continues after the last of them', async () => {
     const first = await agent.call('search_products', { category: 'Mugs' });
     const { data, page } = expectSound('search_products', first) as unknown as Products;
     expect(data.length).toBeGreaterThan(3);
@@ -323,41 +332,48 @@ describe('An MCP result', () => {
     ['search_products', 'products', { sort: 'updated', limit: 100 }],
     ['list_leads', 'leads', { source: 'agent', limit: 50 }],
     ['get_performance', 'performance', { from: '2026-01-01', to: '2026-11-30' }],
-  ])('and its next cursors together contain every row of %s', async (name, path, input) => {
-    const { key } = await app.agent('walked');
-    const metadata = { note: 'Met at the fair, wants to see the whole range. '.repeat(10) };
-    for (let i = 0; i < 50; i++) {
-      const headers = { 'idempotency-key': freshKey() };
-      const payload = { external_id: `${name}-${i}`, company: { name: 'Shop', country: 'GB' } };
-      const request = { key, headers, payload: { ...payload, metadata } };
-      await app.send({ method: 'POST', url: '/api/affiliate/v1/leads', ...request });
-    }
-    const walker = mcpAgent(app, key);
-    const seen: object[] = [];
-    const cut: boolean[] = [];
-    let cursor: string | null | undefined;
-    while (cursor !== null) {
-      const result = await walker.call(name, { ...input, ...(cursor !== undefined && { cursor }) });
-      const { data, page } = expectSound(name, result) as unknown as Listed;
-      seen.push(...data);
-      cut.push('truncated' in result._meta);
-      cursor = page.next_cursor;
-      expect(page.has_more).toBe(cursor !== null);
-    }
-    expect(cut.filter(Boolean).length).toBeGreaterThan(1);
-    const whole: object[] = [];
-    const query = new URLSearchParams(Object.entries(input) as [string, string][]);
-    let url: string | undefined = `/api/affiliate/v1/${path}?${query.toString()}`;
-    while (url !== undefined) {
-      const { data, page } = (await app.send({ method: 'GET', url, key })).body as Listed;
-      whole.push(...data);
-      if (page.next_cursor !== null) query.set('cursor', page.next_cursor);
-      url = page.next_cursor === null ? undefined : `/api/affiliate/v1/${path}?${query.toString()}`;
-    }
-    expect(seen).toEqual(whole);
-  });
+  ])(
+    'An MCP result and its next cursors together contain every row of %s',
+    async (name, path, input) => {
+      const { key } = await app.agent('walked');
+      const metadata = { note: 'Met at the fair, wants to see the whole range. '.repeat(10) };
+      for (let i = 0; i < 50; i++) {
+        const headers = { 'idempotency-key': freshKey() };
+        const payload = { external_id: `${name}-${i}`, company: { name: 'Shop', country: 'GB' } };
+        const request = { key, headers, payload: { ...payload, metadata } };
+        await app.send({ method: 'POST', url: '/api/affiliate/v1/leads', ...request });
+      }
+      const walker = mcpAgent(app, key);
+      const seen: object[] = [];
+      const cut: boolean[] = [];
+      let cursor: string | null | undefined;
+      while (cursor !== null) {
+        const result = await walker.call(name, {
+          ...input,
+          ...(cursor !== undefined && { cursor }),
+        });
+        const { data, page } = expectSound(name, result) as unknown as Listed;
+        seen.push(...data);
+        cut.push('truncated' in result._meta);
+        cursor = page.next_cursor;
+        expect(page.has_more).toBe(cursor !== null);
+      }
+      expect(cut.filter(Boolean).length).toBeGreaterThan(1);
+      const whole: object[] = [];
+      const query = new URLSearchParams(Object.entries(input) as [string, string][]);
+      let url: string | undefined = `/api/affiliate/v1/${path}?${query.toString()}`;
+      while (url !== undefined) {
+        const { data, page } = (await app.send({ method: 'GET', url, key })).body as Listed;
+        whole.push(...data);
+        if (page.next_cursor !== null) query.set('cursor', page.next_cursor);
+        url =
+          page.next_cursor === null ? undefined : `/api/affiliate/v1/${path}?${query.toString()}`;
+      }
+      expect(seen).toEqual(whole);
+    },
+  );
 
-  it('contains a valid part of a handoff with 1,000 lines and names the resource with all of them', async () => {
+  it('An MCP result contains a valid part of a handoff with 1,000 lines and names the resource with all of them', async () => {
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({
       sku: `MUG-${i % 120}`,
       quantity: 4 + i,
@@ -374,7 +390,7 @@ describe('An MCP result', () => {
     expect((JSON.parse(whole?.text ?? '') as typeof record).line_items).toHaveLength(1_000);
   });
 
-  it('has shortened texts when one record is too large', async () => {
+  it('An MCP result has shortened texts when one record is too large', async () => {
     const lines = Array.from({ length: 20 }, (_, i) => [`note_${i}`, '\u{1F375}'.repeat(250)]);
     const input = {
       idempotency_key: freshKey(),

@@ -27,7 +27,7 @@ const codeOf = ({ body, status }: { body: { error?: { code: number } }; status: 
 ];
 
 describe('The MCP method initialize', () => {
-  it('accepts the empty params and the headers of the specification', async () => {
+  it('The MCP method initialize accepts the empty params and the headers of the specification', async () => {
     verifies('endpoints.3', 'endpoints.rules.2', 'endpoints.rules.3', 'endpoints.rules.7');
     const { status, body } = await agent.raw(
       '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}',
@@ -51,13 +51,16 @@ describe('The MCP method initialize', () => {
     ['2025-03-26', '2025-11-25'],
     ['2026-07-28', '2025-11-25'],
     [7, '2025-11-25'],
-  ])('answers the requested version %s with %s', async (requested, answered) => {
-    verifies('versioning.4');
-    const { body } = await agent.legacy('initialize', { protocolVersion: requested });
-    expect(body.result?.['protocolVersion']).toBe(answered);
-  });
+  ])(
+    'The MCP method initialize answers the requested version %s with %s',
+    async (requested, answered) => {
+      verifies('versioning.4');
+      const { body } = await agent.legacy('initialize', { protocolVersion: requested });
+      expect(body.result?.['protocolVersion']).toBe(answered);
+    },
+  );
 
-  it('ignores the version of a header and creates no session', async () => {
+  it('The MCP method initialize ignores the version of a header and creates no session', async () => {
     const headers = {
       'mcp-protocol-version': '2024-11-05',
       'mcp-session-id': 'x',
@@ -70,7 +73,7 @@ describe('The MCP method initialize', () => {
 });
 
 describe('An MCP request', () => {
-  it('without a modern header or _meta is legacy, regardless of its Accept header', async () => {
+  it('An MCP request without a modern header or _meta is legacy, regardless of its Accept header', async () => {
     for (const accept of [
       undefined,
       '*/*',
@@ -87,7 +90,7 @@ describe('An MCP request', () => {
     }
   });
 
-  it('that accepts only an event stream gets its answer as one event', async () => {
+  it('An MCP request that accepts only an event stream gets its answer as one event', async () => {
     const { headers, text, status } = await agent.legacy(
       'ping',
       {},
@@ -99,7 +102,7 @@ describe('An MCP request', () => {
     expect(text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
   });
 
-  it('with a modern header or a version in _meta is modern', async () => {
+  it('An MCP request with a modern header or a version in _meta is modern', async () => {
     const { body } = await agent.modern('tools/list');
     expect(body.id).toBe('a-1');
     expect(body.result).toMatchObject({ resultType: 'complete', cacheScope: 'private' });
@@ -126,7 +129,7 @@ describe('An MCP request', () => {
     ['a message without method', { jsonrpc: '2.0', id: 1 }],
     ['a response', { jsonrpc: '2.0', id: 1, result: {} }],
     ['a message with a duplicate name', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'],
-  ])('that is %s is refused as malformed', async (_what, payload) => {
+  ])('An MCP request that is %s is refused as malformed', async (_what, payload) => {
     verifies('endpoints.rules.2');
     const answer = await agent.raw(payload);
     expect(codeOf(answer)).toEqual([400, -32600]);
@@ -134,7 +137,7 @@ describe('An MCP request', () => {
     expect(answer.body.id).not.toBeNull();
   });
 
-  it('that is not JSON is an error of JSON-RPC without an id; before 2025-11-25, with the id null', async () => {
+  it('An MCP request that is not JSON is an error of JSON-RPC without an id; before 2025-11-25, with the id null', async () => {
     for (const payload of ['{', '', '{"jsonrpc":"2.0"']) {
       const oldest = await agent.raw(payload, { 'mcp-protocol-version': '2025-06-18' });
       expect([codeOf(oldest), oldest.body.id]).toEqual([[400, -32700], null]);
@@ -146,13 +149,13 @@ describe('An MCP request', () => {
     }
   });
 
-  it('of another media type or above the size limit is an error of JSON-RPC', async () => {
+  it('An MCP request of another media type or above the size limit is an error of JSON-RPC', async () => {
     expect(codeOf(await agent.raw('<a/>', { 'content-type': 'text/xml' }))).toEqual([415, 41500]);
     const large = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(300_000) } };
     expect(codeOf(await agent.raw(large))).toEqual([413, 41300]);
   });
 
-  it('without an id is a notification, which is accepted and not executed', async () => {
+  it('An MCP request without an id is a notification, which is accepted and not executed', async () => {
     const bodies = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', method: 'notifications/of_a_later_version' },
@@ -174,14 +177,14 @@ describe('The modern era of MCP', () => {
     'resources/subscribe',
     'subscriptions/listen',
     'x/y',
-  ])('does not have the method %s', async (method) => {
+  ])('The modern era of MCP does not have the method %s', async (method) => {
     const { body, status } = await agent.modern(method);
     expect([status, body.error?.code, body.id]).toEqual([404, -32601, 'a-1']);
     const bare = await agent.legacy(method, {}, { 'mcp-protocol-version': '2026-07-28' });
     expect(codeOf(bare)).toEqual([404, -32601]);
   });
 
-  it('requires version and capabilities in _meta, but not the client info', async () => {
+  it('The modern era of MCP requires version and capabilities in _meta, but not the client info', async () => {
     const info = { 'io.modelcontextprotocol/clientInfo': undefined };
     expect((await agent.modern('tools/list', { _meta: modernMeta(info) })).status).toBe(200);
     for (const name of [VERSION, CAPABILITIES]) {
@@ -204,7 +207,7 @@ describe('The modern era of MCP', () => {
     ['no name', { 'mcp-name': undefined }],
     ['another name', { 'mcp-name': 'create_link' }],
     ['another name, encoded', { 'mcp-name': base64('create_link') }],
-  ])('refuses headers with %s', async (_what, headers) => {
+  ])('The modern era of MCP refuses headers with %s', async (_what, headers) => {
     const answer = await agent.modern('tools/call', call, headers);
     expect(codeOf(answer)).toEqual([400, -32020]);
     expect(answer.body.error?.data['code']).toBe('header_mismatch');
@@ -215,11 +218,11 @@ describe('The modern era of MCP', () => {
     ['spaces around a value', { 'mcp-name': '  get_connection \t', 'mcp-method': ' tools/call' }],
     ['an encoded name', { 'mcp-name': base64('get_connection') }],
     ['names in capitals', { 'mcp-method': undefined, 'MCP-METHOD': 'tools/call' }],
-  ])('accepts headers with %s', async (_what, headers) => {
+  ])('The modern era of MCP accepts headers with %s', async (_what, headers) => {
     expect((await agent.modern('tools/call', call, headers)).status).toBe(200);
   });
 
-  it('requires the names of prompts and resources in a header, too', async () => {
+  it('The modern era of MCP requires the names of prompts and resources in a header as well', async () => {
     const reading = { uri: 'tributary://boundaries' };
     expect(
       codeOf(await agent.modern('resources/read', reading, { 'mcp-name': undefined })),
@@ -234,7 +237,7 @@ describe('The modern era of MCP', () => {
 });
 
 describe('An unknown version of MCP', () => {
-  it('is refused with the list of supported versions', async () => {
+  it('An unknown version of MCP is refused with the list of supported versions', async () => {
     const unknownVersion = { [VERSION]: '2099-01-01' };
     const headers = { 'mcp-protocol-version': '2099-01-01' };
     const modern = await agent.modern('tools/list', { _meta: modernMeta(unknownVersion) }, headers);
@@ -247,7 +250,7 @@ describe('An unknown version of MCP', () => {
     expect(legacy.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2025-03-26' });
   });
 
-  it('in the body only is a header mismatch, and a legacy version in _meta is refused with the modern one', async () => {
+  it('An unknown version of MCP only in the body is a header mismatch, and a legacy version in _meta is refused with the modern one', async () => {
     const mismatch = await agent.modern('tools/list', { _meta: modernMeta({ [VERSION]: 'v9' }) });
     expect(codeOf(mismatch)).toEqual([400, -32020]);
     const old = await agent.legacy('tools/list', {
@@ -259,7 +262,7 @@ describe('An unknown version of MCP', () => {
 });
 
 describe('The legacy era of MCP', () => {
-  it('answers an unknown method with an error and status 200', async () => {
+  it('The legacy era of MCP answers an unknown method with an error and status 200', async () => {
     for (const method of ['server/discover', 'resources/subscribe', 'tasks/list', 'x']) {
       const { status, body } = await agent.legacy(
         method,
@@ -273,7 +276,7 @@ describe('The legacy era of MCP', () => {
 
 describe('An MCP method named like a forbidden act', () => {
   it.each(['orders/place', 'rfq/submit', 'quotations/accept', 'stock/reserve', 'payments/send'])(
-    '%s is refused with who can perform it, and is audited',
+    'The MCP method %s, named like a forbidden act, is refused with who can perform it, and is audited',
     async (method) => {
       verifies('service.5');
       const { body } = await agent.legacy(method);
@@ -287,7 +290,7 @@ describe('An MCP method named like a forbidden act', () => {
 
 describe('The MCP endpoint', () => {
   it.each(['GET', 'DELETE', 'PUT', 'PATCH'] as const)(
-    'answers %s with 405 and Allow before it requires a key',
+    'The MCP endpoint answers %s with 405 and Allow before it requires a key',
     async (method) => {
       const { status, headers } = await app.send({
         method,
@@ -298,7 +301,7 @@ describe('The MCP endpoint', () => {
     },
   );
 
-  it('answers a preflight without a key, and allows only its own origin', async () => {
+  it('The MCP endpoint answers a preflight without a key, and allows only its own origin', async () => {
     const preflight = (origin: string) =>
       app.send({
         method: 'OPTIONS',
@@ -332,22 +335,25 @@ describe('The MCP endpoint', () => {
     ['a file', { origin: 'null' }],
     ['the local machine while it is served elsewhere', { origin: 'http://localhost:3000' }],
     ['another host name', { host: 'evil.example' }],
-  ])('refuses a request from %s before it checks the key', async (_what, headers) => {
-    const { status, body } = await mcpAgent(app, undefined).legacy('ping', {}, headers);
-    expect([status, body.error?.code]).toEqual([403, 40300]);
-    expect(body.error?.data['code']).toBe('origin_not_allowed');
-  });
+  ])(
+    'The MCP endpoint refuses a request from %s before it checks the key',
+    async (_what, headers) => {
+      const { status, body } = await mcpAgent(app, undefined).legacy('ping', {}, headers);
+      expect([status, body.error?.code]).toEqual([403, 40300]);
+      expect(body.error?.data['code']).toBe('origin_not_allowed');
+    },
+  );
 
   it.each<[string, Headers]>([
     ['its own pages, on any port', { origin: 'https://t.example:8443' }],
     ['its own host', { host: 't.example' }],
     ['a host that is an address', { host: '192.0.2.7:3000' }],
     ['a name of the local network', { host: 'tributary:3000' }],
-  ])('accepts a request from %s', async (_what, headers) => {
+  ])('The MCP endpoint accepts a request from %s', async (_what, headers) => {
     expect((await agent.legacy('ping', {}, headers)).status).toBe(200);
   });
 
-  it('accepts origins of the local machine when it is served there', async () => {
+  it('The MCP endpoint accepts origins of the local machine when it is served there', async () => {
     const local = await testApp({ PUBLIC_URL: '' });
     const { key } = await local.agent('acme');
     const { legacy } = mcpAgent(local, key);
@@ -357,7 +363,7 @@ describe('The MCP endpoint', () => {
     await local.close();
   });
 
-  it('requires a key, and challenges with Bearer', async () => {
+  it('The MCP endpoint requires a key, and challenges with Bearer', async () => {
     verifies('errors.5');
     const none = await mcpAgent(app, undefined).legacy('ping');
     expect([codeOf(none), none.body.id]).toEqual([[401, 40100], undefined]);
@@ -368,7 +374,7 @@ describe('The MCP endpoint', () => {
     expect(bad.text).not.toContain('resource_metadata');
   });
 
-  it('refuses a key in the URL with an error of JSON-RPC', async () => {
+  it('The MCP endpoint refuses a key in the URL with an error of JSON-RPC', async () => {
     const { key } = await app.agent('acme');
     const answer = await app.send({ method: 'POST', url: `${MCP}?api_key=${key}`, payload: {} });
     expect(answer.status).toBe(400);
