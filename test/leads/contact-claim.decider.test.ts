@@ -23,7 +23,7 @@ const release = (over = {}): ContactClaimCommand => ({
 const { given } = specify(contactClaim);
 
 describe('A contact claim', () => {
-  it('belongs to the first lead that claims the contact', () => {
+  it('A contact claim belongs to the first lead that claims the contact', () => {
     expect(given().when(claim()).then(claimed())).toEqual({ claim: claimOf() });
     given(claimed()).when(claim()).then();
     given(claimed())
@@ -37,7 +37,7 @@ describe('A contact claim', () => {
       .rejected('held_by_this_owner');
   });
 
-  it('ends at its expiry, and not before', () => {
+  it('A contact claim ends at its expiry, and not before', () => {
     const other = { owner_id: 'rival', lead_id: 'led_2' };
     given(claimed())
       .when(claim(other, EXPIRY - 1))
@@ -46,13 +46,13 @@ describe('A contact claim', () => {
     given(claimed()).when(claim({}, EXPIRY)).then();
   });
 
-  it('ends by a release of the lead that holds it', () => {
+  it('A contact claim ends by a release of the lead that holds it', () => {
     const other = { owner_id: 'rival', lead_id: 'led_2' };
     expect(given(claimed()).when(release()).then(released)).toEqual({ claim: undefined });
     given(claimed(), released).when(claim(other)).then(claimed(other));
   });
 
-  it('is not released by another lead, twice, or before it exists', () => {
+  it('A contact claim is not released by another lead, twice, or before it exists', () => {
     for (const other of [{ owner_id: 'rival' }, { lead_id: 'led_2' }])
       given(claimed()).when(release(other)).rejected('not_held');
     given(claimed(), released).when(release()).rejected('not_held');

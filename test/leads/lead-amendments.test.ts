@@ -38,7 +38,7 @@ const eventsAfter = async (position: number): Promise<string[]> =>
   (await app.service.deps.log.readAll({ after: position, limit: 100 })).map(({ type }) => type);
 
 describe('An amendment with the values that the lead has', () => {
-  it('adds no event to the lead, and answers with the lead as it is', async () => {
+  it("An amendment with the lead's current values adds no event to the lead, and answers with the lead as it is", async () => {
     const first = await submit(values('same'));
     const { position } = await app.service.deps.log.head();
     const again = await submit(values('same'));
@@ -49,7 +49,7 @@ describe('An amendment with the values that the lead has', () => {
     expect(await eventsAfter(position)).toEqual(['RequestBound']);
   });
 
-  it('claims its key, so that a retry replays the answer and another request is refused', async () => {
+  it("An amendment with the lead's current values claims its key, so that a retry replays the answer and another request is refused", async () => {
     await submit(values('claimed'));
     const idempotencyKey = freshKey();
     const unchanged = await submit(values('claimed'), idempotencyKey);
@@ -66,7 +66,7 @@ describe('An amendment with the values that the lead has', () => {
     expect(await typesOf('claimed')).toEqual(['LeadSubmitted', 'LeadAmended']);
   });
 
-  it('adds no event if its members are in another order', async () => {
+  it("An amendment with the lead's current values adds no event if its members are in another order", async () => {
     const { id } = (await submit(values('ordered'))).body as { id: string };
     const { metadata, ...rest } = values('ordered');
     expect(Object.keys(metadata)).toEqual(['shelf', 'aisle']);
@@ -82,7 +82,7 @@ describe('An amendment that changes something', () => {
     ['note', { interest: { note: 'Wants cups', categories: ['Gifts'] } }],
     ['metadata', { metadata: { shelf: 2, aisle: 'b' } }],
     ['interest, by omission', { interest: undefined }],
-  ])('appends an event when it changes the %s', async (name, over) => {
+  ])('An amendment with changes appends an event when it changes the %s', async (name, over) => {
     const external_id = `changed-${name.length}`;
     await submit(values(external_id));
     expect(await submit(values(external_id, over))).toMatchObject({
@@ -92,7 +92,7 @@ describe('An amendment that changes something', () => {
     expect(await typesOf(external_id)).toEqual(['LeadSubmitted', 'LeadAmended']);
   });
 
-  it('keeps the ciphertext of each text that it repeats', async () => {
+  it('An amendment with changes keeps the ciphertext of each text that it repeats', async () => {
     await submit(values('kept'));
     await submit(values('kept', { interest: { note: 'Wants cups' } }));
     await submit(values('kept', { interest: { note: 'Wants cups', quantity_hint: 3 } }));

@@ -36,7 +36,7 @@ const alikeOf = async (id: string): Promise<unknown[]> =>
   ((await app.desk('GET', `/leads/${id}`)).body as Lead).alike;
 
 describe('A lead', () => {
-  it('with the telephone or company domain of another lead is submitted, and shows it to staff', async () => {
+  it('A lead with the telephone or company domain of another lead is submitted, and shows it to staff', async () => {
     const first = await submit('acme', {
       contact: { email: 'ada@cornershop.example', phone: PHONE },
     });
@@ -63,7 +63,7 @@ describe('A lead', () => {
     expect(JSON.stringify(same)).not.toContain('alike');
   });
 
-  it('at a provider of mailboxes for everybody has no hint of its domain', async () => {
+  it('A lead at a provider of mailboxes for everybody has no hint of its domain', async () => {
     const [one, other] = [
       await submit('acme', { contact: { email: 'one@gmail.com' } }),
       await submit('rival', { contact: { email: 'other@gmail.com' } }),
@@ -71,7 +71,7 @@ describe('A lead', () => {
     expect([await alikeOf(one.id), await alikeOf(other.id)]).toEqual([[], []]);
   });
 
-  it('that was erased, or that has another contact now, is no hint', async () => {
+  it('A lead that was erased, or that has another contact now, gives no hint', async () => {
     const at = (name: string) => ({ contact: { email: `${name}@florist.example` } });
     const kept = await submit('acme', at('ada'));
     const external_id = 'crm-changed';
@@ -84,7 +84,7 @@ describe('A lead', () => {
     expect(await alikeOf(kept.id)).toEqual([]);
   });
 
-  it('has no telephone and no domain in clear in the log', async () => {
+  it('A lead has no telephone and no domain in clear in the log', async () => {
     await submit('acme', { contact: { email: 'zoe@secret-shop.example', phone: '+442079460992' } });
     const events = await app.service.deps.log.readAll({ after: 0, limit: 100_000 });
     const text = JSON.stringify(events);
@@ -92,7 +92,7 @@ describe('A lead', () => {
     expect(text).not.toMatch(/secret-shop|442079460992/);
   });
 
-  it('whose amendment has no contact releases it, and the answer says so', async () => {
+  it('A lead whose amendment has no contact releases it, and the answer says so', async () => {
     const external_id = 'crm-released';
     const contact = { email: 'kim@released.example' };
     const first = await submit('acme', { external_id, contact });

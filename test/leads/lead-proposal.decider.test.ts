@@ -58,7 +58,7 @@ const proposedLoss = step('LeadMoveProposed', {
 });
 
 describe('A win of a lead', () => {
-  it('is made at once at the limit, without a value, and without limits', () => {
+  it('A win of a lead is made at once at the limit, without a value, and without limits', () => {
     spec
       .given(...QUALIFIED)
       .when(win(499))
@@ -73,7 +73,7 @@ describe('A win of a lead', () => {
       .then(step('LeadWon', { value: GBP(500), sealed_reason: 'large' }));
   });
 
-  it('above the limit is proposed, without a new version of the lead or another reason', () => {
+  it('A win of a lead above the limit is proposed, without a new version of the lead or a different reason', () => {
     const before = spec.given(...QUALIFIED).state;
     const after = spec
       .given(...QUALIFIED)
@@ -98,7 +98,7 @@ describe('A win of a lead', () => {
     ).toMatchObject({ number: 2 });
   });
 
-  it('is made by the approval of its number, as it was proposed', () => {
+  it('A proposed win of a lead is made by the approval of its number, as it was proposed', () => {
     const won = spec
       .given(...QUALIFIED, proposedWin)
       .when(approve(1))
@@ -114,7 +114,7 @@ describe('A win of a lead', () => {
       .rejected('proposal_unknown');
   });
 
-  it('is no longer proposed after its refusal, and after every other change of the lead', () => {
+  it('A win of a lead is no longer proposed after its refusal, and after every other change of the lead', () => {
     const refused = step('LeadMoveRefused', { sealed_reason: 'no' });
     const before = spec.given(...QUALIFIED).state;
     expect(
@@ -133,7 +133,7 @@ describe('A win of a lead', () => {
 });
 
 describe('A correction of a lead', () => {
-  it('is proposed if the value before or after it is above the limit', () => {
+  it('A correction of a lead is proposed if the value before or after it is above the limit', () => {
     spec
       .given(...WON)
       .when(correct('lost'))
@@ -162,7 +162,7 @@ describe('A correction of a lead', () => {
       );
   });
 
-  it('is made by the approval of its number', () => {
+  it('A proposed correction of a lead is made by the approval of its number', () => {
     spec
       .given(...WON, proposedLoss)
       .when(approve(1))

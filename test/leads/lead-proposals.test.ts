@@ -53,7 +53,7 @@ const waiting = async (): Promise<unknown[]> =>
 const read = async (id: string) => (await app.desk('GET', `/leads/${id}`)).body;
 
 describe('A lead that is won above APPROVAL_ABOVE', () => {
-  it('waits for another person, and its agent sees nothing of that', async () => {
+  it('A lead that is won above APPROVAL_ABOVE waits for another person, and its agent sees nothing of that', async () => {
     const id = await submit(EXTERNAL_ID);
     const before = await shownToAgent(EXTERNAL_ID);
     const win = { to: 'won', value: GBP(1_001), reason: 'Large order' };
@@ -87,7 +87,7 @@ describe('A lead that is won above APPROVAL_ABOVE', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('stays as it is when another person refuses', async () => {
+  it('A lead that is won above APPROVAL_ABOVE stays as it is when another person refuses', async () => {
     const id = await submit(freshKey());
     await actAs('Ann', id, 'move', { to: 'won', value: GBP(5_000) });
     const refused = await actAs('Ben', id, 'refuse', { proposal: 1, reason: 'Too high' });
@@ -99,7 +99,7 @@ describe('A lead that is won above APPROVAL_ABOVE', () => {
 });
 
 describe('The correction of a lead above APPROVAL_ABOVE', () => {
-  it('brings the lead back to the inbox until another person approves it', async () => {
+  it('The correction of a lead above APPROVAL_ABOVE brings the lead back to the inbox until another person approves it', async () => {
     const id = await submit(freshKey());
     await actAs('Ann', id, 'move', { to: 'won', value: GBP(1_000) });
     expect(await waiting()).toEqual([]);

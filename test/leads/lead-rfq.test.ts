@@ -64,7 +64,7 @@ const typesOf = async (leadId: string): Promise<string[]> => {
 };
 
 describe('A lead whose buyer sends the RFQ', () => {
-  it('before staff accept the lead becomes rfq_submitted with the acceptance, and is won with the RFQ', async () => {
+  it('A lead whose buyer sends the RFQ before staff accept the lead becomes rfq_submitted with the acceptance, and is won with the RFQ', async () => {
     verifies('resources.lead');
     const list = await handoff();
     const leadId = await leadOf(list);
@@ -99,7 +99,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     });
   });
 
-  it('before the lead is submitted becomes rfq_submitted with the acceptance', async () => {
+  it('A lead whose buyer sends the RFQ before the lead is submitted becomes rfq_submitted with the acceptance', async () => {
     const list = await handoff();
     await sendRfq(list);
     const leadId = await leadOf(list);
@@ -109,7 +109,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect(await shown(leadId)).toMatchObject({ state: 'lost', state_reason: 'rfq_lost' });
   });
 
-  it('becomes rfq_submitted at once if it is accepted, like all leads of the same list', async () => {
+  it('A lead whose buyer sends the RFQ becomes rfq_submitted at once if it is accepted, like all leads of the same list', async () => {
     const list = await handoff();
     const leads = [await leadOf(list), await leadOf(list), await leadOf(await handoff())];
     for (const leadId of leads) await move(leadId, 'accepted');
@@ -118,7 +118,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect(states).toEqual(['rfq_submitted', 'rfq_submitted', 'accepted']);
   });
 
-  it('keeps its state while the leads of the list cannot be read, and is updated with its next move', async () => {
+  it('A lead whose buyer sends the RFQ keeps its state while the leads of the list cannot be read, and is updated with its next move', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -130,7 +130,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect((await typesOf(leadId)).slice(-1)).toEqual(['LeadRfqObserved']);
   });
 
-  it('becomes rfq_submitted when the buyer sends again after a lost answer', async () => {
+  it('A lead whose buyer sends the RFQ becomes rfq_submitted when the buyer sends again after a lost answer', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -143,7 +143,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
   });
 
-  it('becomes rfq_submitted, and is won with the RFQ, when an amendment named the list', async () => {
+  it('A lead whose buyer sends the RFQ becomes rfq_submitted, and is won with the RFQ, when an amendment named the list', async () => {
     const [early, late] = [await handoff(), await handoff()];
     const company = { name: 'Shop', country: 'GB' };
     const [sent, open] = [freshKey(), freshKey()];
@@ -193,7 +193,7 @@ describe('A move of a lead that changes nothing', () => {
       headers: { authorization: `Bearer ${app.deskToken}`, 'idempotency-key': freshKey() },
     });
 
-  it('is answered on a retry like the first time, regardless of later changes', async () => {
+  it('A move of a lead that changes nothing is answered on a retry like the first time, regardless of later changes', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted', 'qualified']) await move(leadId, to);
@@ -206,7 +206,7 @@ describe('A move of a lead that changes nothing', () => {
     expect(await moveBy(freshKey(), leadId, 'qualified')).toMatchObject({ status: 409 });
   });
 
-  it('is answered on a retry like the first time, also if the RFQ arrived during the first call', async () => {
+  it('A move of a lead that changes nothing is answered on a retry like the first time, even if the RFQ arrived during the first call', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -226,7 +226,7 @@ describe('A move of a lead that changes nothing', () => {
     expect([retry.status, retry.text]).toEqual([200, first.text]);
   });
 
-  it('is answered on a retry like the first time, also if another process made the change', async () => {
+  it('A move of a lead that changes nothing is answered on a retry like the first time, even if another process made the change', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted']) await move(leadId, to);

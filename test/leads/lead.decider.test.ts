@@ -55,7 +55,7 @@ const correction = (
 const spec = specify(lead);
 
 describe('A lead', () => {
-  it('is submitted, and rejected or marked as a duplicate at once if its contact is claimed', () => {
+  it('A lead is submitted, and rejected or marked as a duplicate at once if its contact is claimed', () => {
     const submit = (clash: 'none' | 'known' | 'own'): LeadCommand => ({
       type: 'SubmitLead',
       lead: facts,
@@ -74,7 +74,7 @@ describe('A lead', () => {
     spec.given(submitted).when(submit('none')).rejected('lead_exists');
   });
 
-  it('moves from submitted to won step by step', () => {
+  it('A lead moves from submitted to won step by step', () => {
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')] as const;
     spec.given(submitted).when(move('accepted')).then(path[0]);
     spec.given(submitted, path[0]).when(move('contacted')).then(path[1]);
@@ -89,7 +89,7 @@ describe('A lead', () => {
       .then(step('LeadWon', { value: { amount: 5, currency: 'GBP' } }));
   });
 
-  it('is moved by staff from one state to the next, with a sealed reason', () => {
+  it('A lead is moved by staff from one state to the next, with a sealed reason', () => {
     const moves = [
       ['accepted', 'LeadAccepted', []],
       ['rejected', 'LeadRejected', []],
@@ -115,7 +115,7 @@ describe('A lead', () => {
     }
   });
 
-  it('can be withdrawn once, until it has an RFQ or a final state', () => {
+  it('A lead can be withdrawn once, until it has an RFQ or a final state', () => {
     const withdraw: LeadCommand = { type: 'WithdrawLead', at: 1, sealedReason: 's1.led_1.w' };
     const event = step('LeadWithdrawn', { sealed_reason: 's1.led_1.w' });
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
@@ -132,7 +132,7 @@ describe('A lead', () => {
         .rejected('lead_closed', /cannot be withdrawn/);
   });
 
-  it('records the RFQ of its handoff while staff work on it', () => {
+  it('A lead records the RFQ of its handoff while staff work on it', () => {
     const observe: LeadCommand = { type: 'ObserveRfq', at: 1, outcome: { state: 'open' } };
     const observed = step('LeadRfqObserved');
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
@@ -151,7 +151,7 @@ describe('A lead', () => {
       .then();
   });
 
-  it('has no event for an amendment with the values that it has', () => {
+  it('A lead has no event for an amendment with the values that it has', () => {
     const { company: same, contact, interest } = facts;
     const content = { company: same, contact, interest } as LeadContent;
     const repeat: LeadCommand = { type: 'AmendLead', at: 1, content, from: AGENT };
@@ -174,7 +174,7 @@ describe('A lead', () => {
     spec.given(submitted, amendment).when(repeat).then();
   });
 
-  it('has a way out of each state that is not final, and takes no other way', () => {
+  it('A lead has a way out of each state that is not final, and accepts no other move', () => {
     const paths = {
       submitted: [],
       accepted: ['LeadAccepted'],
@@ -200,7 +200,7 @@ describe('A lead', () => {
     }
   });
 
-  it('takes the outcome of the RFQ of its handoff, and follows each correction of it', () => {
+  it("A lead follows the outcome of its handoff's RFQ, and each correction of it", () => {
     const observe = (outcome: RfqOutcomeForLead): LeadCommand => ({
       type: 'ObserveRfq',
       at: 1,
@@ -269,7 +269,7 @@ describe('A lead', () => {
     expect(alone).toMatchObject({ detail: expect.stringContaining('follows the RFQ') as string });
   });
 
-  it('has the outcome of its own corrected or reversed by staff, with both values', () => {
+  it("A lead's own outcome is corrected or reversed by staff, with both values", () => {
     const [five, six] = [5, 6].map((amount) => ({ amount, currency: 'GBP' }));
     const correct = (to: 'won' | 'lost' | 'qualified', value?: typeof five): LeadCommand => {
       return { type: 'CorrectLead', at: 1, to, value, sealedReason: 'r' };
@@ -303,7 +303,7 @@ describe('A lead', () => {
       .rejected('move_not_allowed', /correct that/);
   });
 
-  it('is amended while it is submitted or accepted, and withdrawn until its state is final', () => {
+  it('A lead is amended while it is submitted or accepted, and withdrawn until its state is final', () => {
     const amend = amending(AGENT);
     for (const history of [[submitted], [submitted, step('LeadAccepted')]])
       expect(lead.decide(spec.given(...history).state, amend)).toMatchObject({ accepted: true });
@@ -315,7 +315,7 @@ describe('A lead', () => {
       .rejected('lead_closed');
   });
 
-  it('has exactly the content of its last amendment', () => {
+  it('A lead contains exactly the content of its last amendment', () => {
     const event = amended({ left_out: ['contact', 'interest'] });
     const state = spec.given(submitted).when(amending(AGENT)).then(event);
     expect(state).toMatchObject({ company, source: facts.source });
@@ -323,12 +323,12 @@ describe('A lead', () => {
     for (const member of event.data.left_out ?? []) expect(state).not.toHaveProperty(member);
   });
 
-  it('keeps what an amendment of an older log omitted', () => {
+  it('A lead keeps what an amendment of an older log omitted', () => {
     const { state } = spec.given(submitted, amended({}));
     expect(state).toMatchObject({ company, contact: facts.contact, interest: facts.interest });
   });
 
-  it('accepts a source while its only source is the agent, and then keeps that source', () => {
+  it('A lead accepts a source while its only source is the agent, and then keeps that source', () => {
     const from = {
       source: { kind: 'handoff' as const, ref: 'hnd_1' },
       handoff_id: 'hnd_1',
@@ -357,7 +357,7 @@ describe('A lead', () => {
       .then(step('LeadAccepted', { dims: from.dims, handoff_id: 'hnd_1' }));
   });
 
-  it('has the reason of its current state only', () => {
+  it('A lead shows only the reason for its current state', () => {
     const accepted = step('LeadAccepted', { reason: 'Good fit' });
     expect(spec.given(submitted, accepted).state).toMatchObject({ state_reason: 'Good fit' });
     for (const next of [step('LeadContacted'), step('LeadWithdrawn')])
@@ -367,7 +367,7 @@ describe('A lead', () => {
     });
   });
 
-  it('lapses if staff do not accept it in time', () => {
+  it('A lead lapses if staff do not accept it in time', () => {
     const { state } = spec.given(submitted);
     expect(state && stateAt(state, DUE - 1)).toBe('submitted');
     expect(state && stateAt(state, DUE)).toBe('lapsed');
@@ -376,7 +376,7 @@ describe('A lead', () => {
     expect(contacted && stateAt(contacted, DUE)).toBe('contacted');
   });
 
-  it('loses the person and keeps the company by an erasure', () => {
+  it('A lead loses the person and keeps the company by an erasure', () => {
     const after = spec
       .given(submitted)
       .when({ type: 'EraseSubject', subject: 'led_1', reason: 'Asked' })
@@ -389,7 +389,7 @@ describe('A lead', () => {
     });
   });
 
-  it('accepts no personal data after an erasure', () => {
+  it('A lead accepts no personal data after an erasure', () => {
     const erased = {
       type: 'SubjectErased' as const,
       data: { subject: 'led_1', reason: 'Asked' },

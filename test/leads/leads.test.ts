@@ -35,7 +35,7 @@ const leads = async (key: string, query = '') => {
 };
 
 describe('submitLead', () => {
-  it('submits, amends and withdraws a lead by external_id', async () => {
+  it('`submitLead` submits, amends and withdraws a lead by external_id', async () => {
     verifies('resources.lead');
     const first = await submit(
       acme,
@@ -70,14 +70,14 @@ describe('submitLead', () => {
     expect(after).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
   });
 
-  it('refuses a key that was used for another lead', async () => {
+  it('`submitLead` refuses a key that was used for another lead', async () => {
     await submit(acme, { external_id: 'crm-2', company }, 'k2');
     const other = await submit(acme, { external_id: 'crm-3', company }, 'k2');
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
     expect(await leads(acme, '?external_id=crm-3')).toEqual([]);
   });
 
-  it('accepts only countries of ISO 3166-1, and reports one fault for each other', async () => {
+  it('`submitLead` accepts only countries of ISO 3166-1, and reports one fault for each other', async () => {
     for (const country of ['ZZ', 'EU', 'zz', 'GBR']) {
       const answer = await submit(acme, { external_id: 'crm-zz', company: { name: 'S', country } });
       expect(answer).toMatchObject({
@@ -92,7 +92,7 @@ describe('submitLead', () => {
       ).toBe(201);
   });
 
-  it('accepts no consent in the future, except within the tolerance for clocks', async () => {
+  it('`submitLead` accepts no consent in the future, except within the tolerance for clocks', async () => {
     const consented = (obtained_at: string) => ({
       external_id: 'crm-early',
       company,
@@ -112,14 +112,14 @@ describe('submitLead', () => {
     expect((await submit(acme, consented('2999-01-01T00:00:00Z'))).status).toBe(422);
   });
 
-  it('refuses an e-mail address as external_id', async () => {
+  it('`submitLead` refuses an e-mail address as external_id', async () => {
     expect(await submit(acme, { external_id: 'ada@one.example', company })).toMatchObject({
       status: 422,
       body: { errors: [{ pointer: '/external_id', code: 'pii_not_allowed' }] },
     });
   });
 
-  it('does not use up the key when it refuses', async () => {
+  it('`submitLead` does not use up the key when it refuses', async () => {
     const refused = await submit(
       acme,
       { external_id: 'crm-4', company, contact: person('x@y.example').contact },
@@ -134,7 +134,7 @@ describe('submitLead', () => {
     expect(mended.status).toBe(201);
   });
 
-  it('answers a contact of another promoter with already_known and nothing else', async () => {
+  it('`submitLead` answers a contact of another promoter with already_known and nothing else', async () => {
     await submit(acme, { external_id: 'crm-5', company, ...person('Shared@buyer.example') });
     const clash = await submit(rival, {
       external_id: 'r-1',
@@ -154,7 +154,7 @@ describe('submitLead', () => {
     expect(own).toMatchObject({ status: 201, body: { state: 'duplicate' } });
   });
 
-  it('releases the contact when the lead is withdrawn', async () => {
+  it('`submitLead` releases the contact when the lead is withdrawn', async () => {
     await submit(acme, { external_id: 'crm-7', company, ...person('free@buyer.example') });
     await submit(acme, { external_id: 'crm-7', withdraw: true });
     const next = await submit(rival, {
@@ -165,7 +165,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ status: 201, body: { state: 'submitted' } });
   });
 
-  it('replaces the whole content by an amendment, and releases a contact that the amendment omits', async () => {
+  it('`submitLead` replaces the whole content by an amendment, and releases a contact that the amendment omits', async () => {
     const left = person('left-out@buyer.example');
     const first = await submit(acme, {
       external_id: 'crm-10',
@@ -183,7 +183,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('refuses another source than the lead has, and does not claim the contact', async () => {
+  it('`submitLead` refuses another source than the lead has, and does not claim the contact', async () => {
     const source = { kind: 'manual', ref: 'fair' };
     await submit(acme, { external_id: 'crm-11', company });
     const named = await submit(acme, { external_id: 'crm-11', company, source });
@@ -199,7 +199,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('releases the previous contact at once or on a retry, and amends the lead in both cases', async () => {
+  it('`submitLead` releases the previous contact at once or on a retry, and amends the lead in both cases', async () => {
     const had = person('had@buyer.example');
     await submit(acme, { external_id: 'crm-12', company, ...had });
     const dying = interceptAppends(app.service.deps.log, async (appends, write) => {
@@ -222,7 +222,7 @@ describe('submitLead', () => {
     expect(free).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('keeps a contact that a later amendment restored when an earlier amendment is retried', async () => {
+  it('`submitLead` keeps a contact that a later amendment restored when an earlier amendment is retried', async () => {
     const [one, two] = [person('one@back.example'), person('two@back.example')];
     const say = (who: object, key?: string) =>
       submit(acme, { external_id: 'crm-14', company, ...who }, key);
@@ -234,7 +234,7 @@ describe('submitLead', () => {
     expect(clash).toMatchObject({ body: { state_reason: 'already_known' } });
   });
 
-  it('releases the contact when staff mark the lead as a duplicate, and the lead stays closed', async () => {
+  it('`submitLead` releases the contact when staff mark the lead as a duplicate, and the lead stays closed', async () => {
     const same = person('true@buyer.example');
     const lead = await submit(acme, { external_id: 'crm-15', company, ...same });
     const { id } = lead.body as { id: string };
@@ -246,7 +246,7 @@ describe('submitLead', () => {
     expect((again.body as { detail: string }).detail).toContain('an external_id of its own');
   });
 
-  it('does not change the state of a lead, which only staff move along the allowed states', async () => {
+  it('`submitLead` does not change the state of a lead, which only staff move along the allowed states', async () => {
     verifies('service.6.staff');
     const lead = (await submit(acme, { external_id: 'crm-8', company })).body as { id: string };
     const move = (to: string, more = {}) =>
@@ -264,7 +264,7 @@ describe('submitLead', () => {
 });
 
 describe('listLeads', () => {
-  it('lists the leads of the owner only, newest first, in pages', async () => {
+  it('`listLeads` lists the leads of the owner only, newest first, in pages', async () => {
     verifies('resources.own-records');
     const all = await leads(acme, '?limit=100');
     expect(all.length).toBeGreaterThan(5);
@@ -286,7 +286,7 @@ describe('listLeads', () => {
     expect(foreign.some(({ id }) => id === first?.['id'])).toBe(false);
   });
 
-  it('filters by state, and refuses a cursor of another owner', async () => {
+  it('`listLeads` filters by state, and refuses a cursor of another owner', async () => {
     const withdrawn = await leads(acme, '?state=withdrawn');
     expect(withdrawn.map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn']);
     const answer = await app.send({ method: 'GET', url: `${URL}?limit=1`, key: acme });
@@ -299,7 +299,7 @@ describe('listLeads', () => {
     expect(stolen).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } });
   });
 
-  it('shows a lead as lapsed if staff did not accept it in time', async () => {
+  it('`listLeads` shows a lead as lapsed if staff did not accept it in time', async () => {
     await submit(acme, { external_id: 'old', company });
     app.clock.advance(91 * 86_400_000);
     expect(await leads(acme, '?external_id=old')).toMatchObject([{ state: 'lapsed' }]);
@@ -308,7 +308,7 @@ describe('listLeads', () => {
 });
 
 describe('Personal data of a lead', () => {
-  it('is sealed in the log and unreadable after an erasure', async () => {
+  it('Personal data of a lead is sealed in the log and unreadable after an erasure', async () => {
     const { id } = (
       await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') })
     ).body as {

@@ -49,13 +49,13 @@ const amendAtOnce = async (apps: readonly TestApp[]) => {
 };
 
 describe(`${AMENDMENTS} amendments of one lead at once`, () => {
-  it('all succeed on an embedded log', async () => {
+  it(`${AMENDMENTS} amendments of one lead at once all succeed on an embedded log`, async () => {
     const app = await open({});
     expect(await amendAtOnce([app])).toEqual({ statuses: [200], versions: AMENDMENTS });
   });
 
   it.each([1, 2])(
-    'all succeed over %i processes on the stand-in of EventStoreDB',
+    'Many amendments of one lead at once all succeed over %i processes on the stand-in of EventStoreDB',
     async (count) => {
       const { url } = await standIn();
       const apps: TestApp[] = [];

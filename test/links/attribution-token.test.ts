@@ -49,7 +49,7 @@ const lastVisit = async () =>
   );
 
 describe('The attribution token of a landing address', () => {
-  it('states the link, its target and its visit, and nothing else', async () => {
+  it("A landing address's attribution token states only the link, its target and its visit", async () => {
     const targets = [
       { target: { kind: 'product', ref: 'MUG-1' }, ref: productId },
       { target: { kind: 'category', ref: 'Mugs & cups' }, ref: 'Mugs & cups' },
@@ -80,7 +80,7 @@ describe('The attribution token of a landing address', () => {
     }
   });
 
-  it('is valid until the end of its window, and only with the key that signs nothing else', async () => {
+  it("A landing address's attribution token is valid until the end of its window, and only with the key that signs nothing else", async () => {
     const address = await addressOf(await createShortLink(app, key));
     const { exp } = await read(address);
     expect(await read(address, exp * 1_000 - 1)).toMatchObject({ owner_id: 'acme' });
@@ -95,7 +95,7 @@ describe('The attribution token of a landing address', () => {
     expect(await only(attribution ? [attribution] : [])).toMatchObject({ owner_id: 'acme' });
   });
 
-  it('is not valid after any change', async () => {
+  it("A landing address's attribution token is not valid after any change", async () => {
     const address = await addressOf(await createShortLink(app, key));
     const { page, token = '' } = splitLanding({ headers: { location: address } });
     const [header = '', payload = '', signature = ''] = token.split('.');
@@ -114,7 +114,7 @@ describe('The attribution token of a landing address', () => {
       await expect(read(`${page}?${ATTRIBUTION_PARAMETER}=${one}`)).rejects.toThrow();
   });
 
-  it('is absent for visits that are no valid clicks', async () => {
+  it("A landing address's attribution token is absent for visits that are not valid clicks", async () => {
     const { code, destination_url } = await createShortLink(app, key);
     const invalid: [Record<string, string>, 'GET' | 'HEAD'][] = [
       [{}, 'HEAD'],
@@ -131,7 +131,7 @@ describe('The attribution token of a landing address', () => {
     }
   });
 
-  it('is absent where the address would exceed the limit of its length', async () => {
+  it("A landing address's attribution token is absent where the address would exceed the limit of its length", async () => {
     const utm = { source: 'ü'.repeat(255), medium: 'ü'.repeat(255), term: 'ü'.repeat(90) };
     const target = { kind: 'search', ref: 'mug' };
     const long = await createShortLink(app, key, { target, utm });
@@ -143,7 +143,7 @@ describe('The attribution token of a landing address', () => {
 });
 
 describe('A parameter of a visitor', () => {
-  it('on the short link is not passed on, so it overrides neither utm, the words nor the token', async () => {
+  it("A visitor's parameter on the short link is not passed on, so it overrides neither utm, the words nor the token", async () => {
     const target = { kind: 'search', ref: 'mug' };
     const link = await createShortLink(app, key, { target, utm: { source: 'letter' } });
     const own = `${ATTRIBUTION_PARAMETER}=own`;
@@ -152,7 +152,7 @@ describe('A parameter of a visitor', () => {
     expect(await read(address)).toMatchObject({ link_id: link.id });
   });
 
-  it('on the short link does not change a scan to a click', async () => {
+  it("A visitor's parameter on the short link does not change a scan to a click", async () => {
     const { code } = await createShortLink(app, key);
     await visit(`/l/${code}?via=qr&via=mail`);
     expect((await lastVisit())?.data).toMatchObject({ trigger: 'qr' });
@@ -160,7 +160,7 @@ describe('A parameter of a visitor', () => {
     expect((await lastVisit())?.data).toMatchObject({ trigger: 'link' });
   });
 
-  it('that is appended to the landing address overrides neither the words nor the token', async () => {
+  it("A visitor's parameter that is appended to the landing address overrides neither the words nor the token", async () => {
     const link = await createShortLink(app, key, { target: { kind: 'search', ref: 'mug' } });
     const address = await addressOf(link);
     const other = await addressOf(await createShortLink(app, key));

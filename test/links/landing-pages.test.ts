@@ -46,7 +46,7 @@ const tagsOf = (text: string): Record<string, string> =>
   );
 
 describe('A landing page', () => {
-  it('shows the picture, the price tiers, the order rule, the stock and the lead time', async () => {
+  it('A landing page shows the picture, the price tiers, the order rule, the stock and the lead time', async () => {
     const { page } = await follow((await createShortLink(app, key)).code);
     const picture = `<img class="picture" src="${PICTURES}/mug.jpg?a=1&amp;b=2" alt="" referrerpolicy="no-referrer">`;
     const shown = [picture, '£2.50', '£1.99', 'Smallest quantity', 'In steps of', 'In stock, 100'];
@@ -57,7 +57,7 @@ describe('A landing page', () => {
     expect(listed).toMatch(/at least\s+4, in steps of 2 · days to dispatch:\s+4/);
   });
 
-  it('shows pictures of the origins in IMAGE_ORIGINS only', async () => {
+  it('A landing page shows only pictures of the origins in IMAGE_ORIGINS', async () => {
     const { text, headers } = await get('/s?q=mug');
     expect(headers['content-security-policy']).toContain(
       `img-src 'self' ${PICTURES} http://127.0.0.1:8080; `,
@@ -66,7 +66,7 @@ describe('A landing page', () => {
     expect(text).not.toContain('other.example');
   });
 
-  it('leads from each line of a review page, with the pictures of these origins', async () => {
+  it('A landing page leads from each line of a review page, with the pictures of these origins', async () => {
     const { handoff } = reviews({ app: () => app, key: () => key });
     const line_items = [
       { sku: 'MUG-1', quantity: 4 },
@@ -82,7 +82,7 @@ describe('A landing page', () => {
     for (const [, way = ''] of ways) expect((await get(way)).status).toBe(200);
   });
 
-  it('shows who promotes it and the disclosure only if its address names a link', async () => {
+  it('A landing page shows who promotes it and the disclosure only if its address names a link', async () => {
     const link = await createShortLink(app, key);
     const { path, page } = await follow(link.code);
     expect(page.text).toMatch(
@@ -107,7 +107,7 @@ describe('A landing page', () => {
       expect((await get(path + appended)).text).toContain('Promoted by <strong>acme</strong>');
   });
 
-  it('has Open Graph and Twitter tags whose URL is the short link, also for previews', async () => {
+  it('A landing page has Open Graph and Twitter tags whose URL is the short link, also for previews', async () => {
     const link = await createShortLink(app, key);
     for (const program of [BROWSER, 'facebookexternalhit/1.1']) {
       const { page } = await follow(link.code, program);
@@ -128,7 +128,7 @@ describe('A landing page', () => {
     expect(tags).not.toHaveProperty('og:image');
   });
 
-  it('does not name a disabled link as its URL', async () => {
+  it('A landing page does not name a disabled link as its URL', async () => {
     const link = await createShortLink(app, key);
     const { path } = await follow(link.code);
     const preview = (await follow(link.code, 'Slackbot')).path;
@@ -138,7 +138,7 @@ describe('A landing page', () => {
       expect(tagsOf((await get(address)).text)['og:url']).toBe(ORIGIN + path.split('?')[0]);
   });
 
-  it('keeps the token in its own links until the window ends', async () => {
+  it('A landing page keeps the token in its own links until the window ends', async () => {
     const target = { kind: 'search', ref: 'mug' };
     const { path, page } = await follow((await createShortLink(app, key, { target })).code);
     const token = path.split('attribution=')[1] ?? '';
@@ -152,7 +152,7 @@ describe('A landing page', () => {
     expect(ended.text).not.toContain(token);
   });
 
-  it('of a test link says so', async () => {
+  it('A landing page of a test link says so', async () => {
     const { key: test } = await app.agent('maker', ['links:write'], 'test');
     const { page } = await follow((await createShortLink(app, test)).code);
     expect(page.text).toContain('This is a test link.');
@@ -161,7 +161,7 @@ describe('A landing page', () => {
 });
 
 describe('Without IMAGE_ORIGINS', () => {
-  it('no page has a remote picture', async () => {
+  it('No page has a remote picture without IMAGE_ORIGINS', async () => {
     const plain = await testApp();
     await plain.publish([feedProduct('MUG-1', { image_url: `${PICTURES}/mug.jpg` })]);
     const listed = await plain.send({ method: 'GET', url: '/s?q=mug' });

@@ -43,7 +43,7 @@ const windowOf = async (code: string, at = app): Promise<number> => {
 };
 
 describe('The attribution window of an owner', () => {
-  it('is that of tokens signed from now on, in the test space as well', async () => {
+  it("An owner's attribution window is that of tokens signed from now on, in the test space as well", async () => {
     const { code } = await createShortLink(app, key);
     const before = await windowOf(code);
     await set({ attribution_days: 7 });
@@ -63,7 +63,7 @@ describe('The attribution window of an owner', () => {
 });
 
 describe('The fallback target of an owner', () => {
-  it('is where an expired link leads that has no other target, with a visit and a token', async () => {
+  it("An owner's fallback target replaces the target of an expired link without another one, with a visit and a token", async () => {
     const plain = await createShortLink(app, key, { expires_at });
     const expired_target = { kind: 'search', ref: 'sale' };
     const own = await createShortLink(app, key, { expires_at, expired_target });
@@ -81,7 +81,7 @@ describe('The fallback target of an owner', () => {
     expect(await clicks()).toBe(before + 2);
   });
 
-  it('is where a link to a withdrawn product leads that has no other target', async () => {
+  it("An owner's fallback target replaces a withdrawn product of a link without another target", async () => {
     const { code, destination_url } = await createShortLink(app, key);
     await app.desk('POST', '/products/withdraw', { sku: 'MUG-1', reason: 'Sold out' });
     expect((await landing(code)).page).toBe(destination_url);
@@ -91,7 +91,7 @@ describe('The fallback target of an owner', () => {
     expect((await landing(code)).page).toBe(`https://t.example/p/${fallback.ref}`);
   });
 
-  it('is where each disabled link leads, without a visit or a promoter', async () => {
+  it("An owner's fallback target replaces the target of each disabled link, without a visit or a promoter", async () => {
     const expired_target = { kind: 'search', ref: 'sale' };
     const { id, code } = await createShortLink(app, key, { expires_at, expired_target });
     await disable(id);
@@ -105,7 +105,7 @@ describe('The fallback target of an owner', () => {
     expect(await clicks()).toBe(before);
   });
 
-  it('and the window are refused if they are invalid, and shown with the profile', async () => {
+  it("An owner's fallback target and window are refused if they are invalid, and shown with the profile", async () => {
     const invalid: [object, string][] = [
       [{ attribution_days: 0 }, '/attribution_days'],
       [{ attribution_days: LIMITS.ATTRIBUTION_DAYS_MAX + 1 }, '/attribution_days'],
@@ -134,7 +134,7 @@ describe('The fallback target of an owner', () => {
     });
   });
 
-  it('is set once by a retry, also after its product is withdrawn', async () => {
+  it("An owner's fallback target is set once by a retry, even after its product is withdrawn", async () => {
     const request = {
       method: 'POST' as const,
       url: `/api/desk/v1${path}`,
@@ -149,7 +149,7 @@ describe('The fallback target of an owner', () => {
     expect(await app.service.deps.log.readStream('acme-owner_profile')).toHaveLength(1);
   });
 
-  it('and the window are those of redirects of another process, once it has read the change', async () => {
+  it("An owner's fallback target and window apply to redirects of another process once it has read the change", async () => {
     const { url } = await logServer();
     const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
     const open = () => testApp({ EVENT_LOG_URL: url, ROOT_KEY });

@@ -20,12 +20,12 @@ const disabled = {
 const spec = specify(link);
 
 describe('A link', () => {
-  it('is created once', () => {
+  it('A link is created once', () => {
     spec.given().when({ type: 'CreateLink', link: facts }).then(created);
     spec.given(created).when({ type: 'CreateLink', link: facts }).rejected('link_exists');
   });
 
-  it('is disabled once, and only if it exists', () => {
+  it('A link is disabled once, and only if it exists', () => {
     const after = spec
       .given(created)
       .when({ type: 'DisableLink', reason: 'Recalled' })
@@ -34,7 +34,7 @@ describe('A link', () => {
     spec.given().when({ type: 'DisableLink', reason: 'x' }).rejected('link_unknown');
   });
 
-  it('rejects an event that is impossible', () => {
+  it('A link rejects an impossible event', () => {
     expect(() => link.evolve(undefined, { ...disabled, at: 1 })).toThrow(/never created/);
   });
 });

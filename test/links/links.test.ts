@@ -29,7 +29,7 @@ const visits = async (): Promise<Record<string, unknown>[]> =>
     .map(({ data }) => data as Record<string, unknown>);
 
 describe('A short link', () => {
-  it('redirects after its visit is stored', async () => {
+  it('A short link redirects after its visit is stored', async () => {
     const { code, destination_url } = await link();
     const before = (await visits()).length;
     const answer = await visit(`/l/${code}`, {
@@ -56,7 +56,7 @@ describe('A short link', () => {
     expect(recorded.at(-1)).not.toHaveProperty('signals');
   });
 
-  it('ignores the case of its code, and distinguishes a scan from a click', async () => {
+  it('A short link ignores the case of its code, and distinguishes a scan from a click', async () => {
     await link({ slug: 'spring-mugs' });
     expect((await visit('/l/SPRING-Mugs?via=qr', { 'x-country': 'Germany' })).status).toBe(302);
     const recorded = (await visits()).at(-1);
@@ -64,13 +64,13 @@ describe('A short link', () => {
     expect(recorded).not.toHaveProperty('country');
   });
 
-  it('redirects regardless of what a mailer appended to its address', async () => {
+  it('A short link redirects regardless of what a mailer appended to its address', async () => {
     const { code, destination_url } = await link();
     for (const query of ['?via=qr&utm_term=50%off', '?r=%e9', '?via=qr).'])
       expect(splitLanding(await visit(`/l/${code}${query}`)).page).toBe(destination_url);
   });
 
-  it('marks visits of programs with a signal', async () => {
+  it('A short link marks visits of programs with a signal', async () => {
     const { code } = await link();
     const signals = async () => (await visits()).at(-1)?.['signals'];
     expect((await visit(`/l/${code}`, {}, 'HEAD')).status).toBe(302);
@@ -83,7 +83,7 @@ describe('A short link', () => {
     expect(await signals()).toBeUndefined();
   });
 
-  it('counts no request of the lists of false clicks as a click, and redirects it', async () => {
+  it('A short link counts no request of the lists of false clicks as a click, and redirects it', async () => {
     const { code } = await link();
     const { version, headers, purposes, programs } = FALSE_CLICKS;
     expect(version).toMatch(/^\d{4}-\d{2}-\d{2}$/);
@@ -109,13 +109,13 @@ describe('A short link', () => {
     'Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.8241; Pro)',
     'Microsoft Office Word/16.78 (Macintosh)',
     'Microsoft Office Existence Discovery',
-  ])('is not clicked by a program of Office: %s', async (agent) => {
+  ])('A short link is not clicked by a program of Office: %s', async (agent) => {
     const { code } = await link();
     await visit(`/l/${code}`, { 'user-agent': agent });
     expect((await visits()).at(-1)).toHaveProperty('signals');
   });
 
-  it('that has expired redirects to its other target, or says that it has ended', async () => {
+  it('A short link that has expired redirects to its other target, or says that it has ended', async () => {
     const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
     const plain = await link({ expires_at });
     const other = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
@@ -130,7 +130,7 @@ describe('A short link', () => {
     expect(await visits()).toHaveLength(before + 1);
   });
 
-  it('redirects to the current origin of the service, regardless of the origin when it was created', async () => {
+  it('A short link redirects to the current origin of the service, regardless of the origin when it was created', async () => {
     const { deps } = app.service;
     const { origin } = deps;
     const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
@@ -165,7 +165,7 @@ describe('A short link', () => {
     }
   });
 
-  it('whose product is withdrawn redirects to its other target, or to a page with alternatives', async () => {
+  it('A short link whose product is withdrawn redirects to its other target, or to a page with alternatives', async () => {
     await app.publish([feedProduct('CUP-1', { title: 'Cup <1>' }), feedProduct('CUP-2')]);
     const product = { kind: 'product', ref: 'CUP-1' };
     const plain = await link({ target: product });
@@ -189,7 +189,7 @@ describe('A short link', () => {
     expect((await visit(new URL(plain.destination_url).pathname)).status).toBe(200);
   });
 
-  it('that was disabled answers 410, and its QR code is still served', async () => {
+  it('A short link that was disabled answers 410, and its QR code is still served', async () => {
     const { id, code } = await link();
     const request = { owner_id: 'acme', reason: 'Season over' };
     expect((await app.desk('POST', `/links/${id}/disable`, request)).status).toBe(200);
@@ -197,7 +197,7 @@ describe('A short link', () => {
     expect((await visit(`/l/${code}/qr.svg`)).status).toBe(200);
   });
 
-  it('that does not exist answers 404 and stores no visit', async () => {
+  it('A short link that does not exist answers 404 and stores no visit', async () => {
     const before = (await visits()).length;
     for (const path of ['/l/nothing-here', '/l/x', `/l/${'a'.repeat(200)}`, '/l/a/b']) {
       const answer = await visit(path);
@@ -209,7 +209,7 @@ describe('A short link', () => {
     expect(await visits()).toHaveLength(before);
   });
 
-  it('does not redirect when the visit cannot be stored', async () => {
+  it('A short link does not redirect when the visit cannot be stored', async () => {
     const { code } = await link();
     const { log } = app.service.deps;
     const append = log.append;
@@ -227,7 +227,7 @@ describe('A short link', () => {
 });
 
 describe('The QR code of a short link', () => {
-  it('has the same bytes every time, and can be cached', async () => {
+  it("A short link's QR code has the same bytes every time, and can be cached", async () => {
     const { qr_svg_url, qr_png_url } = await link({ slug: 'winter-mugs' });
     for (const [url, type] of [
       [qr_svg_url, 'image/svg+xml; charset=utf-8'],
@@ -253,7 +253,7 @@ describe('The QR code of a short link', () => {
 });
 
 describe('A link that one network address follows more often than the limit', () => {
-  it('redirects each time, and its surplus visits are raw clicks', async () => {
+  it('A link that one network address follows more often than the limit redirects each time, and its surplus visits are raw clicks', async () => {
     const small = await testApp({ ADDRESS_VISITS_PER_MINUTE: '1' });
     const { key: own } = await small.agent('acme');
     const { code } = await createShortLink(small, own, { target: { kind: 'search', ref: 'mugs' } });

@@ -35,7 +35,7 @@ const read = (png: Buffer): boolean[][] => {
 };
 
 describe('The QR code of a link', () => {
-  it('has the modules of the code, a border of four, and eight pixels for each module', () => {
+  it("A link's QR code has the modules of the code, a border of four, and eight pixels for each module", () => {
     const modules = encode(LINK, { ecc: 'M', boostEcc: true, border: 4 }).data;
     const pixels = read(qrPng(LINK).body);
     expect(pixels).toHaveLength(modules.length * 8);
@@ -46,7 +46,7 @@ describe('The QR code of a link', () => {
     expect(modules.map((row) => row.slice(-4)).flat()).not.toContain(true);
   });
 
-  it('is the same in SVG', () => {
+  it("A link's QR code is the same in SVG", () => {
     const svg = qrSvg(LINK).body.toString();
     const modules = encode(LINK, { ecc: 'M', boostEcc: true, border: 4 }).data;
     const drawn = modules.map((row) => row.map(() => false));
@@ -55,7 +55,7 @@ describe('The QR code of a link', () => {
     expect(drawn).toEqual(modules);
   });
 
-  it('has the same bytes on every machine and with every zlib', () => {
+  it("A link's QR code has the same bytes on every machine and with every zlib", () => {
     const digests = [qrPng(LINK).body, qrSvg(LINK).body].map((body) => hash('sha256', body, 'hex'));
     expect(digests).toMatchInlineSnapshot(`
       [
@@ -67,7 +67,7 @@ describe('The QR code of a link', () => {
 });
 
 describe('A black and white PNG', () => {
-  it('is decoded to the pixels that were encoded, at any size', () => {
+  it('A black and white PNG is decoded to the pixels that were encoded, at any size', () => {
     const picture = fc.integer({ min: 1, max: 40 }).chain((width) =>
       fc.array(fc.array(fc.boolean(), { minLength: width, maxLength: width }), {
         minLength: 1,
@@ -82,7 +82,7 @@ describe('A black and white PNG', () => {
     );
   });
 
-  it('can be larger than one block of deflate', () => {
+  it('A black and white PNG can be larger than one block of deflate', () => {
     const rows = Array.from({ length: 200 }, (_, y) =>
       Array.from({ length: 200 }, (__, x) => (x ^ y) % 3 === 0),
     );

@@ -28,7 +28,7 @@ const rawClicks = async (service: ChildService, key: string): Promise<number> =>
   return (body['totals'] as { clicks_raw: number }).clicks_raw;
 };
 
-it('loses at most the surplus of its last minute when it is killed, and nothing when it is stopped', async () => {
+it('A service loses at most the surplus visits of its last minute when it is killed, and none when it is stopped', async () => {
   const directory = fresh();
   let service = await serveChild(directory, SETTINGS);
   const key = await agentKey(service);

@@ -81,7 +81,7 @@ const world = ({ holdsSums = false } = {}) => {
 };
 
 describe('Visits of one network address to one link beyond the limit of a minute', () => {
-  it('are one event for each link and minute, with their number', async () => {
+  it('Surplus visits of one network address to one link are one event for each link and minute, with their number', async () => {
     const { visit, visits, counts, due, pass } = world();
     await visit(PER_MINUTE + 1_000);
     await visit(PER_MINUTE + 1, 'lnk_2');
@@ -102,7 +102,7 @@ describe('Visits of one network address to one link beyond the limit of a minute
     expect((await counts()).single).toBe(2 * PER_MINUTE + 2);
   });
 
-  it('count for all addresses of an IPv6 network together', async () => {
+  it('Surplus visits count for all addresses of an IPv6 network together', async () => {
     const { visit, visits, counts } = world();
     for (let host = 0; host <= PER_MINUTE; host += 1)
       await visit(1, 'lnk_1', `2001:db8::${host.toString(16)}`);
@@ -113,7 +113,7 @@ describe('Visits of one network address to one link beyond the limit of a minute
     });
   });
 
-  it('are counted on the day of the visit', async () => {
+  it('Surplus visits are counted on the day of the visit', async () => {
     const { visit, visits, counts, pass } = world();
     await visit(PER_MINUTE + 2);
     pass(1_500);
@@ -127,7 +127,7 @@ describe('Visits of one network address to one link beyond the limit of a minute
   });
 
   it.each(['full', 'lost answer', 'lost request'] as const)(
-    'are neither lost nor counted twice when the log fails: %s',
+    'Surplus visits are neither lost nor counted twice when the log fails: %s',
     async (fault) => {
       const { visit, visits, counts, turn, due, lost } = world();
       await visit(PER_MINUTE + 5);
@@ -145,7 +145,7 @@ describe('Visits of one network address to one link beyond the limit of a minute
     },
   );
 
-  it('are recorded one by one while VisitsSummed is held', async () => {
+  it('Surplus visits are recorded one by one while VisitsSummed is held', async () => {
     const { visit, visits, counts } = world({ holdsSums: true });
     await visit(PER_MINUTE + 5);
     await visits.flush();
