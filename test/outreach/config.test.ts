@@ -4,7 +4,7 @@ import { ConfigError, readConfig } from '#src/config.ts';
 const hosts = (value: string) => readConfig({ OUTREACH_PRIVATE_HOSTS: value }).outreachPrivateHosts;
 
 describe('The setting OUTREACH_PRIVATE_HOSTS', () => {
-  it('lists hosts with their port, normalized as in a URL', () => {
+  it('OUTREACH_PRIVATE_HOSTS lists hosts with their port, normalized as in a URL', () => {
     expect(readConfig({}).outreachPrivateHosts).toEqual([]);
     expect(hosts('Hook.Internal:080, [::1]:8443,127.1:9000')).toEqual([
       'hook.internal:80',
@@ -20,5 +20,7 @@ describe('The setting OUTREACH_PRIVATE_HOSTS', () => {
     'u@hook:80',
     'hook:99999',
     '*:80x',
-  ])('refuses %s', (value) => expect(() => hosts(value)).toThrow(ConfigError));
+  ])('OUTREACH_PRIVATE_HOSTS refuses %s', (value) =>
+    expect(() => hosts(value)).toThrow(ConfigError),
+  );
 });

@@ -31,7 +31,7 @@ const propose = (space: 'live' | 'test' = 'live') =>
   proposed(w.app, w.keys[space], 'requestSocialPost', post());
 
 describe('The digest of approvals', () => {
-  it('is mailed to staff once a day while requests wait', async () => {
+  it('The digest of approvals is mailed to staff once a day while requests wait', async () => {
     await propose();
     await propose();
     expect([await digest(), await digest()]).toEqual([true, false]);
@@ -42,14 +42,14 @@ describe('The digest of approvals', () => {
     expect(await digest('2026-11-21')).toBe(true);
   });
 
-  it('is not mailed while nothing waits, or only requests of test spaces', async () => {
+  it('The digest of approvals is not mailed while nothing waits, or only requests of test spaces', async () => {
     expect(await digest()).toBe(false);
     await propose('test');
     expect(await digest()).toBe(false);
     expect(w.live.sent).toEqual([]);
   });
 
-  it('leaves out what was decided or has expired', async () => {
+  it('The digest of approvals leaves out what was decided or has expired', async () => {
     const { id, content_sha256 } = await propose();
     const key = await person(w.app, ['owner'], 'acme');
     const answer = await w.app.send({
@@ -66,7 +66,7 @@ describe('The digest of approvals', () => {
     expect(await digest()).toBe(false);
   });
 
-  it('counts requests for access, until they are decided', async () => {
+  it('The digest of approvals counts requests for access, until they are decided', async () => {
     const asked = await w.app.desk('POST', '/agents', {
       owner_id: 'acme',
       name: 'Letter agent',
@@ -87,7 +87,7 @@ describe('The digest of approvals', () => {
     expect(await digest('2026-11-21')).toBe(false);
   });
 
-  it('is queued by one of two processes', async () => {
+  it('The digest of approvals is queued by one of two processes', async () => {
     await propose();
     const both = await Promise.all([digest(), digest()]);
     expect(both.filter((queued) => queued)).toHaveLength(1);

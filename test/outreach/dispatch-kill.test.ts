@@ -68,7 +68,7 @@ const silent = async () => {
 };
 
 describe('A service that is killed while it sends', () => {
-  it('to a webhook sends once, and records that the outcome is unknown', async () => {
+  it('A service that is killed while it sends to a webhook sends once, and records that the outcome is unknown', async () => {
     const directory = fresh();
     const { host, received, arrived } = await silent();
     const settings = { OUTREACH_PRIVATE_HOSTS: host };
@@ -90,7 +90,7 @@ describe('A service that is killed while it sends', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('to a webhook that accepts each id once sends the same message again', async () => {
+  it('A service that is killed while it sends to a webhook that accepts each id once sends the same message again', async () => {
     const directory = fresh();
     const { host, received, arrived, answers } = await silent();
     const channel = {
@@ -109,7 +109,7 @@ describe('A service that is killed while it sends', () => {
     expect(second).toEqual(first);
   });
 
-  it('to the outbox leaves one complete file', async () => {
+  it('A service that is killed while it sends to the outbox leaves one complete file', async () => {
     const directory = fresh();
     const { id, position } = await prepared(directory, '', { adapter: 'file' });
     const folder = join(directory, 'outbox/acme');
@@ -137,7 +137,7 @@ describe('A service that is killed while it sends', () => {
 });
 
 describe('A service that gets SIGTERM while it sends', () => {
-  it('records the outcome as unknown, and exits with 0', async () => {
+  it('A service that gets SIGTERM while it sends records the outcome as unknown, and exits with 0', async () => {
     const directory = fresh();
     const { host, received, arrived } = await silent();
     const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
@@ -151,7 +151,7 @@ describe('A service that gets SIGTERM while it sends', () => {
 });
 
 describe('A service in the role of the API', () => {
-  it('does not send', async () => {
+  it('A service in the role of the API sends no outreach', async () => {
     const directory = fresh();
     const { host, received } = await silent();
     const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });

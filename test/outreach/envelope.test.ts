@@ -36,7 +36,7 @@ const OTHERS: [string, Partial<Request>][] = [
 ];
 
 describe('The envelope of a request', () => {
-  it('has the same bytes and hash as before an upgrade', () => {
+  it("A request's envelope has the same bytes and hash as before an upgrade", () => {
     const envelope = envelopeOf(OWNER, REQUEST);
     expect(envelope).toBe(
       '{"agent_id":"agt_1","content":{"link_ids":["lnk_1"],"text":"Mugs are back."},"id":"out_1",' +
@@ -50,12 +50,12 @@ describe('The envelope of a request', () => {
     );
   });
 
-  it.each(OTHERS)('has another hash with another %s', (_what, other) => {
+  it.each(OTHERS)("A request's envelope has a different hash with another %s", (_what, other) => {
     const first = envelopeHash(envelopeOf(OWNER, REQUEST));
     expect(envelopeHash(envelopeOf(OWNER, { ...REQUEST, ...other }))).not.toBe(first);
   });
 
-  it('has another hash for another owner', () => {
+  it("A request's envelope has a different hash for another owner", () => {
     const first = envelopeHash(envelopeOf(OWNER, REQUEST));
     expect(envelopeHash(envelopeOf('testacme', REQUEST))).not.toBe(first);
   });

@@ -32,7 +32,7 @@ const notify = (agent_card_url: string) => ({
 });
 
 describe('another agent of the same owner', () => {
-  it('can read a request but neither revise nor cancel it', async () => {
+  it('Another agent of the same owner can read a request but neither revise nor cancel it', async () => {
     const { id } = await ask('requestSocialPost', post());
     expect(await codeOf('getOutboundRequest', { outbound_id: id }, colleague)).toBe('done');
     expect(await codeOf('requestSocialPost', post({ revises: id, text: 'Mine' }), colleague)).toBe(
@@ -57,7 +57,7 @@ describe('A notification of an agent', () => {
     ['https://0x7f.1/card.json', 'address_not_public'],
     ['https://localhost/card.json', 'address_not_public'],
     ['https://a.example:25/card.json', 'port_not_allowed'],
-  ])('to %s is refused when it is proposed', async (url, code) => {
+  ])('A notification of an agent to %s is refused when it is proposed', async (url, code) => {
     const outcome = await asAgent(app, key, 'requestAgentNotification', notify(url));
     expect(outcome).toMatchObject({
       ok: false,
@@ -68,7 +68,7 @@ describe('A notification of an agent', () => {
 });
 
 describe('A channel that was disabled', () => {
-  it('accepts no proposals', async () => {
+  it('A disabled channel accepts no proposals', async () => {
     const { key: promoter } = await app.agent('closed');
     await configure(app, 'closed');
     const { deps } = app.service;
@@ -81,7 +81,7 @@ describe('A channel that was disabled', () => {
 });
 
 describe('An idempotency key of outreach', () => {
-  it('belongs to one request, whether it proposes or revises first', async () => {
+  it('An idempotency key of outreach belongs to one request, whether it proposes or revises first', async () => {
     const { id } = await ask('requestSocialPost', post());
     const first = post({ text: 'One' });
     await ask('requestSocialPost', first);
@@ -97,7 +97,7 @@ describe('An idempotency key of outreach', () => {
     expect(await ask('requestSocialPost', revision)).toMatchObject({ id, revision: 2 });
   });
 
-  it('can be used once for each operation', async () => {
+  it('An idempotency key of outreach can be used once for each operation', async () => {
     const { id } = await ask('requestSocialPost', post());
     const { idempotency_key } = post();
     const one = await ask('requestSocialPost', post({ idempotency_key }));
@@ -107,7 +107,7 @@ describe('An idempotency key of outreach', () => {
     expect(canceled).toMatchObject({ id, status: 'canceled' });
   });
 
-  it('belongs to one request when two arrive at the same time', async () => {
+  it('An idempotency key of outreach belongs to one request when two arrive at the same time', async () => {
     const { id } = await ask('requestSocialPost', post());
     const both = post({ text: 'One' });
     const codes = await Promise.all([
@@ -119,7 +119,7 @@ describe('An idempotency key of outreach', () => {
 });
 
 describe('The address of an agent card', () => {
-  it('is refused with invisible characters, a password or plain HTTP', async () => {
+  it('The address of an agent card is refused with invisible characters, a password or plain HTTP', async () => {
     const bad = [
       'https://a.example/\u001b[2Jgone',
       'https://a.example/\u202e',
@@ -137,19 +137,19 @@ describe('The address of an agent card', () => {
 describe('A disclosure', () => {
   const outcomeOf = (text: string) => codeOf('requestSocialPost', post({ text }));
 
-  it('must be a whole word anywhere in the text', async () => {
+  it('A disclosure must be a whole word anywhere in the text', async () => {
     expect(await outcomeOf('#adventure time #ad https://x.example/')).toBe('done');
     expect(await outcomeOf('look #adé https://x.example/')).toBe('disclosure_missing');
     expect(await outcomeOf('look #ad_x https://x.example/')).toBe('disclosure_missing');
   });
 
-  it('is required for a link without a scheme', async () => {
+  it('A disclosure is required for a link without a scheme', async () => {
     expect(await outcomeOf('see www.shop.example')).toBe('disclosure_missing');
     expect(await outcomeOf('see t.example/l/abc')).toBe('disclosure_missing');
     expect(await outcomeOf('Mugs at 2.50/piece, e.g. blue. Yes/no?')).toBe('done');
   });
 
-  it('does not count for a longer link that begins with the same text', async () => {
+  it('A disclosure does not count for a longer link that begins with the same text', async () => {
     const created = await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
@@ -174,7 +174,7 @@ describe('A webhook', () => {
     return (body as { channels: { webhook_secret?: string }[] }).channels[0]?.webhook_secret;
   };
 
-  it('never gets a secret that it or another receiver had before', async () => {
+  it('A webhook never gets a secret that it or another receiver had before', async () => {
     const one = { adapter: 'webhook', url: 'https://one.example/h' };
     const seen = [
       await secretOf(one),
@@ -188,7 +188,7 @@ describe('A webhook', () => {
     expect(new Set(secrets).size).toBe(4);
   });
 
-  it('refuses a proposal that is too long to be sent', async () => {
+  it('A webhook refuses a proposal that is too long to be sent', async () => {
     const channels = [{ kind: 'message', adapter: 'webhook', url: 'https://hooks.example/in' }];
     await configure(app, 'hooked', { channels });
     const agent = await app.agent('hooked');
@@ -203,7 +203,7 @@ describe('A webhook', () => {
 });
 
 describe('approvers', () => {
-  it('count as one person when two tokens have the same name in another spelling', async () => {
+  it('Approvers count as one person when two tokens have the same name in another spelling', async () => {
     await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
     const agent = await app.agent('twofold');
     const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
@@ -226,7 +226,7 @@ describe('approvers', () => {
     expect(await approve(await person(app, ['staff']))).toBe('approved');
   });
 
-  it('find a closed request by its id, and list closed requests by owner', async () => {
+  it('Approvers find a closed request by its id, and list closed requests by owner', async () => {
     const staff = await person(app, ['staff']);
     const get = (path: string) =>
       app.send({ method: 'GET', url: `/api/desk/v1/approvals${path}`, key: staff });

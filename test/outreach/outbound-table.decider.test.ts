@@ -59,25 +59,31 @@ const withOver = (name: string, over: object): OutboundCommand =>
   ({ ...OUTBOUND_COMMANDS[name], ...over }) as OutboundCommand;
 
 describe('The table of an outreach request', () => {
-  it.each(Object.entries(ACCEPTED))('accepts exactly these commands when it is %s', (name, row) => {
-    const verdicts = Object.entries(OUTBOUND_COMMANDS).map(([command, given]) => {
-      const decided = outbound.decide(OUTBOUND_STATES[name as keyof typeof OUTBOUND_STATES], given);
-      return [command, decided.accepted ? decided.events.length : decided.reason] as const;
-    });
-    const of = (count: number) => verdicts.filter(([, verdict]) => verdict === count);
-    expect(
-      of(1)
-        .map(([command]) => command)
-        .join(' '),
-    ).toBe(row.appends);
-    expect(
-      of(0)
-        .map(([command]) => command)
-        .join(' '),
-    ).toBe(row.repeats);
-  });
+  it.each(Object.entries(ACCEPTED))(
+    'An outreach request accepts exactly these commands when it is %s',
+    (name, row) => {
+      const verdicts = Object.entries(OUTBOUND_COMMANDS).map(([command, given]) => {
+        const decided = outbound.decide(
+          OUTBOUND_STATES[name as keyof typeof OUTBOUND_STATES],
+          given,
+        );
+        return [command, decided.accepted ? decided.events.length : decided.reason] as const;
+      });
+      const of = (count: number) => verdicts.filter(([, verdict]) => verdict === count);
+      expect(
+        of(1)
+          .map(([command]) => command)
+          .join(' '),
+      ).toBe(row.appends);
+      expect(
+        of(0)
+          .map(([command]) => command)
+          .join(' '),
+      ).toBe(row.repeats);
+    },
+  );
 
-  it('says why a command is rejected', () => {
+  it('An outreach request says why a command is rejected', () => {
     const { approve, cancel, confirm, dispatch, fail, observe, revise } = OUTBOUND_COMMANDS;
     const other = { ...PROPOSAL, kind: 'message' as const };
     const cases: [keyof typeof OUTBOUND_STATES, OutboundCommand | undefined, string][] = [
@@ -138,7 +144,7 @@ describe('The table of an outreach request', () => {
       expect(rejection(name, command ?? withOver('cancel', {}))).toBe(text);
   });
 
-  it('writes exactly these events', () => {
+  it("An outreach request's commands write exactly these events", () => {
     const { propose, revise, approve, reject, request, cancel, expire, dispatch, defer } =
       OUTBOUND_COMMANDS;
     const { confirm, fail, lose, observe } = OUTBOUND_COMMANDS;
@@ -213,7 +219,7 @@ describe('The table of an outreach request', () => {
       ]);
   });
 
-  it('needs approvals of the present content by different people', () => {
+  it('An outreach request needs approvals of the present content by different people', () => {
     const two = { ...PROPOSAL, approval: { mode: 'admin_approved', required: 2 } };
     const byStaff = (by: string, name: string) => ({ ...CONTENT, by, name, role: 'staff' });
     const first: Happened<OutboundEventType> = { type: 'OutboundProposed', data: two, at: 1 };
@@ -259,7 +265,7 @@ describe('The table of an outreach request', () => {
       });
   });
 
-  it('folds each event into exactly these members', () => {
+  it('An outreach request folds each event into exactly these members', () => {
     const base = {
       ...PROPOSAL,
       status: 'pending_approval',
@@ -362,7 +368,7 @@ describe('The table of an outreach request', () => {
     );
   });
 
-  it('distinguishes its ends and the statuses before the first attempt', () => {
+  it('An outreach request distinguishes its ends and the statuses before the first attempt', () => {
     const names = Object.keys(ACCEPTED).slice(1) as (keyof typeof OUTBOUND_STATES)[];
     const where = (test: (state: OutboundState) => boolean) =>
       names.filter((name) => test(stateOf(name))).join(' ');

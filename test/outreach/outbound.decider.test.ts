@@ -62,13 +62,13 @@ const deferred = (attempt: number, retry_at: number, uncertain = false) => ({
 const { given } = specify(outbound);
 
 describe('An approval', () => {
-  it('approves the request if it comes from the role that the mode requires', () => {
+  it('An approval approves the request if it comes from the role that the mode requires', () => {
     const after = given(proposed).when(yes('desk:1')).then(approvedBy('desk:1'));
     expect(after?.status).toBe('approved');
     given(proposed).when(yes('desk:1', 'staff')).rejected('wrong_role');
   });
 
-  it('is required from two different people if the mode requires two', () => {
+  it('An approval is required from two different people if the mode requires two', () => {
     const one = given(twoOf).when(yes('desk:1', 'staff')).then(approvedBy('desk:1', 'staff'));
     expect(one?.status).toBe('pending_approval');
     // A second approval of the same person adds nothing.
@@ -80,7 +80,7 @@ describe('An approval', () => {
   });
 
   it.each(['dana  owner ', 'DANA OWNER', 'Ｄａｎａ Owner'])(
-    'of %j counts as an approval of Dana Owner',
+    'An approval of %j counts as an approval of Dana Owner',
     (name) => {
       const dana = { ...approvedBy('desk:1', 'staff').data, name: 'Dana Owner' };
       const once = given(twoOf, { type: 'OutboundApproved' as const, data: dana });
@@ -89,7 +89,7 @@ describe('An approval', () => {
     },
   );
 
-  it('applies to one content only, so that a later revision is not approved', () => {
+  it('An approval applies only to one content, so that a later revision is not approved', () => {
     given(proposed)
       .when(yes('desk:1', 'owner', B))
       .rejected('content_changed');
@@ -103,7 +103,7 @@ describe('An approval', () => {
     after.when(yes('desk:1', 'owner', A)).rejected('content_changed');
   });
 
-  it('is accepted again from the same person after the delivery, and refused after a cancellation', () => {
+  it('An approval is accepted again from the same person after the delivery, and refused after a cancellation', () => {
     const story = [proposed, approvedBy('desk:1'), dispatched()];
     const confirmed = {
       type: 'OutboundConfirmed' as const,
@@ -119,7 +119,7 @@ describe('An approval', () => {
     given(proposed, approvedBy('desk:1'), canceled).when(yes('desk:1')).rejected('outbound_closed');
   });
 
-  it('is rejected once the request has expired', () => {
+  it('An approval is rejected once the request has expired', () => {
     given(proposed)
       .when(yes('desk:1', 'owner', A, DUE))
       .rejected('expired');
@@ -132,7 +132,7 @@ describe('An approval', () => {
 });
 
 describe('A dispatch', () => {
-  it('requires the bytes that were approved', () => {
+  it('A dispatch requires the bytes that were approved', () => {
     given(proposed).when(dispatch()).rejected('not_approved');
     given(proposed, approvedBy('desk:1')).when(dispatch(6, B)).rejected('content_changed');
     const early = {
@@ -142,7 +142,7 @@ describe('A dispatch', () => {
     given(early, approvedBy('desk:1')).when(dispatch(49)).rejected('not_due');
   });
 
-  it('happens once, and a second one is rejected', () => {
+  it('A dispatch happens once, and a second one is rejected', () => {
     const sent = given(proposed, approvedBy('desk:1'), dispatched());
     sent.when(dispatch(7)).rejected('not_due', /under way/);
     sent.when({ type: 'Cancel', at: 7, by: 'agt_1' }).rejected('outbound_closed');
@@ -153,7 +153,7 @@ describe('A dispatch', () => {
     expect(after).toMatchObject({ status: 'confirmed', outcome: 'observed' });
   });
 
-  it('happens again only after a deferral, and an uncertain deferral cannot be canceled', () => {
+  it('A dispatch happens again only after a deferral, and an uncertain deferral cannot be canceled', () => {
     const story = [proposed, approvedBy('desk:1'), dispatched()];
     const later = given(...story, deferred(1, 60));
     later.when(dispatch(59)).rejected('not_due');
@@ -167,7 +167,7 @@ describe('A dispatch', () => {
       .rejected('outbound_closed');
   });
 
-  it('that is uncertain does not fail while it waits', () => {
+  it('A dispatch that is uncertain does not fail while it waits', () => {
     const story = [proposed, approvedBy('desk:1'), dispatched()];
     const fail: OutboundCommand = { type: 'Fail', attempt: 1, reason: 'channel_changed' };
     const data = { ...named, attempt: 1, reason: 'channel_changed' };
@@ -179,7 +179,7 @@ describe('A dispatch', () => {
     uncertain.when({ ...fail, type: 'LoseTrack' }).then({ type: 'OutboundOutcomeUnknown', data });
   });
 
-  it('is not affected by a late answer of an earlier attempt', () => {
+  it('A dispatch is not affected by a late answer of an earlier attempt', () => {
     const story = [proposed, approvedBy('desk:1'), dispatched(), deferred(1, 60)];
     const again = given(...story, dispatchedAt(2, 160));
     const late = { attempt: 1, reason: 'http_503' };
@@ -189,7 +189,7 @@ describe('A dispatch', () => {
     again.when({ type: 'LoseTrack', ...late }).rejected('not_dispatched');
   });
 
-  it('with an unknown outcome stays so until a person records the outcome', () => {
+  it('A dispatch with an unknown outcome stays so until a person records the outcome', () => {
     const story = [proposed, approvedBy('desk:1'), dispatched()];
     const lost = {
       type: 'OutboundOutcomeUnknown' as const,
@@ -263,7 +263,7 @@ describe('For random commands in any order', () => {
     }),
   );
 
-  it('a request is dispatched only with enough approvals of its content, and a final state is final', () => {
+  it('A request is dispatched only with enough approvals of its content after random commands in any order, and a final state is final', () => {
     verifies('authentication.5.outbound');
     const required = fc.constantFrom(1, 2);
     const mode = fc.constantFrom('owner_controlled', 'admin_approved');

@@ -80,7 +80,7 @@ const SPELLINGS: [string, (lead: Lead) => string][] = [
 ];
 
 describe.each(SPELLINGS)('A recipient that is written as %s', (_name, spell) => {
-  it('is the lead in what people approve, and refused once its person refuses contact', async () => {
+  it('A recipient in another spelling is the lead in what people approve, and is refused once its person refuses contact', async () => {
     const lead = await newLead();
     const { value } = await propose(spell(lead));
     expect(value.target).toMatchObject({ lead_id: lead.id });
@@ -95,14 +95,14 @@ describe.each(SPELLINGS)('A recipient that is written as %s', (_name, spell) => 
 });
 
 describe('A recipient that names no lead', () => {
-  it('is said to the people who decide', async () => {
+  it('A recipient that names no lead is shown as such to the people who decide', async () => {
     const { value } = await propose('list:cafes');
     expect(value.target).not.toHaveProperty('lead_id');
     expect((await show(value['id'])).recipient_fault).toContain('names no lead');
     expect((await approve(value)).status).toBe(200);
   });
 
-  it('is checked again when a lead gets that name', async () => {
+  it('A recipient that names no lead is checked again when a lead gets that name', async () => {
     const name = `late-${freshKey()}`;
     const { value } = await propose(name.toUpperCase());
     const email = `${name}@shop.example`;
@@ -114,7 +114,7 @@ describe('A recipient that names no lead', () => {
 });
 
 describe('An approved message', () => {
-  it('is not sent to a lead whose person refuses contact, or was erased, meanwhile', async () => {
+  it('An approved message is not sent to a lead whose person meanwhile refuses contact or was erased', async () => {
     const [refused, erased, open] = [await newLead(), await newLead(), await newLead()];
     const requests: Fields[] = [];
     for (const { external } of [refused, erased, open]) {

@@ -36,7 +36,7 @@ describe('An attempt whose sender stopped', () => {
     return id;
   };
 
-  it('has an unknown outcome after the time that the sender had', async () => {
+  it('An attempt whose sender stopped has an unknown outcome after the time that the sender had', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     const id = await orphan(w, HOOK);
@@ -52,26 +52,29 @@ describe('An attempt whose sender stopped', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it.each([FILE, HOOK])('is repeated when the receiver ignores repeated ids: %o', async (via) => {
-    const w = await world();
-    await w.configure('acme', via === FILE ? FILE : { ...HOOK, receiver_idempotent: true });
-    const id = await orphan(w, via);
-    w.time.jump(60_000);
-    w.start();
-    await w.settle();
-    expect(w.sent.map(({ attempt }) => attempt)).toEqual([2]);
-    expect(await w.events('acme', id)).toEqual([
-      'OutboundProposed',
-      'OutboundApproved',
-      'OutboundDispatched',
-      'OutboundDeferred',
-      'OutboundDispatched',
-      'OutboundConfirmed',
-    ]);
-    expect((await w.state('acme', id)).uncertain).toBe(true);
-  });
+  it.each([FILE, HOOK])(
+    'An attempt whose sender stopped is repeated when the receiver ignores repeated ids: %o',
+    async (via) => {
+      const w = await world();
+      await w.configure('acme', via === FILE ? FILE : { ...HOOK, receiver_idempotent: true });
+      const id = await orphan(w, via);
+      w.time.jump(60_000);
+      w.start();
+      await w.settle();
+      expect(w.sent.map(({ attempt }) => attempt)).toEqual([2]);
+      expect(await w.events('acme', id)).toEqual([
+        'OutboundProposed',
+        'OutboundApproved',
+        'OutboundDispatched',
+        'OutboundDeferred',
+        'OutboundDispatched',
+        'OutboundConfirmed',
+      ]);
+      expect((await w.state('acme', id)).uncertain).toBe(true);
+    },
+  );
 
-  it('is not repeated during a halt or after the request has expired', async () => {
+  it('An attempt whose sender stopped is not repeated during a halt or after the request has expired', async () => {
     const w = await world();
     await w.configure('acme', FILE);
     const id = await orphan(w, FILE);
@@ -87,7 +90,7 @@ describe('An attempt whose sender stopped', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it('is confirmed when the answer arrives later', async () => {
+  it('An attempt whose sender stopped is confirmed when the answer arrives later', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     let answer = (_result: DeliveryResult): void => {};
@@ -107,7 +110,7 @@ describe('An attempt whose sender stopped', () => {
 });
 
 describe('A channel', () => {
-  it('that does not answer or throws leaves an unknown outcome', async () => {
+  it('A channel that does not answer or throws leaves an unknown outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     w.start();
@@ -129,7 +132,7 @@ describe('A channel', () => {
     expect(w.faults).toHaveLength(1);
   });
 
-  it('is aborted when its time limit has passed', async () => {
+  it('A channel is aborted when its time limit has passed', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     w.start();
@@ -149,7 +152,7 @@ describe('A channel', () => {
 });
 
 describe('A write-ahead event', () => {
-  it('that took too long to append is not followed by a delivery', async () => {
+  it('A write-ahead event that took too long to append is not followed by a delivery', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
     const appendAll: EventLog['appendAll'] = async (appends) => {
@@ -165,7 +168,7 @@ describe('A write-ahead event', () => {
     expect(await w.state('acme', id)).toMatchObject({ status_reason: 'late', outcome: 'none' });
   });
 
-  it('after which the log cannot be read is followed by another attempt, not by a delivery', async () => {
+  it('A write-ahead event after which the log cannot be read is followed by another attempt, not by a delivery', async () => {
     const log = memoryEventLog();
     let outages = 1;
     let isCut = false;
@@ -194,7 +197,7 @@ describe('A write-ahead event', () => {
     expect((await w.state('acme', id)).status).toBe('confirmed');
   });
 
-  it('without an answer from the log is not followed by a delivery', async () => {
+  it('A write-ahead event without an answer from the log is not followed by a delivery', async () => {
     const log = memoryEventLog();
     const appendAll: EventLog['appendAll'] = async (appends) => {
       const result = await log.appendAll(appends);
@@ -213,7 +216,7 @@ describe('A write-ahead event', () => {
 });
 
 describe('The result of a delivery', () => {
-  it('is appended again while the log is unavailable', async () => {
+  it('The result of a delivery is appended again while the log is unavailable', async () => {
     const log = memoryEventLog();
     let failures = 2;
     const appendAll: EventLog['appendAll'] = async (appends) => {
@@ -237,7 +240,7 @@ describe('The result of a delivery', () => {
 });
 
 describe('A dispatcher that stops', () => {
-  it('waits for deliveries, aborts them after a grace period, and records their outcome', async () => {
+  it('A dispatcher that stops waits for deliveries, aborts them after a grace period, and records their outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     const one = w.start();
@@ -265,7 +268,7 @@ describe('A dispatcher that stops', () => {
 });
 
 describe('The wait between attempts', () => {
-  it('differs between requests and ends after the tenth attempt', () => {
+  it('The wait between attempts differs between requests and ends after the tenth attempt', () => {
     const waits = Array.from({ length: 100 }, (_, n) => backOffMs(`out_${n}`, 1) ?? 0);
     expect(new Set(waits).size).toBeGreaterThan(90);
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(5_000);

@@ -42,7 +42,7 @@ const show = (id: string, token = owner) =>
   app.send({ method: 'GET', url: `/api/desk/v1/approvals/${id}`, key: token });
 
 describe('An outreach proposal', () => {
-  it('waits for the owner, shows its exact bytes, and is approved by their hash', async () => {
+  it('An outreach proposal waits for the owner, shows its exact bytes, and is approved by their hash', async () => {
     verifies('authentication.5.outbound', 'service.6.commitments');
     const request = await ask('requestSocialPost', post());
     expect(request).toMatchObject({ status: 'pending_approval', revision: 1, owner_id: 'acme' });
@@ -61,7 +61,7 @@ describe('An outreach proposal', () => {
     ).toHaveLength(1);
   });
 
-  it('is refused when no approver or no channel is configured', async () => {
+  it('An outreach proposal is refused when no approver or no channel is configured', async () => {
     const other = await app.agent('rival');
     expect(await refused('requestSocialPost', post(), other.key)).toMatchObject({
       code: 'approver_missing',
@@ -82,7 +82,7 @@ describe('An outreach proposal', () => {
     ).toBe(true);
   });
 
-  it('requires the scope of its kind, also to be read or canceled', async () => {
+  it('An outreach proposal requires the scope of its kind, also to be read or canceled', async () => {
     const social = await app.agent('acme', ['social:write']);
     const messages = await app.agent('acme', ['messages:write']);
     expect(await refused('requestSocialPost', post(), messages.key)).toMatchObject({
@@ -102,7 +102,7 @@ describe('An outreach proposal', () => {
     });
   });
 
-  it('must disclose its links, which must be the owner’s and appear in the text', async () => {
+  it('An outreach proposal must disclose its links, which must be the owner’s and appear in the text', async () => {
     const created = (await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
@@ -142,7 +142,7 @@ describe('An outreach proposal', () => {
     ).toMatchObject({ code: 'resource_not_found' });
   });
 
-  it('is refused with an address, with invisible characters or with a time out of range', async () => {
+  it('An outreach proposal is refused with an address, with invisible characters or with a time out of range', async () => {
     const message = (over: object) => ({
       idempotency_key: freshKey(),
       channel: 'email',
@@ -174,7 +174,7 @@ describe('An outreach proposal', () => {
     }
   });
 
-  it('that is repeated with its key gets the same answer after the settings have changed', async () => {
+  it('An outreach proposal that is repeated with its key gets the same answer after the settings have changed', async () => {
     const asked = post();
     const first = await ask('requestSocialPost', asked);
     await configure(app, 'acme', { channels: FILES.slice(1) });
@@ -187,7 +187,7 @@ describe('An outreach proposal', () => {
 });
 
 describe('people who decide on outreach', () => {
-  it('see every invisible character with its offset', async () => {
+  it('People who decide on outreach see every invisible character with its offset', async () => {
     // Soft hyphens and joiners are allowed in text, but a reader must see them.
     const { id } = await ask('requestSocialPost', post({ text: 'Pay\u00adPal 👩\u200d🍳' }));
     const { body } = await show(id);
@@ -202,7 +202,7 @@ describe('people who decide on outreach', () => {
     });
   });
 
-  it('decide only in the required role, only on the content that they saw, and only for their owner', async () => {
+  it('People who decide on outreach decide only in the required role, only on the content that they saw, and only for their owner', async () => {
     const { id, content_sha256 } = await ask('requestSocialPost', post());
     const stranger = await person(app, ['owner'], 'rival');
     expect((await decide('approve', id, { content_sha256 }, staff)).body).toMatchObject({
@@ -225,7 +225,7 @@ describe('people who decide on outreach', () => {
     });
   });
 
-  it('must be two when two approvals are required', async () => {
+  it('People who decide on outreach must be two when two approvals are required', async () => {
     await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
     const agent = await app.agent('twofold');
     const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
@@ -239,7 +239,7 @@ describe('people who decide on outreach', () => {
     });
   });
 
-  it('can request changes and then decide on the new content', async () => {
+  it('People who decide on outreach can request changes and then decide on the new content', async () => {
     const first = await ask('requestSocialPost', post({ text: 'Mugs' }));
     const { id } = first;
     const reason = 'Say the price';
@@ -266,7 +266,7 @@ describe('people who decide on outreach', () => {
     expect(await refused('requestMessage', message)).toMatchObject({ code: 'state_conflict' });
   });
 
-  it('list the open requests of their own owner or of all owners', async () => {
+  it('People who decide on outreach list the open requests of their own owner or of all owners', async () => {
     const list = (query: string, token: string) =>
       app.send({ method: 'GET', url: `/api/desk/v1/approvals${query}`, key: token });
     const owners = ({ body }: { body: unknown }) =>
@@ -289,7 +289,7 @@ describe('A halt of outreach', () => {
       headers: { 'idempotency-key': freshKey() },
     });
 
-  it('stops proposals and approvals of one owner or of all until a person resumes', async () => {
+  it('A halt of outreach stops proposals and approvals of one owner or of all until a person resumes', async () => {
     const { id, content_sha256 } = await ask('requestSocialPost', post());
     for (const whose of [{ owner_id: 'acme' }, {}]) {
       expect((await turn('halt', whose, whose.owner_id ? owner : staff)).status).toBe(200);
@@ -304,7 +304,7 @@ describe('A halt of outreach', () => {
     });
   });
 
-  it('for all owners requires a token that is not bound to an owner', async () => {
+  it('A halt of outreach for all owners requires a token that is not bound to an owner', async () => {
     expect((await turn('halt', {}, owner)).status).toBe(404);
     expect((await turn('halt', { owner_id: 'rival' }, owner)).status).toBe(404);
     expect((await turn('resume', { owner_id: 'acme' }, owner)).status).toBe(403);
@@ -312,7 +312,7 @@ describe('A halt of outreach', () => {
 });
 
 describe('outreach settings', () => {
-  it('show the secret of a webhook when it is configured, and a new one after a rotation', async () => {
+  it('Outreach settings show the secret of a webhook when it is configured, and a new one after a rotation', async () => {
     const webhook = { kind: 'message', adapter: 'webhook', url: 'https://hooks.example/in' };
     const set = async (over: object = {}) => {
       const channels = [{ ...webhook, ...over }];
@@ -330,7 +330,7 @@ describe('outreach settings', () => {
     expect(text).not.toContain('whsec_');
   });
 
-  it('are refused when adapter, address and kind do not fit together', async () => {
+  it('Outreach settings are refused when adapter, address and kind do not fit together', async () => {
     for (const channel of [
       { kind: 'message', adapter: 'webhook' },
       { kind: 'message', adapter: 'file', url: 'https://hooks.example/' },

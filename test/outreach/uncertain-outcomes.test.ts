@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('A request that may have been delivered', () => {
-  it('has an unknown outcome when there is no time for another attempt', async () => {
+  it('A request that may have been delivered has an unknown outcome when there is no time for another attempt', async () => {
     await w.configure('acme', FILE);
     w.start();
     w.play(() => UNKNOWN);
@@ -27,7 +27,7 @@ describe('A request that may have been delivered', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'outcome_unknown', attempts: 1 });
   });
 
-  it('has an unknown outcome when all further attempts had no effect', async () => {
+  it('A request that may have been delivered has an unknown outcome when all further attempts had no effect', async () => {
     await w.configure('acme', FILE);
     w.start();
     const results: DeliveryResult[] = [UNKNOWN];
@@ -37,7 +37,7 @@ describe('A request that may have been delivered', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'outcome_unknown', attempts: 10 });
   });
 
-  it('is not confirmed by the late answer of an attempt before the last', async () => {
+  it('A request that may have been delivered is not confirmed by the late answer of an attempt before the last', async () => {
     await w.configure('acme', FILE);
     let answer = (_result: DeliveryResult): void => {};
     w.play(() => new Promise((resolve) => (answer = resolve)));
@@ -59,7 +59,7 @@ describe('A request that may have been delivered', () => {
 });
 
 describe('A receiver that is gone', () => {
-  it('does not disable the receiver that replaced it', async () => {
+  it('A receiver that is gone does not disable the receiver that replaced it', async () => {
     const other = { ...HOOK, url: 'https://hook.example/new' };
     const { configure } = outreachActs({ ...w.deps, now: w.time.clock.now });
     await w.configure('acme', HOOK);

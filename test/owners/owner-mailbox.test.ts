@@ -49,7 +49,7 @@ const eventsOf = (owner: string) => app.service.deps.log.readStream(profileStrea
 const types = async (owner: string) => (await eventsOf(owner)).map(({ type }) => type);
 
 describe('The link to the mailbox of a profile', () => {
-  it('confirms it with its button, once, and changes nothing when it is opened', async () => {
+  it("The link to a profile's mailbox confirms it with its button, once, and changes nothing when it is opened", async () => {
     const path = await mailedTo('acme');
     for (const method of ['GET', 'HEAD'] as const)
       expect((await app.send({ method, url: path })).status).toBe(200);
@@ -78,7 +78,7 @@ describe('The link to the mailbox of a profile', () => {
     expect(await read('acme')).toHaveProperty('mailbox_confirmed_at');
   });
 
-  it('is mailed in our own words, and not for a mailbox that is confirmed already', async () => {
+  it("The link to a profile's mailbox is mailed in our own words, and not for a mailbox that is confirmed already", async () => {
     const queued = async () =>
       (await app.service.deps.log.readAll({ after: 0, limit: 10_000 })).filter(
         ({ owner, type }) => owner === 'plain' && type === 'MailQueued',
@@ -98,7 +98,7 @@ describe('The link to the mailbox of a profile', () => {
     expect(await read('plain')).not.toHaveProperty('mailbox_confirmed_at');
   });
 
-  it('is void once the profile is set again, and after seven days', async () => {
+  it("The link to a profile's mailbox is void once the profile is set again, and after seven days", async () => {
     const first = await mailedTo('again');
     const second = await mailedTo('again');
     expect(second).not.toBe(first);
@@ -110,7 +110,7 @@ describe('The link to the mailbox of a profile', () => {
     expect(await types('again')).toEqual(['OwnerProfileSet', 'OwnerProfileSet']);
   });
 
-  it('removes the profile of somebody who entered the address of another person, and blocks such mail', async () => {
+  it("The link to a profile's mailbox removes the profile of somebody who entered another person's address, and blocks such mail", async () => {
     const path = await mailedTo('wrong');
     const [before] = await eventsOf('wrong');
     const { sealed_for = '' } = (before?.data ?? {}) as { sealed_for?: string };
@@ -129,7 +129,7 @@ describe('The link to the mailbox of a profile', () => {
     });
   });
 
-  it('is the only credential: no guess, no link of another owner and no API key opens the page', async () => {
+  it("The link to a profile's mailbox is the only credential: no guess, no link of another owner and no API key opens the page", async () => {
     const path = await mailedTo('guess');
     await set('rival');
     const { key } = await app.agent('guess');

@@ -39,7 +39,7 @@ const mails = async () => {
 };
 
 describe('The profile of an owner', () => {
-  it('is set, read and confirmed by staff, and stored in sealed form', async () => {
+  it("An owner's profile is set, read and confirmed by staff, and stored in sealed form", async () => {
     expect(await read()).toMatchObject({ status: 404, body: { code: 'resource_not_found' } });
     expect((await set()).body).toMatchObject({ owner_id: 'acme', mailbox_confirmed: false });
     expect((await read()).body).toMatchObject({ ...PROFILE, owner_id: 'acme' });
@@ -51,7 +51,7 @@ describe('The profile of an owner', () => {
       expect(log).not.toContain(text);
   });
 
-  it('keeps its confirmation with the same mailbox, and needs another one for another', async () => {
+  it("An owner's profile keeps its confirmation with the same mailbox, and needs another one for another", async () => {
     await set();
     await confirm();
     expect((await set({ name: 'Acme Ltd' })).body).toMatchObject({ mailbox_confirmed: true });
@@ -61,12 +61,12 @@ describe('The profile of an owner', () => {
     expect((await confirm(other.mailbox)).body).toMatchObject({ mailbox_confirmed: true });
   });
 
-  it('of an invalid mailbox or name is refused', async () => {
+  it('A profile with an invalid mailbox or name is refused', async () => {
     for (const over of [{ mailbox: 'ada' }, { mailbox: 'a@b.example, c@d.example' }, { name: '' }])
       expect(await set(over)).toMatchObject({ status: 422, body: { code: 'validation_failed' } });
   });
 
-  it('is removed with the key of its texts, and of those before', async () => {
+  it("An owner's profile is removed with the key of its texts and of earlier texts", async () => {
     await set();
     await confirm();
     await set({ name: 'Acme Ltd' });
@@ -83,7 +83,7 @@ describe('The profile of an owner', () => {
     expect((await set()).status).toBe(200);
   });
 
-  it('is read by its owner, and by no other owner', async () => {
+  it("An owner's profile is read by its owner, and by no other owner", async () => {
     await set();
     const tokenOf = async (owner_id: string): Promise<string> => {
       const issued = { name: 'Ada', roles: ['owner'], owner_id };
@@ -98,7 +98,7 @@ describe('The profile of an owner', () => {
 });
 
 describe('The decision on a request for access', () => {
-  it('is mailed to the confirmed mailbox of the owner: granted, granted in part or denied', async () => {
+  it('The decision on a request for access is mailed to the confirmed mailbox of the owner: granted, granted in part or denied', async () => {
     await set();
     await confirm();
     const agents = [await request(), await request(), await request()];
@@ -119,7 +119,7 @@ describe('The decision on a request for access', () => {
     expect(partial?.text).toContain('Reason: Known since 2019');
   });
 
-  it('is mailed to nobody while the mailbox is not confirmed, or after the profile is removed', async () => {
+  it('The decision on a request for access is mailed to nobody while the mailbox is not confirmed, or after the profile is removed', async () => {
     const approve = async () =>
       app.desk('POST', `/agents/${await request()}/approve`, { reason: 'Known' });
     await approve();
@@ -132,7 +132,7 @@ describe('The decision on a request for access', () => {
     expect(sent).toEqual([]);
   });
 
-  it('is removed from the mail directory with the profile, by the next start at the latest', async () => {
+  it('The decision on a request for access is removed from the mail directory with the profile, by the next start at the latest', async () => {
     await set();
     await confirm();
     await app.desk('POST', `/agents/${await request()}/approve`, { reason: 'Known' });

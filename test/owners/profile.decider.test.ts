@@ -20,7 +20,7 @@ const confirm = { type: 'ConfirmMailbox', sealedReason: 's1.own_1.y' } as const;
 const remove = { type: 'RemoveProfile', reason: 'left' } as const;
 
 describe('The profile of an owner', () => {
-  it('has a confirmed mailbox until another mailbox is set', () => {
+  it("An owner's profile has a confirmed mailbox until another mailbox is set", () => {
     given(set(1)).when(confirm).then(confirmed);
     given(set(1), confirmed).when(confirm).then();
     expect(given(set(1), confirmed).state).toMatchObject({ confirmed_at: 1_001 });
@@ -28,7 +28,7 @@ describe('The profile of an owner', () => {
     expect(given(set(1), confirmed, set(2)).state?.confirmed_at).toBeUndefined();
   });
 
-  it('is removed once, and can be set again without a confirmation', () => {
+  it("An owner's profile is removed once, and can be set again without a confirmation", () => {
     given(set(1), confirmed).when(remove).then(removed);
     given(set(1), removed).when(remove).then();
     given(set(1), removed).when(confirm).rejected('profile_unknown');
@@ -39,7 +39,7 @@ describe('The profile of an owner', () => {
     });
   });
 
-  it('is removed for a person only if it is still that of the person', () => {
+  it("An owner's profile is removed for a person only if it is still the person's", () => {
     given(set(1))
       .when({ ...remove, sealedFor: 'own_1' })
       .then(removed);
@@ -48,7 +48,7 @@ describe('The profile of an owner', () => {
       .then();
   });
 
-  it('must be set before it is confirmed or removed', () => {
+  it("An owner's profile must be set before it is confirmed or removed", () => {
     for (const command of [confirm, remove]) given().when(command).rejected('profile_unknown');
     expect(() => ownerProfile.evolve(undefined, { ...removed, at: 1 })).toThrow(/never set/);
   });
