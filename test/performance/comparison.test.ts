@@ -79,7 +79,7 @@ const tenADay = (from: string, to: string): PerformanceRecord[] => {
 };
 
 describe('A performance comparison', () => {
-  it('has rows that add up to its totals, which equal the totals of the earlier period', () =>
+  it('A performance comparison contains rows that add up to its totals, which equal the totals of the earlier period', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(happenings, { maxLength: 40 }),
@@ -116,13 +116,16 @@ describe('A performance comparison', () => {
     ['month', '2026-03-01', '2026-03-31'],
     ['total', '2026-03-01', '2026-03-31'],
     ['day', '2024-02-28', '2024-03-01'],
-  ])('by %s from %s to %s compares equal numbers of days', async (granularity, from, to) => {
-    const rows = tenADay('2023-01-01', '2026-12-31');
-    const asked = { from, to, granularity, compare_to: 'previous_period' };
-    for (const [, now, then] of compared(await ask(rows, asked))) expect(then).toBe(now);
-  });
+  ])(
+    'A performance comparison by %s from %s to %s compares equal numbers of days',
+    async (granularity, from, to) => {
+      const rows = tenADay('2023-01-01', '2026-12-31');
+      const asked = { from, to, granularity, compare_to: 'previous_period' };
+      for (const [, now, then] of compared(await ask(rows, asked))) expect(then).toBe(now);
+    },
+  );
 
-  it('with the previous year compares the same dates, also in a leap year', async () => {
+  it('A performance comparison with the previous year compares the same dates, even in a leap year', async () => {
     const rows = tenADay('2023-01-01', '2028-12-31');
     const year = { compare_to: 'previous_year' };
     const weeks = { ...year, from: '2026-11-02', to: '2026-11-22', granularity: 'week' };

@@ -57,7 +57,7 @@ const rowsOf = (generated: { day: number; link: number; country: string; quarter
   );
 
 describe('The countries of a performance query', () => {
-  it('are hidden by their visitors in the whole query, so that all groupings have equal sums', async () => {
+  it('The countries of a performance query are hidden by their visitors in the whole query, so that all groupings have equal sums', async () => {
     await fc.assert(
       fc.asyncProperty(clicks, async (generated) => {
         const rows = rowsOf(generated);
@@ -123,7 +123,7 @@ describe('getPerformance', () => {
       key,
     });
 
-  it('counts countries with few visitors together under a name that filters accept', async () => {
+  it('`getPerformance` counts countries with few visitors together under a name that filters accept', async () => {
     verifies('resources.performance');
     const { body } = await ask('group_by=country');
     const { data } = body as {

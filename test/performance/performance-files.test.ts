@@ -65,15 +65,18 @@ describe('A CSV file for Excel', () => {
     ['by the query', `${ASKED}&excel=1`, CSV],
     ['by its media type', ASKED, `${CSV}; excel=1`],
     ['by its media type among others', ASKED, `${NDJSON};q=0.1, ${CSV};q=0.9;excel=1`],
-  ])('begins with a byte-order mark when it is asked for %s', async (_how, url, accept) => {
-    const plain = await ask(ASKED, CSV);
-    expect(plain.text.startsWith(MARK)).toBe(false);
-    const marked = await ask(url, accept);
-    expect(marked.headers['content-type']).toBe('text/csv; charset=utf-8');
-    expect(marked.text).toBe(MARK + plain.text);
-  });
+  ])(
+    'A CSV file for Excel begins with a byte-order mark when it is asked for %s',
+    async (_how, url, accept) => {
+      const plain = await ask(ASKED, CSV);
+      expect(plain.text.startsWith(MARK)).toBe(false);
+      const marked = await ask(url, accept);
+      expect(marked.headers['content-type']).toBe('text/csv; charset=utf-8');
+      expect(marked.text).toBe(MARK + plain.text);
+    },
+  );
 
-  it('is the only answer with a mark, and its next page has one, too', async () => {
+  it('A CSV file for Excel is the only answer with a byte-order mark, and its next page also has one', async () => {
     for (const accept of ['application/json', NDJSON])
       expect((await ask(`${ASKED}&excel=1`, accept)).text.startsWith(MARK)).toBe(false);
     expect((await ask(`${ASKED}&excel=0`, CSV)).text.startsWith(MARK)).toBe(false);
@@ -84,7 +87,7 @@ describe('A CSV file for Excel', () => {
 });
 
 describe('A performance file without limit and cursor', () => {
-  it('has every row, so that the rows add up to the totals of the JSON answer', async () => {
+  it('A performance file without limit and cursor contains every row, so that the rows add up to the totals of the JSON answer', async () => {
     const { body } = await ask(ASKED, 'application/json');
     const { totals, data } = body as { totals: Record<string, number>; data: object[] };
     expect(data).toHaveLength(LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT);
@@ -104,7 +107,7 @@ describe('A performance file without limit and cursor', () => {
     expect(lines.slice(0, data.length).map((line) => JSON.parse(line) as object)).toEqual(data);
   });
 
-  it('is one call for the audit record and the rate limit', async () => {
+  it('A performance file without limit and cursor is one call for the audit record and the rate limit', async () => {
     await app.service.deps.audit.flush();
     const entries = async () => {
       const { body } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
@@ -129,7 +132,7 @@ describe('A performance file without limit and cursor', () => {
 });
 
 describe('A performance file with limit or cursor', () => {
-  it('is one page whose Link header names the next one', async () => {
+  it('A performance file with limit or cursor is one page whose Link header names the next one', async () => {
     let clicks = 0;
     const sizes: number[] = [];
     for (let next: string | undefined = `${ASKED}&limit=150`; next !== undefined; ) {
@@ -175,12 +178,12 @@ describe('A cell of a CSV file', () => {
     '＋1',
     '－1',
     '＠A1',
-  ])('gets an apostrophe when a spreadsheet could run its text: %j', async (text) => {
+  ])('A CSV cell gets an apostrophe when a spreadsheet could run its text: %j', async (text) => {
     expect(await cellOf(text)).toBe(`'${text}`);
   });
 
   it.each(['a=1', ' spring', '1-2', '１＋１', ''])(
-    'is written as it is otherwise: %j',
+    'A CSV cell is written as it is otherwise: %j',
     async (text) => {
       expect(await cellOf(text)).toBe(text);
     },
@@ -207,7 +210,7 @@ describe('A performance file of very many rows', () => {
     return getPerformance(deps as unknown as PerformanceDeps, input, call as never);
   };
 
-  it('is refused above the maximum of rows with advice on what to narrow', async () => {
+  it('A performance file of very many rows is refused above the maximum of rows with advice on what to narrow', async () => {
     const most = LIMITS.PERFORMANCE_FILE_ROWS_MAX;
     const refused = await fileWith(most + 1);
     expect(refused).toMatchObject({ ok: false, code: 'answer_too_large' });
@@ -219,7 +222,7 @@ describe('A performance file of very many rows', () => {
     expect(await fileWith(most)).toMatchObject({ ok: true });
   });
 
-  it('yields while it is written, so that other requests are answered meanwhile', async () => {
+  it('A performance file of very many rows yields while it is written, so that other requests are answered meanwhile', async () => {
     const outcome = await fileWith(20_000);
     if (!outcome.ok) throw new Error(outcome.detail);
     let turns = 0;

@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('getPerformance', () => {
-  it('counts raw, valid and unique clicks separately', async () => {
+  it('`getPerformance` counts raw, valid and unique clicks separately', async () => {
     verifies('resources.performance');
     const { totals } = await ask('from=2026-10-31&to=2026-11-01');
     expect(totals).toMatchObject({
@@ -76,7 +76,7 @@ describe('getPerformance', () => {
     });
   });
 
-  it('divides days by the time zone of the query', async () => {
+  it("`getPerformance` divides days by the query's time zone", async () => {
     const utc = await ask('from=2026-10-31&to=2026-11-01');
     expect(
       utc.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']]),
@@ -90,7 +90,7 @@ describe('getPerformance', () => {
     expect(newYork.data.map(({ metrics }) => metrics['clicks_raw'])).toEqual([8, 0]);
   });
 
-  it('groups by weeks from Monday, by months and in total', async () => {
+  it('`getPerformance` groups by weeks from Monday, by months and in total', async () => {
     const weeks = await ask('from=2026-10-26&to=2026-11-08&granularity=week');
     expect(weeks.data.map(({ bucket_start }) => bucket_start)).toEqual([
       '2026-10-26',
@@ -107,7 +107,7 @@ describe('getPerformance', () => {
     expect(total.data).toHaveLength(1);
   });
 
-  it('groups by two dimensions and filters', async () => {
+  it('`getPerformance` groups by two dimensions and filters', async () => {
     const { data } = await ask(
       'from=2026-10-31&to=2026-11-01&granularity=total&group_by=campaign,channel',
     );
@@ -121,12 +121,12 @@ describe('getPerformance', () => {
     expect(totals['clicks_raw']).toBe(1);
   });
 
-  it('compares each bucket with the previous period', async () => {
+  it('`getPerformance` compares each bucket with the previous period', async () => {
     const { data } = await ask('from=2026-11-01&to=2026-11-01&compare_to=previous_period');
     expect(data[0]).toMatchObject({ metrics: { clicks_raw: 1 }, comparison: { clicks_raw: 7 } });
   });
 
-  it('has a row for a group that only the previous period has', async () => {
+  it('`getPerformance` has a row for a group that only the previous period has', async () => {
     const request = 'from=2026-11-01&to=2026-11-01&compare_to=previous_period&group_by=campaign';
     const { data } = await ask(request);
     expect(
@@ -141,7 +141,7 @@ describe('getPerformance', () => {
     ]);
   });
 
-  it('answers as of a position of the log', async () => {
+  it('`getPerformance` answers as of a position of the log', async () => {
     const before = await ask('from=2026-10-31&to=2026-11-01');
     const [first = ''] = codes;
     await visit(first, '10.0.0.9');
@@ -153,7 +153,7 @@ describe('getPerformance', () => {
     expect(later).toMatchObject({ status: 400, body: { errors: [{ pointer: '/as_of' }] } });
   });
 
-  it('writes NDJSON, and CSV without cells that a spreadsheet would execute', async () => {
+  it('`getPerformance` writes NDJSON, and CSV without cells that a spreadsheet would execute', async () => {
     const url = `${V1}/performance?from=2026-10-31&to=2026-11-01&granularity=total&group_by=campaign`;
     const csv = await app.send({ method: 'GET', url, key, headers: { accept: 'text/csv' } });
     expect(csv.headers['content-type']).toContain('text/csv');
@@ -176,7 +176,7 @@ describe('getPerformance', () => {
     expect(odd).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });
   });
 
-  it('writes the same file header when there are no rows', async () => {
+  it('`getPerformance` writes the same file header when there are no rows', async () => {
     const csv = async (query: string) => {
       const url = `${V1}/performance?granularity=total&group_by=campaign,country&${query}`;
       return (await app.send({ method: 'GET', url, key, headers: { accept: 'text/csv' } })).text;
@@ -190,7 +190,7 @@ describe('getPerformance', () => {
     expect((await csv(then)).split('\r\n')[0]).toBe(header.trimEnd());
   });
 
-  it('repeats no row when another row is added between two pages', async () => {
+  it('`getPerformance` repeats no row when another row is added between two pages', async () => {
     const request = 'from=2026-10-31&to=2026-11-02&granularity=total&group_by=campaign&limit=1';
     const first = await ask(request);
     const { body } = await post('/links', {
@@ -205,7 +205,7 @@ describe('getPerformance', () => {
     expect(second.page.next_cursor).toBeNull();
   });
 
-  it('keeps the days of the first page on later pages, also after midnight', async () => {
+  it('`getPerformance` keeps the days of the first page on later pages, even after midnight', async () => {
     app.clock.set(Date.parse('2026-11-01T23:59:00Z'));
     const first = await ask('limit=20');
     app.clock.set(Date.parse('2026-11-02T00:01:00Z'));
@@ -217,7 +217,7 @@ describe('getPerformance', () => {
     expect([days[0], new Set(days).size, days.at(-1)]).toEqual(['2026-10-03', 30, '2026-11-01']);
   });
 
-  it('pages through rows and refuses parameters that are not valid', async () => {
+  it('`getPerformance` pages through rows and refuses parameters that are not valid', async () => {
     const first = await ask('from=2026-10-01&to=2026-10-31&limit=20');
     expect(first.data).toHaveLength(20);
     const second = await ask(
@@ -237,7 +237,7 @@ describe('getPerformance', () => {
 });
 
 describe('A visit', () => {
-  it('stores neither addresses nor user agents', async () => {
+  it('A visit stores neither addresses nor user agents', async () => {
     const { text } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
     expect(text).toContain('VisitRecorded');
     expect(text).not.toContain('10.0.0.');

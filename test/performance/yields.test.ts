@@ -39,7 +39,7 @@ describe('A long performance query', () => {
     ),
   );
 
-  it('yields to other callbacks of the event loop', async () => {
+  it('A long performance query yields to other callbacks of the event loop', async () => {
     const buckets = await (await aggregate(rows, query)).all();
     // Both need more than a few milliseconds on any machine.
     expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(3);

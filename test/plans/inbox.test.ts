@@ -78,14 +78,14 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('The open leads', () => {
-  it('of all owners are listed in pages, newest or oldest first, without any contact', async () => {
+  it('The open leads of all owners are listed in pages, newest or oldest first, without any contact', async () => {
     expect(await readAll('/leads?', 'before')).toEqual(ids.toReversed());
     expect(await readAll('/leads?', 'after')).toEqual(ids);
     const all = JSON.stringify(await read('/leads'));
     for (const secret of ['Ada', 'buyer.example', 'contact']) expect(all).not.toContain(secret);
   });
 
-  it('are filtered by owner, agent, state and time of submission', async () => {
+  it('The open leads are filtered by owner, agent, state and time of submission', async () => {
     const of = (owner: number) => ids.filter((_, n) => n % 2 === owner).toReversed();
     const agent = keys['rival']?.agentId;
     expect(idsOf(await read('/leads?owner_id=acme'))).toEqual(of(0));
@@ -98,7 +98,7 @@ describe('The open leads', () => {
     expect(idsOf(await read(`/leads?from=${later}`))).toEqual([]);
   });
 
-  it('of other owners are not shown to the token of one', async () => {
+  it('The open leads of other owners are not shown to the token of one', async () => {
     const own = idsOf(await read('/leads', ownerToken));
     expect(own).toEqual(ids.filter((_, n) => n % 2 === 0).toReversed());
     expect(idsOf(await read('/leads?owner_id=rival', ownerToken))).toEqual([]);
@@ -109,7 +109,7 @@ describe('The open leads', () => {
     });
   });
 
-  it('lose a lead at its end, or when its claim expires without contact', async () => {
+  it('The list of open leads loses a lead at its end, or when its claim expires without contact', async () => {
     const [rejected, lapsed] = [await submit('acme'), await submit('rival')];
     await move('acme', rejected, 'rejected');
     const newest = async (query = '') => idsOf(await read(`/leads?limit=1${query}`));
@@ -125,7 +125,7 @@ describe('The open leads', () => {
 });
 
 describe('A lead', () => {
-  it('is read by its id alone with its contact, also at its end', async () => {
+  it('A lead is read by its id alone with its contact, even at its end', async () => {
     const id = await submit('rival');
     const answer = await app.desk('GET', `/leads/${id}`);
     expect(answer.body).toMatchObject({ id, owner_id: 'rival', contact: { name: 'Ada Byron' } });
@@ -137,7 +137,7 @@ describe('A lead', () => {
     });
   });
 
-  it('without a handoff is won by staff once it is qualified, and the numbers show its value', async () => {
+  it('A lead without a handoff is won by staff once it is qualified, and the numbers show its value', async () => {
     const id = await submit('acme');
     for (const to of ['accepted', 'contacted', 'qualified']) await move('acme', id, to);
     expect((await move('acme', id, 'won', { value: VALUE })).body).toMatchObject({ state: 'won' });
@@ -149,7 +149,7 @@ describe('A lead', () => {
     expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
   });
 
-  it('can turn out to be unqualified after it was qualified', async () => {
+  it('A lead can turn out to be unqualified after it was qualified', async () => {
     const id = await submit('acme');
     for (const to of ['accepted', 'contacted', 'qualified']) await move('acme', id, to);
     expect((await move('acme', id, 'unqualified')).body).toMatchObject({ state: 'unqualified' });
@@ -159,7 +159,7 @@ describe('A lead', () => {
 describe('The RFQs', () => {
   const handoffsOf = ({ data }: Page): string[] => data.map(({ handoff_id }) => handoff_id);
 
-  it('of all owners are listed, also by their value, and read by their id alone', async () => {
+  it('RFQs of all owners are listed by value or otherwise, and read by their id alone', async () => {
     const page = await read('/rfqs');
     expect(handoffsOf(page)).toEqual(lists.toReversed());
     expect(JSON.stringify(page)).not.toContain('bea@');
@@ -174,7 +174,7 @@ describe('The RFQs', () => {
     });
   });
 
-  it('are not compared by an amount without a currency', async () => {
+  it('RFQs are not compared by an amount without a currency', async () => {
     expect(await app.desk('GET', '/rfqs?min_amount=1')).toMatchObject({
       status: 400,
       body: { code: 'parameter_invalid', errors: [{ pointer: '/currency', code: 'required' }] },
@@ -199,7 +199,7 @@ describe('The requests for access', () => {
     app.desk('POST', `/agents/${id}/${verb}`, { reason: 'Said so', ...more });
   const agentsOf = (rows: Request[]): string[] => rows.map(({ agent_id }) => agent_id);
 
-  it('of all owners are listed by outcome, with what was asked and what is granted', async () => {
+  it('Requests for access of all owners are listed by outcome, with what was asked and what is granted', async () => {
     const [waits, partly, denied] = [await ask('acme'), await ask('rival'), await ask('acme')];
     await decide(partly, 'approve', { scopes: ['products:read'] });
     await decide(denied, 'deny');
@@ -223,7 +223,7 @@ describe('The requests for access', () => {
     expect(await listed(`from=${later}`)).toEqual([]);
   });
 
-  it('are listed by the time of the newest one of each agent, which keeps what it was granted', async () => {
+  it("Requests for access are listed by the time of each agent's newest one, which keeps what it was granted", async () => {
     const { agentId = '' } = keys['acme'] ?? {};
     await ask('acme', agentId);
     const [newest] = await listed('limit=1');

@@ -17,7 +17,7 @@ const step = {
 const ended = { type: 'NextStepDone' as const, data: { record } };
 
 describe('A plan', () => {
-  it('names the person that the record was last assigned to, or none', () => {
+  it('A plan names the person that the record was last assigned to, or none', () => {
     const assign = (assignedTo: string | undefined) => ({
       type: 'Assign' as const,
       record,
@@ -35,7 +35,7 @@ describe('A plan', () => {
     spec.given().when(assign(undefined)).rejected('no_plan');
   });
 
-  it('has the newest next step until it is done', () => {
+  it('A plan keeps the newest next step until it is done', () => {
     const next = { type: 'PlanNextStep' as const, record, dueAt: 6_000, sealedStep: undefined };
     const end = { type: 'EndNextStep' as const, record };
     const later = { type: 'NextStepPlanned' as const, data: { record, due_at: 6_000 } };
@@ -49,7 +49,7 @@ describe('A plan', () => {
     spec.given().when(end).rejected('no_plan');
   });
 
-  it('counts its notes and bounds them', () => {
+  it('A plan counts its notes and bounds them', () => {
     const add = { type: 'AddNote' as const, record, sealedNote: 's1.led_1.n' };
     const { state } = spec.given(...Array.from({ length: 499 }, () => noted));
     expect(plan.decide(state, add)).toEqual({ accepted: true, events: [noted] });

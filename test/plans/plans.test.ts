@@ -67,7 +67,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('A record that is assigned', () => {
-  it('is listed for its person, in every list of staff', async () => {
+  it('A record that is assigned is listed for its person, in every list of staff', async () => {
     const lists = [
       [lead, '/leads'],
       [rfq, '/rfqs'],
@@ -87,7 +87,7 @@ describe('A record that is assigned', () => {
     expect(await read(rfq)).toEqual({ record_id: rfq, owner_id: 'acme', notes: [] });
   });
 
-  it('names a person who has a desk token of the role staff', async () => {
+  it('An assignment names a person who has a desk token of the role staff', async () => {
     const refused = (person: string) => act(lead, 'assign', { person });
     for (const person of ['zoe@tributary.example', 'Acme'])
       expect(await refused(person)).toMatchObject({
@@ -101,7 +101,7 @@ describe('A record that is assigned', () => {
 });
 
 describe('A next step', () => {
-  it('is found by the time at which it is due, until it is done', async () => {
+  it('A next step is found by the time at which it is due, until it is done', async () => {
     const due_at = '2026-12-01T09:00:00.000Z';
     for (const [id, path] of [
       [lead, '/leads'],
@@ -121,7 +121,7 @@ describe('A next step', () => {
 });
 
 describe('Notes', () => {
-  it('are shown newest first with who wrote them, in audited reads, and no list has them', async () => {
+  it('Notes are shown newest first with their author, in audited reads, and no list contains them', async () => {
     await act(lead, 'notes', { note: 'Asked for samples' });
     expect(await act(lead, 'notes', { note: 'Samples sent' })).toMatchObject({
       body: { notes: 2 },
@@ -137,7 +137,7 @@ describe('Notes', () => {
     expect(found.body).toMatchObject({ data: [{ notes: ['Samples sent', 'Asked for samples'] }] });
   });
 
-  it('are erased with their record, and none can be added then', async () => {
+  it('Notes are erased with their record, and none can be added afterwards', async () => {
     await act(lead, 'next-step', { due_at: '2026-12-01T09:00:00Z', step: 'Call Ada' });
     await app.desk('POST', `/subjects/${lead}/erase`, { reason: 'Asked' });
     expect(await read(lead)).toMatchObject({
@@ -150,7 +150,7 @@ describe('Notes', () => {
     });
   });
 
-  it('are refused for a request for access and for a record that does not exist', async () => {
+  it('Notes are refused for a request for access and for a record that does not exist', async () => {
     expect(await act(agentId, 'notes', { note: 'Ada asked' })).toMatchObject({ status: 409 });
     for (const id of ['led', 'hnd', 'agt'])
       expect(await act(`${id}_${'0'.repeat(24)}`, 'assign')).toMatchObject({ status: 404 });
@@ -158,7 +158,7 @@ describe('Notes', () => {
 });
 
 describe('A plan', () => {
-  it('is hidden from the token of an owner, and changes nothing that an agent sees', async () => {
+  it('A plan is hidden from the token of an owner, and changes nothing that an agent sees', async () => {
     const shown = async () =>
       (await app.send({ method: 'GET', url: `${V1}/leads`, key })).body as { data: unknown };
     const { data: before } = await shown();

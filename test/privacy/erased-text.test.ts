@@ -75,7 +75,7 @@ const everywhere = async (id: string, path?: string): Promise<string> => {
 const wordsIn = (text: string): string[] => WORDS.filter((words) => text.includes(words));
 
 describe('A note in a list', () => {
-  it('is readable for the buyer and the agent, sealed in the log, and erased with the list', async () => {
+  it('A note in a list is readable for the buyer and the agent, sealed in the log, and erased with the list', async () => {
     const { id, path } = await handoff(noted);
     expect(wordsIn(await logged(id))).toEqual([]);
     expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
@@ -94,7 +94,7 @@ describe('A note in a list', () => {
   });
 
   it.each(['decline', 'withdraw', 'invalidate'])(
-    'and the reason to %s a list are sealed in the log and erased with the list',
+    'A note and the reason to %s a list are sealed in the log and erased with the list',
     async (verb) => {
       const { id, path } = await handoff();
       if (verb === 'decline') await post(`${path}/decline`, { list_revision: '1', reason: WHY });
@@ -114,7 +114,7 @@ describe('The reason of the state of a lead', () => {
     app.desk('POST', `/leads/${id}/move`, { owner_id: 'acme', to, ...(reason && { reason }) });
 
   it.each(['withdrawn', 'rejected'])(
-    'is shown while the lead is %s, until the lead is erased',
+    "The reason for a lead's state is shown while the lead is %s, until the lead is erased",
     async (state) => {
       const external_id = freshKey();
       const id = await lead({ external_id });
@@ -129,7 +129,7 @@ describe('The reason of the state of a lead', () => {
     },
   );
 
-  it('is refused after an erasure, while moves without a reason are accepted', async () => {
+  it("The reason for a lead's state is refused after an erasure, while moves without a reason are accepted", async () => {
     const id = await lead({});
     await erase(id);
     expect(await move(id, 'accepted', WHY)).toMatchObject({

@@ -44,7 +44,7 @@ const lead = async (key: string): Promise<string> => {
 };
 
 describe('An erasure whose key was not destroyed', () => {
-  it('is stored, and the next start of the service destroys the key', async () => {
+  it('An erasure whose key was not destroyed is stored, and the next start of the service destroys the key', async () => {
     const { key } = await app.agent('acme');
     const [erased, other] = [await lead(key), await lead(key)];
     const noRoom = new LogUnavailable('full', 'unknown', 'no room');
@@ -93,7 +93,7 @@ describe('finishErasures', () => {
     return { readModels, vault, list, standing };
   };
 
-  it('destroys the keys of all erased subjects, and subjects without a key get none', async () => {
+  it('`finishErasures` destroys the keys of all erased subjects, and subjects without a key get none', async () => {
     const { readModels, vault, standing } = await world();
     expect(await finish({ readModels, vault })).toBe(MANY - 2);
     expect(new Set(await standing())).toEqual(new Set(['destroyed']));
@@ -102,14 +102,14 @@ describe('finishErasures', () => {
     expect(destroy).not.toHaveBeenCalled();
   });
 
-  it('starts with the newest erasure and stops after the requested number', async () => {
+  it('`finishErasures` starts with the newest erasure and stops after the requested number', async () => {
     const { readModels, vault, list, standing } = await world();
     expect(await finish({ readModels, vault }, { newest: 120 })).toBe(120);
     expect((await standing()).indexOf('destroyed')).toBe(MANY - 120);
     expect(list.mock.calls.map(([, { limit }]) => limit)).toEqual([100, 20]);
   });
 
-  it('stops when the service stops, and rejects when the vault has no disk space', async () => {
+  it('`finishErasures` stops when the service stops, and rejects when the vault has no disk space', async () => {
     const { readModels, vault, standing } = await world();
     const stopping = new AbortController();
     const destroy = vi.spyOn(vault, 'destroy').mockImplementationOnce(async () => {

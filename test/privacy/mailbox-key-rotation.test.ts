@@ -49,13 +49,13 @@ const listed = async (id: string): Promise<unknown> => {
 };
 
 describe('After a new generation of the mailbox key', () => {
-  it('no process starts with the one before, which would find nothing that was stored since', async () => {
+  it('No process starts with an earlier generation of the mailbox key, which would find nothing that was stored since', async () => {
     await expect(testApp(shared)).rejects.toThrow(
       /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s,
     );
   });
 
-  it('the records of both generations are found once, exactly or as another spelling', async () => {
+  it('Records of both generations of the mailbox key are found once, exactly or as another spelling', async () => {
     const { log } = app.service.deps;
     const { position } = await log.head();
     const amended = (await world.submitLead(key, KEPT.toUpperCase(), 'crm-kept')).body as Lead;
@@ -71,7 +71,7 @@ describe('After a new generation of the mailbox key', () => {
     expect(await find('muted@gmail.com')).toMatchObject({ data: [{ id: muted, match: 'folded' }] });
   });
 
-  it('a person who refused contact before is masked, refused to agents, and can allow it again', async () => {
+  it("A person who refused contact before the mailbox key's rotation is masked, refused to agents, and can allow it again", async () => {
     expect(await listed(muted)).toBe('[withdrawn]');
     expect((await world.submitLead(beta, MUTE)).body).toMatchObject({ state: 'rejected' });
     const { body } = await world.act('lift', MUTE);

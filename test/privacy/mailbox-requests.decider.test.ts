@@ -50,11 +50,11 @@ describe('The refusal of contact', () => {
       3,
       undefined,
     ],
-  ])('%s', (_name, requests, acme, beta) => {
+  ])('The refusal of contact %s', (_name, requests, acme, beta) => {
     expect([sinceFor('acme', ...requests), sinceFor('beta', ...requests)]).toEqual([acme, beta]);
   });
 
-  test('keeps the newest request, which a repeated call continues', () => {
+  test('The refusal of contact keeps the newest request, which a repeated call continues', () => {
     expect(after(ALL, { action: 'erase', records: [] }).request).toMatchObject({
       action: 'erase',
       records: [],
@@ -72,7 +72,7 @@ describe('The known contacts of an agent on a day', () => {
       undefined,
     );
 
-  test('are counted once for each lead and address', () => {
+  test('The known contacts of an agent on a day are counted once for each lead and address', () => {
     expect(count(counted(known('led_1')), known('led_1'))).toEqual({ accepted: true, events: [] });
     for (const other of [known('led_2'), known('led_1', '1.b')])
       expect(count(counted(known('led_1')), other)).toEqual({
@@ -81,7 +81,7 @@ describe('The known contacts of an agent on a day', () => {
       });
   });
 
-  test('are refused beyond the limit, except for one that was counted', () => {
+  test('The known contacts of an agent on a day are refused beyond the limit, except for one that was counted', () => {
     const full = counted(known('led_1'), known('led_2'));
     expect(count(full, known('led_3'))).toMatchObject({ reason: 'limit_reached' });
     expect(count(full, known('led_2'))).toEqual({ accepted: true, events: [] });

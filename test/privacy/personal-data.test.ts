@@ -36,7 +36,7 @@ const find = async (mailbox: string): Promise<Matches['data']> =>
 const ids = (found: { id: string }[]): string[] => found.map(({ id }) => id).toSorted();
 
 describe('findPersonalData', () => {
-  it('finds the leads, the handoffs and the RFQs of an address in all owners', async () => {
+  it('`findPersonalData` finds the leads, the handoffs and the RFQs of an address in all owners', async () => {
     const email = 'find@shop.example';
     const records = [
       await lead(acme, email),
@@ -48,7 +48,7 @@ describe('findPersonalData', () => {
     expect(ids(await find(email))).toEqual(records.toSorted());
   });
 
-  it('marks another spelling of the same mailbox as folded', async () => {
+  it('`findPersonalData` marks another spelling of the same mailbox as folded', async () => {
     const [exact, folded] = [
       await lead(acme, 'fold.ed@gmail.com'),
       await rfq(acme, 'folded+list@googlemail.com'),
@@ -61,7 +61,7 @@ describe('findPersonalData', () => {
     });
   });
 
-  it('records the proof and the person at the desk, and no address', async () => {
+  it('`findPersonalData` records the proof and the person at the desk, and no address', async () => {
     await find('recorded@shop.example');
     const { log } = app.service.deps;
     const [event] = await log.readBack({ upTo: (await log.head()).position, limit: 1 });
@@ -70,7 +70,7 @@ describe('findPersonalData', () => {
     expect(JSON.stringify(event)).not.toContain('recorded@');
   });
 
-  it('is refused without the role, and to the key of an agent', async () => {
+  it('`findPersonalData` is refused without the role, and to the key of an agent', async () => {
     const { body } = await app.desk('POST', '/desk-tokens', { name: 'Sam', roles: ['staff'] });
     const { token } = body as { token: string };
     for (const action of ['find', 'export', 'withdraw', 'lift', 'erase']) {
@@ -89,7 +89,7 @@ describe('findPersonalData', () => {
 });
 
 describe('exportPersonalData', () => {
-  it('shows the lead, the list and the contact of the person, and no credential', async () => {
+  it('`exportPersonalData` shows the lead, the list and the contact of the person, and no credential', async () => {
     const email = 'export@shop.example';
     const [leadId, rfqId] = [await lead(acme, email), await rfq(beta, email)];
     await caughtUp();
@@ -110,7 +110,7 @@ describe('exportPersonalData', () => {
     expect(text).not.toContain('/h/');
   });
 
-  it('shows every field of a contact that a buyer can send', async () => {
+  it('`exportPersonalData` shows every field of a contact that a buyer can send', async () => {
     const contact: Required<BuyerContact> = {
       name: 'Ada Lovelace',
       email: 'whole@shop.example',
@@ -135,7 +135,7 @@ describe('erasePersonalData', () => {
   const isErased = async (id: string): Promise<boolean> =>
     (await app.service.deps.vault.knows(id)) === 'destroyed';
 
-  it('erases exact matches, withdraws open RFQs and releases claims', async () => {
+  it('`erasePersonalData` erases exact matches, withdraws open RFQs and releases claims', async () => {
     const email = 'erase@shop.example';
     const [one, sent] = [await lead(acme, email), await rfq(beta, email)];
     await caughtUp();
@@ -148,7 +148,7 @@ describe('erasePersonalData', () => {
     expect((await submitLead(beta, email)).body).toMatchObject({ state: 'submitted' });
   });
 
-  it('erases a folded match only if it is named', async () => {
+  it('`erasePersonalData` erases a folded match only if it is named', async () => {
     const [one, two] = [await lead(acme, 'y.es@gmail.com'), await rfq(acme, 'yes@gmail.com')];
     await caughtUp();
     await act('erase', 'yes+all@gmail.com');
@@ -161,7 +161,7 @@ describe('erasePersonalData', () => {
     expect(refused.body).toMatchObject({ errors: [{ pointer: '/folded/0' }] });
   });
 
-  it('continues after an interruption, and leaves records that came later', async () => {
+  it('`erasePersonalData` continues after an interruption, and leaves records that came later', async () => {
     const email = 'twice@shop.example';
     const before = [await lead(acme, email), await rfq(beta, email)];
     await caughtUp();
@@ -186,7 +186,7 @@ describe('The profile of an owner', () => {
     app.desk('POST', '/owners/acme/profile', { ...PROFILE, ...over });
   const read = () => app.desk('GET', '/owners/acme/profile');
 
-  it('is found by its mailbox, exported and erased, and a profile that replaced it stays', async () => {
+  it("An owner's profile is found by its mailbox, exported and erased, and a profile that replaced it stays", async () => {
     await set();
     const replaced = { ...PROFILE, mailbox: 'press@owner.example' };
     await set(replaced);
@@ -205,7 +205,7 @@ describe('The profile of an owner', () => {
     expect((await act('export', replaced.mailbox)).body).toMatchObject({ data: [{ notes: [] }] });
   });
 
-  it('is erased by the same call after an interruption', async () => {
+  it("An owner's profile is erased by the same call after an interruption", async () => {
     await set();
     await caughtUp();
     const key = freshKey();
@@ -236,7 +236,7 @@ describe('A handoff whose RFQ was never confirmed', () => {
     );
   };
 
-  it('is found by the mailbox of the RFQ until that contact is destroyed, and is not erased afterwards', async () => {
+  it('A handoff whose RFQ was never confirmed is found by the mailbox of the RFQ until that contact is destroyed, and is not erased afterwards', async () => {
     for (const [name, end] of [
       ['disowned', disown],
       ['expired', expire],
@@ -256,7 +256,7 @@ describe('A handoff whose RFQ was never confirmed', () => {
     }
   });
 
-  it('loses only the RFQ when the mailbox of the RFQ is erased, also by a repeated call', async () => {
+  it('A handoff whose RFQ was never confirmed loses only the RFQ when the mailbox of the RFQ is erased, even by a repeated call', async () => {
     const email = 'typed-by-another@typed.example';
     const { id, review_url } = await handoff(acme, { email: 'buyer@entered.example' });
     const contact = { name: 'Bob', email };
@@ -281,7 +281,7 @@ describe('A handoff whose RFQ was never confirmed', () => {
     expect(await deps.vault.knows(id)).toBe('destroyed');
   });
 
-  it('is erased as a whole when the agent entered the same mailbox', async () => {
+  it('A handoff whose RFQ was never confirmed is erased as a whole when the agent entered the same mailbox', async () => {
     const email = 'same@entered.example';
     const { id, review_url } = await handoff(acme, { email });
     await buyerOver(app.service.deps, review_url).send({ ...SENT, contact: { name: 'B', email } });
@@ -291,7 +291,7 @@ describe('A handoff whose RFQ was never confirmed', () => {
     expect(await app.service.deps.vault.knows(id)).toBe('destroyed');
   });
 
-  it('is found by the mailbox that the agent entered, without the contact that another person sent', async () => {
+  it('A handoff whose RFQ was never confirmed is found by the mailbox that the agent entered, without the contact that another person sent', async () => {
     const entered = 'entered@agent.example';
     const { id, review_url } = await handoff(acme, { email: entered });
     const contact = { name: 'Bob', email: 'bob@sent.example' };

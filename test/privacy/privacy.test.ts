@@ -49,7 +49,7 @@ const get = (url: string) => app.send({ method: 'GET', url });
 const head = async (): Promise<number> => (await app.service.deps.log.head()).position;
 
 describe('The form of /privacy', () => {
-  it('answers the same, and appends the same events, for a known, an unknown and a suppressed mailbox', async () => {
+  it('The form of /privacy answers the same, and appends the same events, for a known, an unknown and a suppressed mailbox', async () => {
     await world.lead(acme, 'known@shop.example');
     await world.act('withdraw', 'suppressed@shop.example');
     await world.caughtUp();
@@ -70,7 +70,7 @@ describe('The form of /privacy', () => {
     expect(answers[2]).toEqual(answers[0]);
   });
 
-  it('refuses an address that is none, the key of an agent, a page of another site, and a network that asks too often', async () => {
+  it('The form of /privacy refuses an invalid address, the key of an agent, a page of another site, and a network that asks too often', async () => {
     expect((await ask('nobody')).status).toBe(422);
     const key = { authorization: `Bearer ${acme}` };
     expect((await post('/privacy', 'mailbox=a%40shop.example', key)).status).toBe(403);
@@ -84,7 +84,7 @@ describe('The form of /privacy', () => {
 });
 
 describe('A second message to a mailbox', () => {
-  it('waits for ten minutes, which the page does not say', async () => {
+  it('A second message to a mailbox waits for ten minutes, which the page does not say', async () => {
     await app.service.dispatcher.idle();
     const after = await head();
     const first = await ask('again@shop.example');
@@ -102,7 +102,7 @@ describe('A second message to a mailbox', () => {
 });
 
 describe('The link in the message', () => {
-  it('shows the records, changes nothing when it is opened, and works for an hour', async () => {
+  it('The link in the message shows the records, changes nothing when it is opened, and works for an hour', async () => {
     const id = await world.lead(acme, 'look@shop.example');
     await world.caughtUp();
     const path = await linkFor('look@shop.example');
@@ -119,7 +119,7 @@ describe('The link in the message', () => {
     expect(await app.service.deps.vault.knows(id)).toBe('key');
   });
 
-  it('downloads a copy with the contact', async () => {
+  it('The link in the message downloads a copy with the contact', async () => {
     const id = await world.rfq(acme, 'copy@shop.example');
     await world.caughtUp();
     const { headers, text } = await post(`${await linkFor('copy@shop.example')}/export`, '');
@@ -129,7 +129,7 @@ describe('The link in the message', () => {
     });
   });
 
-  it('refuses contact by one promoter, and allows it again', async () => {
+  it('The link in the message refuses contact by one promoter, and allows it again', async () => {
     const email = 'mute@shop.example';
     const id = await world.rfq(acme, email);
     await world.caughtUp();
@@ -143,7 +143,7 @@ describe('The link in the message', () => {
     expect(await contact()).toMatchObject({ email });
   });
 
-  it('erases only the request of a list whose unconfirmed request has the address', async () => {
+  it('The link in the message erases only the request of a list whose unconfirmed request has the address', async () => {
     const email = 'typed@shop.example';
     const { id, review_url } = await world.handoff(acme, { email: 'buyer@shop.example' });
     const contact = { name: 'Bob', email };

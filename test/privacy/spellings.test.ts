@@ -52,7 +52,7 @@ const pair = (one: string, at: string, other: string, otherAt: string): [string,
 };
 
 describe.each(SPELLINGS)('Two spellings of one mailbox: %s', (_name, spelled) => {
-  it('are one for refusals, and for what lifts them', async () => {
+  it('Two spellings of one mailbox are one for refusals, and for what lifts them', async () => {
     const [one, other] = spelled();
     const refused = await world.act('withdraw', one);
     expect(refused.body).toMatchObject({ contact: { refused: [{ owner_id: null }] } });
@@ -66,7 +66,7 @@ describe.each(SPELLINGS)('Two spellings of one mailbox: %s', (_name, spelled) =>
     expect((await world.submitLead(acme, one)).body).toMatchObject({ state: 'submitted' });
   });
 
-  it('are one for claims, and for what is found, exported and erased', async () => {
+  it('Two spellings of one mailbox are one for claims, and for what is found, exported and erased', async () => {
     const [one, other] = spelled();
     const lead = await world.lead(acme, one);
     expect((await world.submitLead(beta, other)).body).toMatchObject({ state: 'rejected' });
@@ -98,7 +98,7 @@ describe.each(SPELLINGS)('Two spellings of one mailbox: %s', (_name, spelled) =>
     expect(data.filter(({ id }) => id === lead)).toMatchObject([{ erased: true }]);
   });
 
-  it('are one for /privacy', async () => {
+  it('Two spellings of one mailbox are one for /privacy', async () => {
     const [one, other] = spelled();
     const lead = await world.lead(acme, one);
     await world.caughtUp();
@@ -114,7 +114,7 @@ describe.each(SPELLINGS)('Two spellings of one mailbox: %s', (_name, spelled) =>
     expect(page.text).toContain(lead);
   });
 
-  it('are one for the limit of messages to a mailbox', async () => {
+  it('Two spellings of one mailbox are one for the limit of messages to a mailbox', async () => {
     const [one, other] = spelled();
     const asked: number[] = [];
     for (const mailbox of [one, other]) {

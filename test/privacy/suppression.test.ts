@@ -71,7 +71,7 @@ const ADA = (email: string) => ({ name: 'Ada Lovelace', email });
 const MASKED = '[withdrawn]';
 
 describe('A contact whose person refuses contact', () => {
-  it('is masked in leads, handoffs and RFQs of all owners, until it is allowed again', async () => {
+  it('A contact whose person refuses contact is masked in leads, handoffs and RFQs of all owners, until it is allowed again', async () => {
     const email = 'all@shop.example';
     const one = await world.lead(acme, email);
     const two = (await world.handoff(beta, { email })).id;
@@ -89,7 +89,7 @@ describe('A contact whose person refuses contact', () => {
     expect(await rfqContact(three)).toEqual(ADA(email));
   });
 
-  it('is masked for one owner only, if the person chose that', async () => {
+  it('A contact is masked for only one owner, if the person chose that', async () => {
     const email = 'one@shop.example';
     const [one, two] = [await world.rfq(acme, email), await world.rfq(beta, email)];
     await refuse(email, { owner_id: 'acme' });
@@ -106,7 +106,7 @@ describe('A contact whose person refuses contact', () => {
     });
   });
 
-  it('withdraws a consent, and objects to another basis', async () => {
+  it('A refusal of contact withdraws a consent, and objects to another basis', async () => {
     const email = 'basis@shop.example';
     const one = await world.lead(acme, email);
     const two = (await world.handoff(beta, { email })).id;
@@ -119,7 +119,7 @@ describe('A contact whose person refuses contact', () => {
     });
   });
 
-  it('stays masked after a restart and after a rebuild of the read models', async () => {
+  it('A contact whose person refuses contact stays masked after a restart and after a rebuild of the read models', async () => {
     const email = 'restart@shop.example';
     const [id, leadId] = [await world.rfq(acme, email), await world.lead(acme, email)];
     await refuse(email);
@@ -134,7 +134,7 @@ describe('A contact whose person refuses contact', () => {
     expect(await contactsOf(acme, 'acme', leadId)).toEqual([MASKED, MASKED, MASKED]);
   });
 
-  it('gets no message to a lead of the owner, neither a new one nor an approved one', async () => {
+  it('A contact whose person refuses contact gets no message to a lead of the owner, neither a new one nor an approved one', async () => {
     const email = 'message@shop.example';
     const external = freshKey();
     const { body } = await world.submitLead(acme, email, external);
@@ -180,7 +180,7 @@ describe('A new lead with a contact whose person refuses contact', () => {
     headers: Object.keys(headers).toSorted(),
   });
 
-  it('gets the answer of a contact that another promoter has, also when it is read later', async () => {
+  it('A new lead with a contact whose person refuses contact gets the answer of a contact that another promoter has, even when it is read later', async () => {
     const [known, refused] = ['known@shop.example', 'refused@shop.example'];
     await world.lead(acme, known);
     await world.lead(acme, refused);
@@ -206,7 +206,7 @@ describe('A new lead with a contact whose person refuses contact', () => {
     expect(body).toMatchObject({ state: 'submitted' });
   });
 
-  it('ends the contact submissions of its agent for the day after 20 such answers, and alerts staff', async () => {
+  it('Twenty new leads with contacts that refuse contact end the contact submissions of their agent for the day, and alert staff', async () => {
     const { key } = await app.agent('gamma');
     const many = Array.from({ length: 20 }, (_, n) => `${n}.probe@shop.example`);
     for (const email of many.slice(0, 10)) await world.lead(acme, email);
@@ -233,7 +233,7 @@ describe('A new lead with a contact whose person refuses contact', () => {
 });
 
 describe('A confirmed RFQ', () => {
-  it('allows contact by its promoter again, and by no other', async () => {
+  it('A confirmed RFQ allows contact by its promoter again, and by no other', async () => {
     const email = 'asks@shop.example';
     const [one, two] = [await world.rfq(acme, email), await world.rfq(beta, email)];
     await refuse(email);
@@ -246,7 +246,7 @@ describe('A confirmed RFQ', () => {
 });
 
 describe('An erasure of a person', () => {
-  it('refuses contact from then on, unless that is declined', async () => {
+  it('An erasure of a person refuses contact from then on, unless that is declined', async () => {
     for (const [email, more, state] of [
       ['gone@shop.example', {}, 'rejected'],
       ['back@shop.example', { allow_contact: true }, 'submitted'],
