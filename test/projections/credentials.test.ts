@@ -73,7 +73,7 @@ const TOKEN_ROW = {
 };
 
 describe('The read model of credentials', () => {
-  test('has everything that authentication needs, by id and kind', () => {
+  test('The read model of credentials contains everything that authentication needs, by id and kind', () => {
     expect(rowsAfter(credentials, STORY)).toEqual({
       'agt_1/agent': { row: AGENT_ROW, sort: null },
       'key1/key': { row: KEY_ROW, sort: null },
@@ -81,7 +81,7 @@ describe('The read model of credentials', () => {
     });
   });
 
-  test('has the end of an agent, key or token', () => {
+  test('The read model of credentials shows the end of an agent, key or token', () => {
     const rows = rowsAfter(credentials, [
       ...STORY,
       happened('AgentSuspended', 'agent_1', { agent_id: 'agt_1', reason: 'abuse' }),
@@ -101,7 +101,7 @@ describe('The read model of credentials', () => {
     expect(rows['tok1/desk']?.row).toEqual({ ...TOKEN_ROW, status: 'revoked' });
   });
 
-  test('rejects an event that is impossible', () => {
+  test('The read model of credentials rejects an impossible event', () => {
     const revoked = happened('DeskTokenRevoked', 'desk-token_1', {
       token_id: 'tok1',
       reason: 'left',
@@ -111,7 +111,7 @@ describe('The read model of credentials', () => {
 });
 
 describe('The read model of access', () => {
-  test('has the same rows by owner and kind, in the order of their creation', () => {
+  test('The read model of access contains the same rows by owner and kind, in the order of their creation', () => {
     expect(rowsAfter(access, STORY)).toEqual({
       'anna/agent/agt_1': { row: AGENT_ROW, sort: 1 },
       'anna/key/key1': { row: KEY_ROW, sort: 3 },

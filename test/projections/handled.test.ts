@@ -61,13 +61,13 @@ const FOLDED: Record<string, readonly EventType[]> = {
 };
 
 describe('The event types', () => {
-  test('are all in a group, or listed as separate', () => {
+  test('The event types are all in a group, or listed as separate', () => {
     const placed = new Set([...ALONE, ...STORIES.flat()]);
     expect([...placed].toSorted()).toEqual(Object.keys(EVENTS).toSorted());
   });
 
   test.each(Object.entries(FOLDED))(
-    'of its groups are all folded by the read model %s',
+    'The event types of its groups are all folded by the read model %s',
     (name, story) => {
       const handles = new Set(PROJECTIONS.find((one) => one.name === name)?.handles);
       expect(story.filter((type) => !handles.has(type))).toEqual([]);
@@ -83,10 +83,14 @@ describe('A version of a read model', () => {
   // Processes of two versions of the service share a space: the older one skips types that it does not know.
   test.each(
     PROJECTIONS.map(({ name, version, handles }) => [`${name}@${version}`, handles] as const),
-  )('handles the same event types in every version of the service: %s', (space, handles) => {
-    expect(golden, 'new version: add it to test/golden/upgrade/handled-types.json').toHaveProperty([
-      space,
-    ]);
-    expect(handles.toSorted(), 'other types: raise the version').toEqual(golden[space]);
-  });
+  )(
+    'A version of a read model handles the same event types in every version of the service: %s',
+    (space, handles) => {
+      expect(
+        golden,
+        'new version: add it to test/golden/upgrade/handled-types.json',
+      ).toHaveProperty([space]);
+      expect(handles.toSorted(), 'other types: raise the version').toEqual(golden[space]);
+    },
+  );
 });

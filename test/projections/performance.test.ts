@@ -46,12 +46,12 @@ const countsUpTo = (facts: OwnerFacts): number[] =>
 const dimsOf = async (given: readonly Given[]) => (await factsAfter(given)).dims;
 
 describe('The read model of performance', () => {
-  test('numbers metrics in the order of METRICS', () => {
+  test('The read model of performance numbers metrics in the order of METRICS', () => {
     expect(Object.keys(METRIC)).toEqual([...METRICS]);
     expect(Object.values(METRIC)).toEqual(METRICS.map((_, i) => i));
   });
 
-  test('has a fact for each counted event, in log order, and one set of dimensions for each link', async () => {
+  test('The read model of performance contains a fact for each counted event, in log order, and one set of dimensions for each link', async () => {
     const given = [
       linkCreated('1'),
       visit('1', 'v1', { country: 'DE' }, MIDNIGHT + 5 * QUARTER_MS),
@@ -75,7 +75,7 @@ describe('The read model of performance', () => {
     ]);
   });
 
-  test('counts summed visits with their number', async () => {
+  test('The read model of performance counts summed visits with their number', async () => {
     const summed = happened(
       'VisitsSummed',
       'anna-visits_1.p.0',
@@ -85,7 +85,7 @@ describe('The read model of performance', () => {
     expect(await factsOf([summed])).toEqual(['0 clicks_surplus  500']);
   });
 
-  test('counts each visitor with a valid click once for each link and day, whatever their number', async () => {
+  test('The read model of performance counts each visitor with a valid click once for each link and day, whatever their number', async () => {
     const visitors = Array.from({ length: 200 }, (_, n) => `visitor-${n}`);
     const twice = [...visitors, ...visitors].map((visitor) => visit('1', visitor));
     const facts = await factsOf(twice);
@@ -97,7 +97,7 @@ describe('The read model of performance', () => {
     );
   });
 
-  test('counts visits with signals as raw, and a visitor whose first visit had a signal', async () => {
+  test('The read model of performance counts visits with signals as raw, and a visitor whose first visit had a signal', async () => {
     const given = [
       visit('1', 'v', { signals: ['head'] }),
       visit('1', 'v'),
@@ -106,7 +106,7 @@ describe('The read model of performance', () => {
     expect(await factsOf(given)).toEqual(['0 clicks_raw ', '0 clicks_unique ', '0 clicks_unique ']);
   });
 
-  test('counts the outcomes of a handoff, and its totals with their currencies', async () => {
+  test('The read model of performance counts the outcomes of a handoff, and its totals with their currencies', async () => {
     const given = [
       handoffCreated('1', { link_id: 'lnk_9' }),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
@@ -127,7 +127,7 @@ describe('The read model of performance', () => {
     ]);
   });
 
-  test('counts leads with the dimensions of their source', async () => {
+  test('The read model of performance counts leads with the dimensions of their source', async () => {
     const value = { amount: 900, currency: 'GBP' };
     const given = [
       leadSubmitted('1'),
@@ -155,7 +155,7 @@ describe('The read model of performance', () => {
     expect(await dimsOf(apart)).toHaveLength(6);
   });
 
-  test('cuts facts into chunks of a fixed number, and lists the tail, sets and chunks in this order', async () => {
+  test('The read model of performance cuts facts into chunks of a fixed number, and lists the tail, sets and chunks in this order', async () => {
     const visits = Array.from({ length: 2 * FACTS_PER_CHUNK + 5 }, (_, n) =>
       visit(String(n % 3), `v${n}`),
     );
@@ -192,7 +192,7 @@ describe('The read model of performance', () => {
       ofSetOne: Array.from((await facts.chains.indexesOf([1], Infinity)) ?? []),
     });
 
-    test('reads the same facts from a block as from the chunks and the tail before', async () => {
+    test('A question about performance reads the same facts from a block as from the chunks and the tail before', async () => {
       const cache = new FactsCache();
       const counts = [6_340, FACTS_PER_BLOCK - 1, FACTS_PER_BLOCK, 6_401, 6_555, given.length];
       for (const count of counts) {
@@ -207,7 +207,7 @@ describe('The read model of performance', () => {
       expect(chunks).toEqual([63, 64, 65, 66]);
     });
 
-    test('reads again if that happens while it reads', async () => {
+    test('A question about performance reads again if chunks become blocks while it reads', async () => {
       let rows = readModelsWith(rowsOf(FACTS_PER_BLOCK - 1));
       const get: ReadModels['get'] = (...place) => rows.get(...place);
       const list: ReadModels['list'] = async (...query) => {
@@ -219,7 +219,7 @@ describe('The read model of performance', () => {
       expect(facts.length).toBe(FACTS_PER_BLOCK + 1);
     });
 
-    test('reads the tail as it was, if an event changes it in place meanwhile', async () => {
+    test('A question about performance reads the tail as it was, if an event changes it in place meanwhile', async () => {
       const [before, after] = [rowsOf(250), rowsOf(305)];
       const tailIn = (rows: typeof before) => rows.find(({ sort }) => sort === TAIL_SORT)?.row;
       const { list, ...rest } = readModelsWith(before);
@@ -235,7 +235,7 @@ describe('The read model of performance', () => {
     });
   });
 
-  test('is read again from where the reader stopped, and from the start after it was built anew', async () => {
+  test('Facts of performance are read again from where the reader stopped, and from the start after a rebuild', async () => {
     const visits = Array.from({ length: 3 * FACTS_PER_CHUNK }, (_, n) => visit('1', `v${n}`));
     const cache = new FactsCache();
     let last;
@@ -248,7 +248,7 @@ describe('The read model of performance', () => {
     expect((await cache.read(readModelsWith([]), 'anna')).length).toBe(0);
   });
 
-  test('is read on from the last blocks that were read after a read that failed', async () => {
+  test('Facts of performance are read on from the last blocks that were read after a read that failed', async () => {
     const blocks = 14;
     const chunk = Array.from({ length: FACTS_PER_CHUNK }, () => [1, 0, 0, METRIC.clicks_raw, 'GB']);
     const chunks = Array.from({ length: CHUNKS_PER_BLOCK }, () => chunk.flat());
@@ -276,7 +276,7 @@ describe('The read model of performance', () => {
     expect(starts).toEqual([FIRST_SET_SORT, 0, step, 2 * step, 2 * step]);
   });
 
-  test('is read at most twice for any number of questions at once, and each sees what was there when it was asked', async () => {
+  test('Facts of performance are read at most twice for any number of questions at once, and each sees what was there when it was asked', async () => {
     const visits = Array.from({ length: 9 }, (_, n) => visit('1', `v${n}`));
     const cache = new FactsCache();
     let rows = Object.values(rowsAfter(performance, visits.slice(0, 1)));
@@ -302,7 +302,7 @@ describe('The read model of performance', () => {
     expect(reads).toBe(2);
   });
 
-  test('keeps the facts of the last owners within its number of bytes', async () => {
+  test('The cache of performance keeps the facts of the last owners within its number of bytes', async () => {
     const rows = Object.values(rowsAfter(performance, [visit('1', 'v')]));
     const cache = new FactsCache(50_000);
     const readModels = readModelsWith(rows);

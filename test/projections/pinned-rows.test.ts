@@ -54,13 +54,13 @@ const whatToDo = ({ name, version }: Projection): string =>
 
 describe('The pinned rows of a fixed log', () => {
   test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))(
-    'equal the rows of %s',
+    'The pinned rows of a fixed log equal the rows of %s',
     (name, each) => {
       expect(digestOf(each), whatToDo(each)).toBe(PINNED[name]);
     },
   );
 
-  test('exist for each read model, and the log has each event type that is folded', () => {
+  test('The pinned rows of a fixed log exist for each read model, and the log contains each folded event type', () => {
     expect(Object.keys(PINNED)).toEqual(PROJECTIONS.map(nameOf));
     const types = new Set(PINNED_LOG.map(({ type }) => type));
     const folded = new Set(PROJECTIONS.flatMap(({ handles }) => handles));

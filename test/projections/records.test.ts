@@ -16,7 +16,7 @@ import {
 } from '../support/world/stories.ts';
 
 describe('The read model of links', () => {
-  test('has the state of each link, in the order of creation', () => {
+  test('The read model of links contains the state of each link, in the order of creation', () => {
     const rows = rowsAfter(links, [
       linkCreated('1'),
       linkCreated('2'),
@@ -37,13 +37,13 @@ describe('The read model of links', () => {
     expect(rows['anna/lnk_2']).toMatchObject({ row: { status: 'active', version: 0 }, sort: 2 });
   });
 
-  test('rejects an event that is impossible', () => {
+  test('The read model of links rejects an impossible event', () => {
     expect(() => rowsAfter(links, [linkDisabled('1')])).toThrow('never created');
   });
 });
 
 describe('The read model of codes', () => {
-  test('has the destination of each code, and its end', () => {
+  test('The read model of codes contains the destination of each code, and its end', () => {
     const until = { expires_at: MIDNIGHT + 9, expired_url: 'https://shop.example/over' };
     const rows = rowsAfter(codes, [linkCreated('1', until), linkCreated('2'), linkDisabled('2')]);
     const row = {
@@ -61,7 +61,7 @@ describe('The read model of codes', () => {
     expect(() => rowsAfter(codes, [linkDisabled('1')])).toThrow('never created');
   });
 
-  test('has what the profile of an owner decides for links, and nothing else of it', () => {
+  test('The read model of codes contains only what the profile of an owner decides for links', () => {
     const mailbox_keys = { address: '1.a', mailbox: '1.m' };
     const sealed = { sealed_for: 'own_1', sealed_profile: 's1.own_1.x', mailbox_keys };
     const settings = { attribution_days: 7, fallback: { kind: 'search', ref: 'mugs' } };
@@ -76,7 +76,7 @@ describe('The read model of codes', () => {
 });
 
 describe('The read models of handoffs', () => {
-  test('have the state of each handoff', () => {
+  test('The read models of handoffs contain the state of each handoff', () => {
     const rows = rowsAfter(handoffs, [
       handoffCreated('1'),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
@@ -100,7 +100,7 @@ describe('The read models of handoffs', () => {
     });
   });
 
-  test('remove the buyer of an erased handoff, found by its stream', () => {
+  test('The read models of handoffs remove the buyer of an erased handoff, found by its stream', () => {
     const rows = rowsAfter(handoffs, [
       handoffCreated('1'),
       erased('handoff_1'),
@@ -116,7 +116,7 @@ describe('The read models of handoffs', () => {
     expect(rows['anna/hnd_1']?.row.buyer).not.toHaveProperty('email');
   });
 
-  test('have the first hundred leads that name a handoff, and no others', () => {
+  test('The read models of handoffs contain the first hundred leads that name a handoff, and no others', () => {
     const handoff_id = 'hnd_1';
     const many = Array.from({ length: 101 }, (_, i) => leadSubmitted(`${i}`, { handoff_id }));
     const rows = rowsAfter(handoffLeads, [leadSubmitted('of none'), ...many]);
@@ -126,7 +126,7 @@ describe('The read models of handoffs', () => {
     );
   });
 
-  test('have a lead that names the handoff in an amendment, once', () => {
+  test('The read models of handoffs contain a lead once that names the handoff in an amendment', () => {
     const company = { name: 'Buyer Ltd', country: 'GB' };
     const amendment = { lead_id: 'led_1', company };
     const rows = rowsAfter(handoffLeads, [
@@ -137,7 +137,7 @@ describe('The read models of handoffs', () => {
     expect(rows).toEqual({ 'anna/hnd_1': { row: { leads: ['led_1'] }, sort: null } });
   });
 
-  test('have the handoff by the hash of the token of its review link', () => {
+  test('The read models of handoffs contain the handoff by the hash of the token of its review link', () => {
     expect(rowsAfter(reviewTokens, [handoffCreated('1')])).toEqual({
       'hash1/': { row: { owner: 'anna', handoff_id: 'hnd_1' }, sort: null },
     });
@@ -145,7 +145,7 @@ describe('The read models of handoffs', () => {
 });
 
 describe('The read model of leads', () => {
-  test('has the state of each lead', () => {
+  test('The read model of leads contains the state of each lead', () => {
     const rows = rowsAfter(leads, [
       leadSubmitted('1'),
       leadSubmitted('2'),
@@ -177,7 +177,7 @@ describe('The read model of leads', () => {
     expect(listed?.map(([list]) => list)).not.toContain('updated');
   });
 
-  test('has the latest time of a change, regardless of the order of the times', () => {
+  test('The read model of leads contains the latest time of a change, regardless of the order of the times', () => {
     const rows = rowsAfter(leads, [
       leadSubmitted('1'),
       happened('LeadAccepted', 'lead_1', leadNamed('1'), MIDNIGHT + 9),
@@ -186,7 +186,7 @@ describe('The read model of leads', () => {
     expect(rows['anna/led_1']?.row).toMatchObject({ version: 2, updated_at: MIDNIGHT + 9 });
   });
 
-  test('are late if a lead before them has a time more than a minute later', () => {
+  test('A lead is late if a lead before it has a time more than a minute later', () => {
     const rows = rowsAfter(leads, [
       leadSubmitted('1', { claim_expires_at: MIDNIGHT }, MIDNIGHT),
       leadSubmitted('2', { claim_expires_at: MIDNIGHT - 60_000 }, MIDNIGHT - 60_000),
@@ -203,7 +203,7 @@ describe('The read model of leads', () => {
     }
   });
 
-  test('removes the contact of an erased lead, found by its stream', () => {
+  test('The read model of leads removes the contact of an erased lead, found by its stream', () => {
     const rows = rowsAfter(leads, [leadSubmitted('1'), erased('lead_1')]);
     expect(rows['anna/led_1']?.row).toMatchObject({ erased: true, contact: '' });
   });

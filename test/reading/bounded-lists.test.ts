@@ -51,7 +51,7 @@ describe('A page of the history', () => {
     ['one', 1],
     ['a thousand', 1_000],
   ])(
-    'starts at the requested place and reads 8 rows when events are %s positions apart',
+    'A page of the history starts at the requested place and reads 8 rows when events are %s positions apart',
     async (_what, size) => {
       const { page } = historyOf(size);
       const downFrom = (revision: number) => Array.from({ length: 100 }, (_, i) => revision - i);
@@ -70,7 +70,7 @@ describe('A page of the history', () => {
 });
 
 describe('The keys of an agent', () => {
-  it('are counted regardless of how many other keys the owner has', async () => {
+  it("An agent's keys are counted regardless of how many other keys the owner has", async () => {
     const keys = (count: number, status: string) =>
       Array.from({ length: count }, () => ({ agent_id: 'agt_1', environment: 'live', status }));
     const rows = [...keys(12_000, 'revoked'), ...keys(2, 'active')].map((key, i) => ({
@@ -92,7 +92,7 @@ describe('The keys of an agent', () => {
 });
 
 describe('All pages of a list of the desk', () => {
-  it('are read from the first to the last', async () => {
+  it('All pages of a list of the desk are read from the first to the last', async () => {
     const requests: unknown[] = [];
     const all = await everyPage(async (before = 6) => {
       requests.push(before);
@@ -105,7 +105,7 @@ describe('All pages of a list of the desk', () => {
 });
 
 describe('A list of leads by external_id', () => {
-  it('reads one row, because the external_id determines the id of the lead', async () => {
+  it('A list of leads by external_id reads one row, because the external_id determines the id of the lead', async () => {
     const key = `led_${nameOf('lead', 'acme', 'FIRST')}`;
     const gets: unknown[] = [];
     const deps = {

@@ -50,7 +50,7 @@ const erase = (id: string, more = {}) =>
   app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked', ...more });
 
 describe('Staff who have only an id', () => {
-  it('erase a lead of any owner, live or test', async () => {
+  it('Staff who have only an id erase a lead of any owner, live or test', async () => {
     for (const [key, space] of [
       [live, 'acme'],
       [test, 'testacme'],
@@ -69,7 +69,7 @@ describe('Staff who have only an id', () => {
     expect((await erase(id, { owner_id: 'rival' })).status).toBe(404);
   });
 
-  it('read a closed outreach request and its status', async () => {
+  it('Staff who have only an id read a closed outreach request and its status', async () => {
     const staff = await person(app, ['staff']);
     await configure(app, 'acme', { mode: 'admin_approved' });
     for (const [key, space] of [
@@ -104,7 +104,7 @@ describe('Staff who have only an id', () => {
 });
 
 describe('A desk token of one owner', () => {
-  it('causes reads of streams of this owner only', async () => {
+  it("A desk token of one owner causes reads only of this owner's streams", async () => {
     const token = await person(app, ['owner'], 'acme');
     const reads = vi.spyOn(app.service.deps.log, 'readStream');
     const url = `/api/desk/v1/approvals/out_${'0'.repeat(24)}`;
@@ -116,7 +116,7 @@ describe('A desk token of one owner', () => {
 });
 
 describe('An erasure of a lead', () => {
-  it('releases the contact by the log, although the read model has no row', async () => {
+  it('An erasure of a lead releases the contact by the log, although the read model contains no row', async () => {
     const { id } = await lead(live, 'freed@buyer.example');
     const { readModels } = app.service.deps;
     const get = readModels.get.bind(readModels);

@@ -39,7 +39,7 @@ type Row = { id: string };
 type Page = { data: Record<string, unknown>[]; next_before: number | null };
 
 describe('A desk token of one owner', () => {
-  it('lists its links in pages, newest first', async () => {
+  it('A desk token of one owner lists its links in pages, newest first', async () => {
     const first = (await ask('/links?owner_id=acme&limit=2')).body as Page;
     const second = (await ask(`/links?owner_id=acme&limit=2&before=${first.next_before}`))
       .body as Page;
@@ -50,7 +50,7 @@ describe('A desk token of one owner', () => {
     expect(second.next_before).toBeNull();
   });
 
-  it('lists its agents and keys, each in complete pages', async () => {
+  it('A desk token of one owner lists its agents and keys, each in complete pages', async () => {
     const { agentId } = await app.agent('busy');
     for (const name of ['Second', 'Third']) {
       const request = { owner_id: 'busy', name, purpose: 'P', scopes: ['leads:read'] };
@@ -71,7 +71,7 @@ describe('A desk token of one owner', () => {
     expect(names).toEqual(['Third', 'Second', 'Test agent', 'revoked', 'revoked', 'active']);
   });
 
-  it('lists handoffs without review links and data of the buyer', async () => {
+  it('A desk token of one owner lists handoffs without review links and data of the buyer', async () => {
     const answer = await ask('/handoffs?owner_id=acme');
     expect(answer.body).toMatchObject({
       data: [{ title: 'List', lines: 1, status: 'awaiting_buyer' }],
@@ -80,7 +80,7 @@ describe('A desk token of one owner', () => {
     expect(answer.text).not.toContain('buyer@shop');
   });
 
-  it('reads its history, also as of a position', async () => {
+  it('A desk token of one owner reads its history, also as of a position', async () => {
     const all = (await ask('/history?owner_id=acme&limit=100')).body as Page;
     const positions = all.data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));
@@ -93,7 +93,7 @@ describe('A desk token of one owner', () => {
     expect(short).toMatchObject({ data: [all.data[0]], next_before: positions[0] });
   });
 
-  it('reads nothing of other owners', async () => {
+  it('A desk token of one owner reads nothing of other owners', async () => {
     await app.agent('rival');
     for (const path of ['/links', '/handoffs', '/history', '/agents', '/keys', '/events'])
       expect(await ask(`${path}?owner_id=rival`), path).toMatchObject({

@@ -74,25 +74,28 @@ const costOf = async ({ server }: World, ask: () => Promise<unknown>) => {
 };
 
 describe('The newest events of an owner', () => {
-  it.each([1, 2])('are those of the log up to every position, with seed %i', async (seed) => {
-    const world = await openWorld();
-    await actAmong(world, 3);
-    const { log } = world.app.service.deps;
-    const { position: head } = await log.head();
-    const random = randomFrom(seedOr(seed));
-    for (const owner of [OWNER, 'busy', 'desk', 'catalog', 'nobody'])
-      for (let question = 0; question < 8; question += 1) {
-        const upTo = question === 0 ? head : Math.floor(random() * head * 1.1);
-        const query = { owner, upTo, limit: 1 + Math.floor(random() * 40) };
-        expect(await log.readBack(query), JSON.stringify(query)).toEqual(
-          await world.log.readBack(query),
-        );
-      }
-  });
+  it.each([1, 2])(
+    'The newest events of an owner are those of the log up to every position, with seed %i',
+    async (seed) => {
+      const world = await openWorld();
+      await actAmong(world, 3);
+      const { log } = world.app.service.deps;
+      const { position: head } = await log.head();
+      const random = randomFrom(seedOr(seed));
+      for (const owner of [OWNER, 'busy', 'desk', 'catalog', 'nobody'])
+        for (let question = 0; question < 8; question += 1) {
+          const upTo = question === 0 ? head : Math.floor(random() * head * 1.1);
+          const query = { owner, upTo, limit: 1 + Math.floor(random() * 40) };
+          expect(await log.readBack(query), JSON.stringify(query)).toEqual(
+            await world.log.readBack(query),
+          );
+        }
+    },
+  );
 });
 
 describe('The cost of an audit of one owner', () => {
-  it('does not grow with the events of others, at 10 and at 100 times as many', async () => {
+  it('The cost of an audit of one owner does not grow with the events of others, at 10 and at 100 times as many', async () => {
     const costs = [];
     for (const others of [25, 250]) {
       const world = await openWorld();

@@ -40,7 +40,7 @@ const first = (accepts: (n: number) => boolean): number => {
 const share = (one: string, other: string): boolean => partitionOf(one) === partitionOf(other);
 
 describe('Leads in a parked partition', () => {
-  it('answer 503 for the owners of the partition, with and without a token, and 200 for all others', async () => {
+  it('Leads in a parked partition answer 503 for the owners of the partition, with and without a token, and 200 for all others', async () => {
     const { agentId, key } = await app.agent('acme');
     const neighbour = await app.agent(`own${first((n) => share(`own${n}`, 'acme'))}`);
     const rival = await app.agent(`own${first((n) => !share(`own${n}`, 'acme'))}`);
@@ -96,7 +96,7 @@ describe('Credentials in a parked partition', () => {
     }
   };
 
-  it('answer 503, and do not count as failed attempts', async () => {
+  it('Credentials in a parked partition answer 503, and do not count as failed attempts', async () => {
     const root = app.deskToken.slice('trbd_'.length).slice(0, 12);
     const parkedAgent = await agentApart([root]);
     const good = await agentApart([root, parkedAgent.keyId]);

@@ -72,14 +72,17 @@ describe.each([100, 100_000])(
       'state and a period': { state: 'contacted', created_to: iso(at - count * 60_000) },
     };
 
-    it.each(Object.entries(filters))('for %s', async (_what, filter) => {
-      const { readModels, rows } = counting(store);
-      const ids = await readLeads(readModels, { ...filter, limit: LIMIT }, { at, pages: 1 });
-      expect(rows()).toBeLessThanOrEqual(TWO_PAGES);
-      if (!('state' in filter) || filter.state !== 'won') expect(ids.length).toBeGreaterThan(0);
-    });
+    it.each(Object.entries(filters))(
+      'A first page of leads reads at most two pages of rows for %s',
+      async (_what, filter) => {
+        const { readModels, rows } = counting(store);
+        const ids = await readLeads(readModels, { ...filter, limit: LIMIT }, { at, pages: 1 });
+        expect(rows()).toBeLessThanOrEqual(TWO_PAGES);
+        if (!('state' in filter) || filter.state !== 'won') expect(ids.length).toBeGreaterThan(0);
+      },
+    );
 
-    it('for updated_since, besides the leads that changed', async () => {
+    it('A first page of leads reads at most two pages of rows for updated_since, besides the leads that changed', async () => {
       const { readModels, rows } = counting(store);
       const query = { updated_since: iso(at), limit: LIMIT };
       const ids = await readLeads(readModels, query, { at, pages: 1 });
@@ -119,10 +122,13 @@ describe.each([100, 100_000])(
       ['in a state that none has', { status: 'approved' }],
       ['of an owner in a final state', { owner_id: 'anna', status: 'canceled' }],
       ['of an owner that expired by the clock', { owner_id: 'anna', status: 'expired' }],
-    ] as const)('for those %s', async (_what, filter) => {
-      const { readModels, rows } = counting(store);
-      await readRequests(readModels, { ...filter, limit: LIMIT }, { at: MIDNIGHT + 2, pages: 1 });
-      expect(rows()).toBeLessThanOrEqual(TWO_PAGES);
-    });
+    ] as const)(
+      'A page of outreach requests reads at most two pages of rows for those %s',
+      async (_what, filter) => {
+        const { readModels, rows } = counting(store);
+        await readRequests(readModels, { ...filter, limit: LIMIT }, { at: MIDNIGHT + 2, pages: 1 });
+        expect(rows()).toBeLessThanOrEqual(TWO_PAGES);
+      },
+    );
   },
 );

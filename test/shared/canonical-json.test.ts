@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '#src/shared/json.ts';
 
 describe('Canonical JSON', () => {
-  it('sorts the members of the example of RFC 8785 by UTF-16 code units', () => {
+  it('Canonical JSON sorts the members of the example of RFC 8785 by UTF-16 code units', () => {
     const value = {
       '\u20ac': 'Euro Sign',
       '\r': 'Carriage Return',
@@ -20,12 +20,12 @@ describe('Canonical JSON', () => {
     );
   });
 
-  it('sorts objects in arrays, keeps the order of arrays, and omits members without a value', () => {
+  it('Canonical JSON sorts objects in arrays, keeps the order of arrays, and omits members without a value', () => {
     const value = { b: [{ d: 1e21, c: -0 }, null, 'a"\\'], a: { z: undefined, y: true } };
     expect(canonicalJson(value)).toBe('{"a":{"y":true},"b":[{"c":0,"d":1e+21},null,"a\\"\\\\"]}');
   });
 
-  it('is refused for text with a lone surrogate, in a value and in a name', () => {
+  it('Canonical JSON is refused for text with a lone surrogate, in a value and in a name', () => {
     expect(() => canonicalJson({ a: '\ud800' })).toThrow('Lone surrogate');
     expect(() => canonicalJson({ a: { 'z\udfff': 1 } })).toThrow('Lone surrogate');
   });

@@ -15,7 +15,7 @@ const written = (digits: number): string =>
   digits === 0 ? `${AMOUNT}` : `${AMOUNT}`.replace(new RegExp(`(\\d{${digits}})$`), '.$1');
 
 describe('The table of ISO 4217', () => {
-  it('has the currencies with decimals of the list of its day', () => {
+  it('The table of ISO 4217 contains the currencies with decimals of the list of its day', () => {
     expect(CURRENCIES_DATE).toMatch(/^\d{4}-\d\d-\d\d$/);
     expect(DECIMALS.size).toBe(165);
     for (const [code, digits] of [
@@ -37,7 +37,7 @@ describe('The table of ISO 4217', () => {
       expect(DECIMALS.has(gone)).toBe(false);
   });
 
-  it('is what pages, letters, files, commands and settings use for every currency', () => {
+  it('The table of ISO 4217 is what pages, letters, files, commands and settings use for every currency', () => {
     const differences = [...DECIMALS].flatMap(([code, digits]) => {
       const text = `${written(digits)} ${code}`;
       const shown = writerFor(HOUSE_LOCALE).money(AMOUNT, code);
@@ -58,7 +58,7 @@ describe('The table of ISO 4217', () => {
     expect(differences).toEqual([]);
   });
 
-  it('is the only source: nothing asks the locale data for decimals', () => {
+  it('The table of ISO 4217 is the only source: nothing asks the locale data for decimals', () => {
     const root = join(import.meta.dirname, '../..');
     const files = globSync(['{src,contracts,projections}/**/*.{ts,js}'], { cwd: root });
     expect(files.length).toBeGreaterThan(300);

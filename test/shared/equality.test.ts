@@ -25,7 +25,7 @@ it.each([
   [{}, null],
   [{}, 'a'],
   ['', {}],
-])('%j and %j are not equal', (one, other) => {
+])('The values %j and %j are not equal', (one, other) => {
   expect(isSameValue(one, other)).toBe(false);
 });
 

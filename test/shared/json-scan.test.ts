@@ -18,7 +18,7 @@ const isWithinLimits = (value: unknown, depth = 0): boolean => {
 const anyJson = fc.jsonValue({ maxDepth: 20, depthSize: 'large', stringUnit: 'binary' });
 
 describe('The scanner of raw JSON', () => {
-  it('never throws and always ends, whatever the text', () => {
+  it('The scanner of raw JSON never throws and always ends, whatever the text', () => {
     const pieces = [
       '{',
       '}',
@@ -49,7 +49,7 @@ describe('The scanner of raw JSON', () => {
     );
   });
 
-  it('accepts exactly the texts within the limits that JSON.parse does not change', () => {
+  it('The scanner of raw JSON accepts exactly the texts within the limits that JSON.parse does not change', () => {
     let refused = 0;
     fc.assert(
       fc.property(anyJson, fc.nat(2), (value, indent) => {
@@ -65,7 +65,7 @@ describe('The scanner of raw JSON', () => {
     expect(refused).toBeGreaterThan(20);
   });
 
-  it('reports the place of a repeated name at any depth and in any spelling', () => {
+  it('The scanner of raw JSON reports the place of a repeated name at any depth and in any spelling', () => {
     const name = fc.string({ minLength: 1, maxLength: 8 }).filter((text) => text !== '__proto__');
     const spelled = (text: string) =>
       `"${text
@@ -97,7 +97,7 @@ describe('The scanner of raw JSON', () => {
     );
   });
 
-  it('accepts the same name in two objects', () => {
+  it('The scanner of raw JSON accepts the same name in two objects', () => {
     expect(scanJson('[{"a":{"a":1}},{"a":2},{"b":"a","a":"a"}]')).toBeUndefined();
   });
 
@@ -121,7 +121,7 @@ describe('The scanner of raw JSON', () => {
     [`{"a":[${'{},'.repeat(10_000)}{}]}`, 'too_many', '/a/9999'],
   ];
   it.each(REFUSED.map((one) => [one[0].slice(0, 30), ...one]))(
-    'refuses %s',
+    'The scanner of raw JSON refuses %s',
     (_, text, code, pointer) => {
       const fault = scanJson(text);
       expect(fault?.code).toBe(code);
@@ -141,9 +141,12 @@ describe('The scanner of raw JSON', () => {
     `[${'0,'.repeat(9_999)}0]`,
     `{"a":[${'true,'.repeat(9_998)}null]}`,
   ];
-  it.each(ACCEPTED.map((text) => [text.slice(0, 30), text]))('accepts %s', (_, text) => {
-    expect(scanJson(text)).toBeUndefined();
-  });
+  it.each(ACCEPTED.map((text) => [text.slice(0, 30), text]))(
+    'The scanner of raw JSON accepts %s',
+    (_, text) => {
+      expect(scanJson(text)).toBeUndefined();
+    },
+  );
 
   const LARGE: Record<string, string> = {
     'one string': `"${'a'.repeat(1_000_000)}"`,
@@ -159,8 +162,11 @@ describe('The scanner of raw JSON', () => {
     spaces: ' '.repeat(1_000_000),
   };
   // A scan in quadratic time would need minutes, which exceeds the time limit of a test.
-  it.each(Object.entries(LARGE))('finishes with 1 MB of %s', (_name, text) => {
-    const fault = scanJson(text);
-    expect(fault?.pointer.length ?? 0).toBeLessThanOrEqual(200);
-  });
+  it.each(Object.entries(LARGE))(
+    'The scanner of raw JSON finishes with 1 MB of %s',
+    (_name, text) => {
+      const fault = scanJson(text);
+      expect(fault?.pointer.length ?? 0).toBeLessThanOrEqual(200);
+    },
+  );
 });

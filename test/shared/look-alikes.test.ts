@@ -62,7 +62,7 @@ it.each<[OperationId, Fields, Fields]>([
 });
 
 describe('Names that look the same', () => {
-  it('are one lead as its external_id', async () => {
+  it('Names that look the same are one lead as its external_id', async () => {
     const ids = new Set<unknown>();
     for (const unseen of UNSEEN_IN_NAMES) {
       const external_id = `${unseen}crm-7${unseen}`;
@@ -71,7 +71,7 @@ describe('Names that look the same', () => {
     expect(ids.size).toBe(1);
   });
 
-  it('are one campaign of links', async () => {
+  it('Names that look the same are one campaign of links', async () => {
     const campaigns = new Set<unknown>();
     for (const unseen of UNSEEN_IN_NAMES)
       campaigns.add(
@@ -82,7 +82,7 @@ describe('Names that look the same', () => {
     expect([...campaigns]).toEqual(['summer']);
   });
 
-  it('are one product as its sku', async () => {
+  it('Names that look the same are one product as its sku', async () => {
     await app.publish([feedProduct('E1')]);
     for (const unseen of UNSEEN_IN_NAMES) {
       const products = [

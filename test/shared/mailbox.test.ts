@@ -11,7 +11,7 @@ describe('The mailbox of an address', () => {
     ['ada+shop@proton.me', 'ada@proton.me'],
     ['ada.byron@icloud.com', 'ada.byron@icloud.com'],
     ['ada.byron@ｇｍａｉｌ.com', 'adabyron@gmail.com'],
-  ])('%s is %s, as its provider documents', (email, mailbox) => {
+  ])('The mailbox of %s is %s, as its provider documents', (email, mailbox) => {
     expect(mailboxOf(email)).toBe(mailbox);
   });
 
@@ -20,7 +20,7 @@ describe('The mailbox of an address', () => {
     ['ada+shop@mail.gmail.com', 'ada+shop@mail.gmail.com'],
     ['"a@b+c"@buyer.example', '"a@b+c"@buyer.example'],
     ['+shop@outlook.com', '+shop@outlook.com'],
-  ])('%s is only compared without regard to case, as %s', (email, mailbox) => {
+  ])('The address %s is only compared without regard to case, as %s', (email, mailbox) => {
     expect(mailboxOf(email)).toBe(mailbox);
   });
 });
@@ -35,7 +35,7 @@ describe('The canonical form of an address', () => {
     'bob@bücher。example',
     'bob@ｂücher．example',
     'bob@bü\u00adcher.example',
-  ])('is the same for %s', (email) => {
+  ])('The canonical form of an address is the same for %s', (email) => {
     expect(canonicalAddress(email)).toBe('bob@xn--bcher-kva.example');
   });
 
@@ -48,12 +48,12 @@ describe('The canonical form of an address', () => {
     ['ada@1.2', 'ada@1.2'],
     ['ada@a/b?c#d', 'ada@a/b?c#d'],
     ['ada@É/b', 'ada@é/b'],
-  ])('of %s is %s', (email, canonical) => {
+  ])('The canonical form of the address %s is %s', (email, canonical) => {
     expect(canonicalAddress(email)).toBe(canonical);
     expect(canonicalAddress(canonical)).toBe(canonical);
   });
 
-  it('is not what mail is sent to: a server may tell capitals before the @ apart', () => {
+  it('The canonical form of an address is not what mail is sent to: a server may tell capitals before the @ apart', () => {
     expect(deliveryAddress('Jo\u0308rg@BÜCHER.example')).toBe('Jörg@xn--bcher-kva.example');
   });
 });
@@ -64,7 +64,7 @@ const fields = inputTexts().filter(
 );
 
 describe('Every field for a mailbox', () => {
-  it('is known: of leads, handoffs, buyers, owners, applicants and the desk', () => {
+  it('Every field for a mailbox is known: of leads, handoffs, buyers, owners, applicants and the desk', () => {
     expect(fields.map(({ at }) => at).toSorted()).toEqual([
       'allowContact /mailbox',
       'applyForAccess /mailbox',
@@ -95,7 +95,7 @@ describe('Every field for a mailbox', () => {
     '用户@例子.example',
     'ada@a.b.c.museum',
     `${'a'.repeat(64)}@shop.example`,
-  ])('accepts %s as it was typed, without what surrounds it', (email) => {
+  ])('Every field for a mailbox accepts %s as it was typed, without what surrounds it', (email) => {
     for (const { at, schema } of checked)
       for (const typed of [email, ` ${email}`, `${email}\u00a0`, `${email}\u200b`])
         expect(schema.safeParse(typed).data, at).toBe(email);
@@ -133,7 +133,7 @@ describe('Every field for a mailbox', () => {
     `ada@${'a'.repeat(64)}.example`,
     `ada@${'abcdefgh.'.repeat(28)}example`,
     'ada@shop.example\nbcc: bob@shop.example',
-  ])('refuses %j', (email) => {
+  ])('Every field for a mailbox refuses %j', (email) => {
     for (const { at, schema } of checked) expect(schema.safeParse(email).success, at).toBe(false);
   });
 });

@@ -37,7 +37,7 @@ describe('Two names denote one person', () => {
     ['\u0421\u0410\u0428\u0410', '\u0441\u0430\u0448\u0430'],
     ['\u039d\u03af\u03ba\u03bf\u03c2', '\u039d\u038a\u039a\u039f\u03a3'],
     ['Wei\u00df', 'WEISS'],
-  ])('as %j and as %j', (one, other) => {
+  ])('Two names denote one person as %j and as %j', (one, other) => {
     expect(isOneName(one, other)).toBe(true);
     expect(isOneName(other, one)).toBe(true);
   });
@@ -52,7 +52,7 @@ describe('Two names denote two people', () => {
     ['Eva', 'Ena'],
     ['Ivan', '\u0418\u0432\u0430\u043d'],
     ['\u7530\u4e2d', '\u5c71\u7530'],
-  ])('as %j and as %j', (one, other) => {
+  ])('Two names denote two people as %j and as %j', (one, other) => {
     expect(isOneName(one, other)).toBe(false);
   });
 });
@@ -62,19 +62,19 @@ describe('Two credentials', () => {
   const otherAnn = { name: 'Ann', person_id: 'ann@two.example' };
   const derived = { name: 'Ann', person_id: personIdOfName('Ann') };
 
-  it('belong to two people of one name when operators chose two ids', () => {
+  it('Two credentials belong to two people of one name when operators chose two ids', () => {
     expect(isOnePerson(ann, otherAnn)).toBe(false);
     expect(isOnePerson(ann, { ...ann, name: 'Ann Lee' })).toBe(true);
   });
 
-  it('belong to one person of that name when one of them has no chosen id', () => {
+  it('Two credentials belong to one person of that name when one of them has no chosen id', () => {
     expect(isOnePerson(ann, { name: 'ann.' })).toBe(true);
     expect(isOnePerson({ name: 'Ann.' }, derived)).toBe(true);
     expect(isOnePerson(ann, derived)).toBe(true);
     expect(isOnePerson(derived, { name: 'Bea' })).toBe(false);
   });
 
-  it('get an id from a name with at least one letter or digit', () => {
+  it('A credential gets an id from a name with at least one letter or digit', () => {
     expect(derived.person_id).toBe('name:ann');
     expect(personIdOfName('ANN.')).toBe('name:ann');
     expect(personIdOfName('…')).toBeUndefined();

@@ -39,7 +39,7 @@ const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, va
   schema.safeParse(value).success;
 
 describe('A blank text', () => {
-  it('is refused in every field of every operation, however it is written', () => {
+  it('A blank text is refused in every field of every operation, however it is written', () => {
     const accepted = inputTexts().flatMap(({ at, schema }) =>
       at in MAY_BE_BLANK || COMPARED.test(at)
         ? []
@@ -52,7 +52,7 @@ describe('A blank text', () => {
 });
 
 describe('A text', () => {
-  it('is the same in every field when what surrounds it, or its composition, cannot be seen', () => {
+  it('A text is the same in every field when what surrounds it, or its composition, cannot be seen', () => {
     const plain = 'Frühling Café';
     const written = [
       ` ${plain}`,
@@ -89,13 +89,13 @@ describe('A text', () => {
     ['a keycap', '1\ufe0f\u20e3'],
     ['a Japanese variant', '葛\u{e0100}'],
     ['the spacing of French', 'à 100\u202f%'],
-  ])('keeps the joiners, selectors and spaces of %s', (_name, text) => {
+  ])('A text keeps the joiners, selectors and spaces of %s', (_name, text) => {
     const { parse } = textField(100);
     expect([parse(text), parse(` ${text}\u00a0`)]).toEqual([text, text]);
     expect(parse(`${text} ${text}`)).toBe(`${text} ${text}`);
   });
 
-  it('is normalized once: again changes nothing', () => {
+  it('A text is normalized once: again changes nothing', () => {
     for (const one of [
       'a\u00ad\u200d b',
       '\u200dم\u00ad\u200cخ',
@@ -109,7 +109,7 @@ describe('A text', () => {
 
 describe('A name by which records are found', () => {
   it.each(['external_id', 'campaign', 'sku', 'sub_ids', 'account_ref', 'recipient_ref'])(
-    'as %s loses what cannot be seen in it, in every operation',
+    'A name as %s loses what cannot be seen in it, in every operation',
     (name) => {
       const fields = inputTexts().filter(({ at }) =>
         new RegExp(`/${name}(?:/-)?$`).test(at.replace('utm/campaign', '')),

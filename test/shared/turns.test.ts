@@ -53,7 +53,7 @@ const world = () => {
 };
 
 describe('Long work', () => {
-  it('holds the event loop for a bounded number of items a turn', async () => {
+  it('Long work holds the event loop for a bounded number of items a turn', async () => {
     const { read, run, itemsByTurn } = world();
     const reading = read(20_000);
     await run();
@@ -63,7 +63,7 @@ describe('Long work', () => {
   });
 
   it.each([0, 1, 2, 1_024, 1_025, 5_000, 100_000])(
-    'sorts %i items as toSorted does, equal ones in their order, in a bounded number of comparisons a turn',
+    'Long work sorts %i items as toSorted does, equal ones in their order, in a bounded number of comparisons a turn',
     async (length) => {
       const { turns, compare, run, itemsByTurn } = world();
       const random = randomFrom(length + 1);
@@ -75,7 +75,7 @@ describe('Long work', () => {
     },
   );
 
-  it('of 40 requests at once holds a turn no longer than that of one', async () => {
+  it('The work of 40 requests at once holds a turn no longer than that of one', async () => {
     const { read, run, itemsByTurn } = world();
     const reading = Promise.all(Array.from({ length: 40 }, () => read(2_000)));
     await run();
@@ -84,7 +84,7 @@ describe('Long work', () => {
     expect(itemsByTurn.reduce((sum, count) => sum + count)).toBe(80_000);
   });
 
-  it('continues in the order in which it began to wait, and reports how long the first has waited', async () => {
+  it('Long work continues in the order in which it began to wait, and reports how long the first has waited', async () => {
     const { turns, advance, run } = world();
     const order: string[] = [];
     const wait = async (name: string): Promise<void> => {
@@ -100,7 +100,7 @@ describe('Long work', () => {
     expect(turns.waitMs()).toBe(0);
   });
 
-  it('would wait for one turn for each task in the queue, even if the first one has just begun to wait', () => {
+  it('Long work would wait for one turn for each task in the queue, even if the first one has just begun to wait', () => {
     const { turns, advance, step } = world();
     for (let turn = 0; turn < 50; turn += 1) {
       void turns.next();
@@ -113,7 +113,7 @@ describe('Long work', () => {
     expect(turns.waitMs()).toBeLessThanOrEqual(400);
   });
 
-  it('does not wait while the turn has time left', async () => {
+  it('Long work does not wait while the turn has time left', async () => {
     const { turns, advance } = world();
     expect(turns.pause()).toBeUndefined();
     advance(4);

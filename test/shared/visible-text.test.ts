@@ -10,7 +10,7 @@ const unseen = Array.from({ length: 0x110000 }, (_, code) => code)
   .filter((character) => UNSEEN.test(character));
 
 describe('Every character that cannot be seen', () => {
-  it('is nothing alone, and changes no identifier and no beginning of a text', () => {
+  it('Every character that cannot be seen is nothing alone, and changes no identifier and no beginning of a text', () => {
     expect(unseen.length).toBeGreaterThan(4_000);
     const kept = unseen.filter(
       (one) =>
@@ -24,7 +24,7 @@ describe('Every character that cannot be seen', () => {
     expect(kept).toEqual([]);
   });
 
-  it('inside an identifier is one space if it is drawn as one, otherwise nothing', () => {
+  it('A character that cannot be seen is one space inside an identifier if it is drawn as one, otherwise nothing', () => {
     const made = new Set(unseen.map((one) => visibleText(`E${one}1`)));
     expect(made).toEqual(new Set(['E 1', 'E1']));
     expect(visibleText('E\u00a0 \u20031')).toBe('E 1');
@@ -39,12 +39,12 @@ describe('A text keeps', () => {
     ['a family', '👨\u200d👩\u200d👧\u200d👦'],
     ['a selector at the end', 'Love ❤\ufe0f'],
     ['lines and tabs inside it', 'One\n\tTwo  three'],
-  ])('%s', (_, text) => {
+  ])('A text keeps %s', (_, text) => {
     expect(trimmedText(text)).toBe(text);
     expect(trimmedText(` ${text}\u00a0\n`)).toBe(text);
   });
 
-  it('no other composition of its letters', () => {
+  it('A text keeps only the composed form of its letters', () => {
     expect(trimmedText('Cafe\u0301')).toBe('Café');
     expect(visibleText('Cafe\u0301')).toBe('Café');
   });
