@@ -132,7 +132,7 @@ describe.each(NAMES)('An attempt of %s', (name) => {
   const { ready, dispatch } = KINDS[name];
   const [begun, ...ended] = KINDS[name].types.split(' ');
 
-  it('begins when it is due and no other one is under way', () => {
+  it('An attempt begins when it is due and no other one is under way', () => {
     const record = ready();
     expect(record.verdict(dispatch(10))).toMatchObject({ type: begun, data: { attempt: 1 } });
     expect(record.after(dispatch(10)).state()).toMatchObject({ attempts: 1, until: UNTIL });
@@ -148,7 +148,7 @@ describe.each(NAMES)('An attempt of %s', (name) => {
     expect(record.after(dispatch(100)).state()).toMatchObject(again);
   });
 
-  it('has one outcome, which its event stores', () => {
+  it('An attempt has one outcome, which its event stores', () => {
     for (const [index, outcome] of outcomes(1).entries()) {
       const { type, ...members } = outcome;
       const record = ready().after(dispatch());
@@ -163,7 +163,7 @@ describe.each(NAMES)('An attempt of %s', (name) => {
     }
   });
 
-  it('has no outcome before it begins, and none once a later one has begun', () => {
+  it('An attempt has no outcome before it begins, and none once a later one has begun', () => {
     for (const outcome of [defer(0), confirm(0), lose(0)])
       expect(ready().verdict(outcome)).toBe('not_dispatched: attempt 0 is not under way');
     const later = ready().after(dispatch(), defer(1), dispatch(100));
@@ -171,7 +171,7 @@ describe.each(NAMES)('An attempt of %s', (name) => {
       expect(later.verdict(outcome)).toBe('not_dispatched: attempt 1 is not the last one');
   });
 
-  it('is neither deferred again nor confirmed while the next one waits', () => {
+  it('An attempt is neither deferred again nor confirmed while the next one waits', () => {
     for (const isUncertain of [false, true])
       for (const outcome of [defer(1), confirm(1)])
         expect(ready().after(dispatch(), defer(1, isUncertain)).verdict(outcome)).toBe(
@@ -179,7 +179,7 @@ describe.each(NAMES)('An attempt of %s', (name) => {
         );
   });
 
-  it('leaves its uncertainty to the attempts after it', () => {
+  it('An attempt leaves its uncertainty to the attempts after it', () => {
     const record = ready().after(dispatch(), defer(1, true));
     expect(record.state()).toMatchObject({ uncertain: true });
     expect(record.after(dispatch(100), defer(2)).state()).toMatchObject({ uncertain: true });
@@ -227,7 +227,10 @@ const ROWS: Record<keyof typeof ATTEMPT_RULES, () => void> = {
 };
 
 describe('The table of what differs between outreach, push notifications and mail', () => {
-  it.each(Object.keys(ATTEMPT_RULES) as (keyof typeof ATTEMPT_RULES)[])('holds in %s', (row) => {
-    ROWS[row]();
-  });
+  it.each(Object.keys(ATTEMPT_RULES) as (keyof typeof ATTEMPT_RULES)[])(
+    'The table of what differs between outreach, push notifications and mail holds in %s',
+    (row) => {
+      ROWS[row]();
+    },
+  );
 });

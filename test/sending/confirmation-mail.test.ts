@@ -39,7 +39,7 @@ const reasonsIn = async (w: World): Promise<unknown[]> => {
 };
 
 describe('The message that confirms an RFQ', () => {
-  it('has no text that a person typed, and leads to the page', async () => {
+  it('The message that confirms an RFQ has no text that a person typed, and leads to the page', async () => {
     const w = await world();
     w.start();
     const { id } = await w.sendRfq('live', BUYER);
@@ -51,7 +51,7 @@ describe('The message that confirms an RFQ', () => {
     expect(w.live.sent[0]?.text).toContain(`https://t.example${path}`);
   });
 
-  it('to one mailbox waits ten minutes after the one before, and for the next day after three', async () => {
+  it('The message that confirms an RFQ waits ten minutes after the one before to its mailbox, and for the next day after three', async () => {
     const w = await world();
     w.start();
     for (let n = 0; n < 4; n += 1) await w.sendRfq('live', BUYER);
@@ -66,7 +66,7 @@ describe('The message that confirms an RFQ', () => {
     expect(w.live.sent).toHaveLength(4);
   });
 
-  it('does not wait for those to other mailboxes, until the limit of an hour', async () => {
+  it('The message that confirms an RFQ does not wait for those to other mailboxes, until the limit of an hour', async () => {
     const w = await world();
     w.start({
       hourly: limiter({ count: 2, per: 'hour' }, () => w.app.clock.now()),
@@ -79,7 +79,7 @@ describe('The message that confirms an RFQ', () => {
     expect(w.live.sent).toHaveLength(3);
   });
 
-  it('is not sent for 90 days to a mailbox whose holder did not ask for it', async () => {
+  it('The message that confirms an RFQ is not sent for 90 days to a mailbox whose holder did not ask for it', async () => {
     const w = await world();
     w.start();
     const { id } = await w.sendRfq('live', BUYER);
@@ -98,7 +98,7 @@ describe('The message that confirms an RFQ', () => {
     expect(w.live.sent).toHaveLength(2);
   });
 
-  it('is not sent for a sending that another one replaced', async () => {
+  it('The message that confirms an RFQ is not sent for a sending that another one replaced', async () => {
     const w = await world();
     const { id, review_url } = await w.sendRfq('live', BUYER);
     const again = { ...BUYER, email: 'bea@corner.example' };

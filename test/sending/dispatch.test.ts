@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe('The notice of a new RFQ', () => {
-  it('is queued with the RFQ, and sent to staff once without anything about the buyer', async () => {
+  it('The notice of a new RFQ is queued with the RFQ, and sent to staff once without anything about the buyer', async () => {
     const w = await world();
     w.start();
     const id = await w.requestRfq();
@@ -43,7 +43,7 @@ describe('The notice of a new RFQ', () => {
     );
   });
 
-  it('of a test space goes to the directory only', async () => {
+  it('The notice of a new RFQ in a test space goes only to the directory', async () => {
     const w = await world();
     w.start();
     await w.requestRfq('test');
@@ -52,7 +52,7 @@ describe('The notice of a new RFQ', () => {
     expect(w.test.sent.map(({ to }) => to)).toContain(STAFF_MAIL);
   });
 
-  it('has the mailbox of staff in the log in sealed form only', async () => {
+  it('The log holds the mailbox of staff only in sealed form in the notice of a new RFQ', async () => {
     const w = await world();
     await w.requestRfq();
     const events = await w.app.service.deps.log.readAll({ after: 0, limit: 10_000 });
@@ -62,7 +62,7 @@ describe('The notice of a new RFQ', () => {
 });
 
 describe('A message', () => {
-  it('that the server defers is sent again with the same id, until the server accepts it', async () => {
+  it('A message that the server defers is sent again with the same id, until the server accepts it', async () => {
     const w = await world();
     w.live.play(() => RETRY);
     w.start();
@@ -89,7 +89,7 @@ describe('A message', () => {
     ]);
   });
 
-  it('is repeated once after an unknown outcome, with the same id', async () => {
+  it('A message is repeated once after an unknown outcome, with the same id', async () => {
     const w = await world();
     w.live.play(() => LOST);
     w.start();
@@ -100,7 +100,7 @@ describe('A message', () => {
     expect((await w.events()).at(-1)).toBe('OutcomeUnknown');
   });
 
-  it('that the server refuses fails at once', async () => {
+  it('A message that the server refuses fails at once', async () => {
     const w = await world();
     w.live.play(() => REFUSED);
     w.start();
@@ -109,7 +109,7 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Failed']);
   });
 
-  it('whose server does not answer until its time is over fails', async () => {
+  it('A message fails whose server does not answer until its time is over', async () => {
     const w = await world();
     w.live.play(() => RETRY);
     w.start();
@@ -120,7 +120,7 @@ describe('A message', () => {
     expect(events.filter((type) => type === 'Dispatched').length).toBeGreaterThan(4);
   });
 
-  it('whose sender is gone is repeated by another process after its time', async () => {
+  it('A message whose sender is gone is repeated by another process after its time', async () => {
     const w = await world();
     const late = Promise.withResolvers<typeof LOST>();
     w.live.play(() => late.promise);
@@ -139,7 +139,7 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Deferred', 'Dispatched', 'Sent']);
   });
 
-  it('that is refused by a process that was thought to be gone fails, and is not sent again', async () => {
+  it('A message that is refused by a process that was thought to be gone fails, and is not sent again', async () => {
     const w = await world();
     w.live.play(() => RETRY);
     const first = w.start();
@@ -164,7 +164,7 @@ describe('A message', () => {
     expect(w.live.sent).toHaveLength(2);
   });
 
-  it('waits while all outreach is halted, and is sent when it is resumed', async () => {
+  it('A message waits while all outreach is halted, and is sent when it is resumed', async () => {
     const w = await world();
     await w.desk('/outreach-halt');
     w.start();
@@ -175,7 +175,7 @@ describe('A message', () => {
     expect(w.live.sent).toHaveLength(1);
   });
 
-  it('that was not sent in its time fails without an attempt', async () => {
+  it('A message that was not sent in its time fails without an attempt', async () => {
     const w = await world();
     await w.sendRfq();
     w.time.jump(3 * DAY_MS);
@@ -185,7 +185,7 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Failed']);
   });
 
-  it('whose subject is erased is not sent', async () => {
+  it('A message whose subject is erased is not sent', async () => {
     const w = await world();
     const { id } = await w.sendRfq();
     await w.app.service.deps.vault.destroy(contactSubjectOf(id, 1));
@@ -195,7 +195,7 @@ describe('A message', () => {
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Failed']);
   });
 
-  it('is sent by one of two processes', async () => {
+  it('A message is sent by one of two processes', async () => {
     const w = await world();
     for (const _ of [1, 2]) w.start();
     for (const _ of [1, 2, 3]) await w.sendRfq();
@@ -205,7 +205,7 @@ describe('A message', () => {
 });
 
 describe('Without a mailbox of staff', () => {
-  it('an RFQ queues no message to staff', async () => {
+  it('An RFQ queues no message to staff without a mailbox of staff', async () => {
     const w = await world();
     w.start();
     await w.requestRfq('live', { staffMail: undefined });

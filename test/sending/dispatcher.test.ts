@@ -39,7 +39,7 @@ const running = async (via: Parameters<World['configure']>[1], log?: EventLog): 
 };
 
 describe('An approved request', () => {
-  it('is sent once with the approved bytes, and every event is attributed', async () => {
+  it('An approved request is sent once with the approved bytes, and every event is attributed', async () => {
     const w = await running(FILE);
     const id = await w.propose('acme', FILE);
     await w.settle();
@@ -62,7 +62,7 @@ describe('An approved request', () => {
       });
   });
 
-  it('is written ahead and sent at its time', async () => {
+  it('An approved request is written ahead and sent at its time', async () => {
     const w = await running(FILE);
     const seen: string[][] = [];
     let id = '';
@@ -80,7 +80,7 @@ describe('An approved request', () => {
     expect(seen.map((events) => events.at(-1))).toEqual(['OutboundDispatched']);
   });
 
-  it('expires without being sent while it waits for approval or for the end of a halt', async () => {
+  it('An approved request expires without being sent while it waits for approval or for the end of a halt', async () => {
     const w = await running(FILE);
     await w.settings('acme', HALT);
     const not_after = w.time.clock.now() + HOUR_MS;
@@ -94,13 +94,13 @@ describe('An approved request', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it('of a test space goes to a file, whatever channel is configured', async () => {
+  it('An approved request of a test space goes to a file, whatever channel is configured', async () => {
     const w = await running(HOOK);
     await w.approved('testacme', FILE);
     expect(w.sent.map(({ ownerId, url }) => [ownerId, url])).toEqual([['testacme', undefined]]);
   });
 
-  it('fails without being sent when its channel was changed, disabled or removed', async () => {
+  it('An approved request fails without being sent when its channel was changed, disabled or removed', async () => {
     const w = await running(HOOK);
     await w.settings('acme', HALT);
     const moved = await w.approved('acme', { ...HOOK, url: 'https://old.example/in' });
@@ -125,29 +125,32 @@ describe('An approved request', () => {
     ['content', { text: 'Mugs are back!', link_ids: [] }],
     ['target', { channel: 'email', recipient_ref: 'list:cafés' }],
     ['schedule', { not_after: Date.parse('2027-01-01') }],
-  ])('is not sent when its stored %s was changed after the approval', async (member, other) => {
-    const log = memoryEventLog();
-    let tampers = false;
-    const readStream: EventLog['readStream'] = async (stream, from) => {
-      const events = await log.readStream(stream, from);
-      return events.map((event) => {
-        if (!tampers || event.type !== 'OutboundProposed') return event;
-        return { ...event, data: { ...event.data, [member]: other } };
-      });
-    };
-    const w = await running(FILE, { ...log, readStream });
-    await w.settings('acme', HALT);
-    const id = await w.approved('acme', FILE);
-    tampers = true;
-    await w.settings('acme', { type: 'Resume', reason: 'on' });
-    expect(w.sent).toEqual([]);
-    expect((await w.state('acme', id)).status_reason).toBe('content_changed');
-  });
+  ])(
+    'An approved request is not sent when its stored %s was changed after the approval',
+    async (member, other) => {
+      const log = memoryEventLog();
+      let tampers = false;
+      const readStream: EventLog['readStream'] = async (stream, from) => {
+        const events = await log.readStream(stream, from);
+        return events.map((event) => {
+          if (!tampers || event.type !== 'OutboundProposed') return event;
+          return { ...event, data: { ...event.data, [member]: other } };
+        });
+      };
+      const w = await running(FILE, { ...log, readStream });
+      await w.settings('acme', HALT);
+      const id = await w.approved('acme', FILE);
+      tampers = true;
+      await w.settings('acme', { type: 'Resume', reason: 'on' });
+      expect(w.sent).toEqual([]);
+      expect((await w.state('acme', id)).status_reason).toBe('content_changed');
+    },
+  );
 });
 
 describe('A halt', () => {
   it.each(['acme', EVERYBODY])(
-    'of %s stops all requests until outreach is resumed',
+    'A halt of %s stops all requests until outreach is resumed',
     async (whose) => {
       const w = await running(FILE);
       await w.settings(whose, HALT);
@@ -161,7 +164,7 @@ describe('A halt', () => {
     },
   );
 
-  it('applies to the requests of a suspended agent until the agent is reinstated', async () => {
+  it('A halt applies to the requests of a suspended agent until the agent is reinstated', async () => {
     const w = await running(FILE);
     const agent_id = 'agt_1';
     const request = { agent_id, name: 'A', purpose: 'P', scopes: ['messages:write'] };
@@ -180,7 +183,7 @@ describe('A halt', () => {
     expect(w.sent).toHaveLength(2);
   });
 
-  it('that is stored before the write-ahead event stops the attempt', async () => {
+  it('A halt that is stored before the write-ahead event stops the attempt', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
     const appendAll: EventLog['appendAll'] = async (appends) => {
@@ -207,7 +210,7 @@ describe('A halt', () => {
 });
 
 describe('Several dispatchers on one log', () => {
-  it('send each request once', async () => {
+  it('Several dispatchers on one log send each request once', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     const ids = await Promise.all(Array.from({ length: 30 }, () => w.propose('acme', HOOK)));
@@ -221,7 +224,7 @@ describe('Several dispatchers on one log', () => {
 });
 
 describe('An attempt without effect', () => {
-  it('is repeated with the same id up to ten attempts over three days', async () => {
+  it('An attempt without effect is repeated with the same id up to ten attempts over three days', async () => {
     const w = await running(HOOK);
     const at: number[] = [];
     w.play(() => (at.push(w.time.clock.now()), RETRY));
@@ -243,7 +246,7 @@ describe('An attempt without effect', () => {
     });
   });
 
-  it('is repeated after the time that the receiver requested, within the time of the request', async () => {
+  it('An attempt without effect is repeated after the time that the receiver requested, within the time of the request', async () => {
     const w = await running(HOOK);
     w.play(() => ({ ...RETRY, retryAfterMs: HOUR_MS }));
     const not_after = w.time.clock.now() + 90 * 60_000;
@@ -253,7 +256,7 @@ describe('An attempt without effect', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'failed', attempts: 2 });
   });
 
-  it('is not repeated during a halt or after the channel has changed', async () => {
+  it('An attempt without effect is not repeated during a halt or after the channel has changed', async () => {
     const w = await running(HOOK);
     w.play(() => RETRY);
     const id = await w.approved('acme', HOOK);
@@ -271,7 +274,7 @@ describe('An attempt without effect', () => {
 });
 
 describe('An attempt that may have had an effect', () => {
-  it('is never repeated when the receiver does not ignore repeated ids', async () => {
+  it('An attempt that may have had an effect is never repeated when the receiver does not ignore repeated ids', async () => {
     const w = await running(HOOK);
     w.play(() => UNKNOWN);
     const id = await w.approved('acme', HOOK);
@@ -285,7 +288,7 @@ describe('An attempt that may have had an effect', () => {
   });
 
   it.each([FILE, { ...HOOK, receiver_idempotent: true }])(
-    'is repeated when the receiver ignores repeated ids, and never reported as failed: %o',
+    'An attempt that may have had an effect is repeated when the receiver ignores repeated ids, and never reported as failed: %o',
     async ({ adapter, ...channel }) => {
       const w = await running({ adapter, ...channel });
       const via = adapter === 'file' ? FILE : HOOK;
@@ -313,7 +316,7 @@ describe('An attempt that may have had an effect', () => {
     },
   );
 
-  it('leaves an unknown outcome when the request expires before the next attempt', async () => {
+  it('An attempt that may have had an effect leaves an unknown outcome when the request expires before the next attempt', async () => {
     const w = await running(FILE);
     w.play(() => UNKNOWN);
     const not_after = w.time.clock.now() + 60_000;
@@ -325,7 +328,7 @@ describe('An attempt that may have had an effect', () => {
 });
 
 describe('A refused attempt', () => {
-  it('ends the request and disables the channel only when the receiver is gone', async () => {
+  it('A refused attempt ends the request and disables the channel only when the receiver is gone', async () => {
     const w = await running(HOOK);
     w.play(() => ({ outcome: 'refused', reason: 'http_404' }));
     const first = await w.approved('acme', HOOK);
@@ -354,7 +357,7 @@ describe('A channel that fails', () => {
       type.endsWith('Disabled'),
     );
 
-  it('for five days without a success is disabled', async () => {
+  it('A channel that fails for five days without a success is disabled', async () => {
     const w = await running(HOOK);
     await failing(w);
     expect(await disabled(w)).toHaveLength(0);
@@ -364,20 +367,23 @@ describe('A channel that fails', () => {
     expect((await disabled(w))[0]?.data).toMatchObject({ kind: 'message' });
   });
 
-  it.each(['a success', 'a new configuration'])('is not disabled after %s', async (what) => {
-    const w = await running(HOOK);
-    await failing(w);
-    w.play(() => ({ outcome: 'delivered', evidence: 'e' }));
-    if (what === 'a success') await w.approved('acme', HOOK);
-    else await w.configure('acme', HOOK);
-    await w.advance(2 * DAY_MS);
-    await failing(w);
-    expect(await disabled(w)).toHaveLength(0);
-  });
+  it.each(['a success', 'a new configuration'])(
+    'A channel that fails is not disabled after %s',
+    async (what) => {
+      const w = await running(HOOK);
+      await failing(w);
+      w.play(() => ({ outcome: 'delivered', evidence: 'e' }));
+      if (what === 'a success') await w.approved('acme', HOOK);
+      else await w.configure('acme', HOOK);
+      await w.advance(2 * DAY_MS);
+      await failing(w);
+      expect(await disabled(w)).toHaveLength(0);
+    },
+  );
 });
 
 describe('The secrets that sign a webhook', () => {
-  it('are the current one and, during a rotation, the previous one', async () => {
+  it('The secrets that sign a webhook are the current one and, during a rotation, the previous one', async () => {
     const w = await world();
     const until = w.time.clock.now() + DAY_MS;
     await w.configure('acme', { ...HOOK, secret_version: 3, rotating_until: until });

@@ -102,7 +102,7 @@ const decideAccess = async (service: Service): Promise<void> => {
 };
 
 describe('A service that is killed while an SMTP server has its message', () => {
-  it('sends a confirmation once more, as the same message', async () => {
+  it('A service that is killed while an SMTP server has its message sends a confirmation once more, as the same message', async () => {
     const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer('Confirm');
     await withService({ settings }, requestRfq);
     await serveUntilKilled();
@@ -119,7 +119,7 @@ describe('A service that is killed while an SMTP server has its message', () => 
     expect(more).toEqual([first]);
   });
 
-  it('never repeats a notice that must not come twice, and records that its outcome is unknown', async () => {
+  it('A service that is killed while an SMTP server has its message never repeats a notice that must not come twice, and records that its outcome is unknown', async () => {
     const { settings, serveUntilKilled, dispatchLater, messageIds } = await deadlyServer('Access');
     await withService({ settings }, decideAccess);
     await serveUntilKilled();

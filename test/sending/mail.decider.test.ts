@@ -34,14 +34,14 @@ const confirm = (attempt = 1) => ({ type: 'Confirm', attempt, evidence: 'smtp_25
 const fail = { type: 'Fail', attempt: 1, reason: 'expired' } as const;
 
 describe('A message', () => {
-  it('is queued once, and nothing happens to it before', () => {
+  it('A message is queued once, and nothing happens to it before', () => {
     given().when({ type: 'Queue', message }).then(queued);
     given(queued).when({ type: 'Queue', message }).rejected('mail_queued');
     given().when(send).rejected('mail_unknown');
     expect(() => mail.evolve(undefined, { ...sent, at: 1 })).toThrow(/never queued/);
   });
 
-  it('has an attempt, and the outcome of the one that is under way', () => {
+  it('A message has an attempt, and the outcome of the one that is under way', () => {
     given(queued).when(send).then(dispatched());
     given(queued, dispatched()).when(confirm()).then(sent);
     given(queued, dispatched()).when(fail).then(failed);
@@ -57,7 +57,7 @@ describe('A message', () => {
     given(queued).when(confirm(0)).rejected('not_dispatched');
   });
 
-  it('changes no more at its end', () => {
+  it('A message does not change after its end', () => {
     const ends = [
       [sent, 'sent'],
       [failed, 'failed'],

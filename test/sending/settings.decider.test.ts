@@ -22,7 +22,7 @@ const disable = (kind: 'message' | 'social_post' = 'message'): OutreachCommand =
 const { given } = specify(outreach);
 
 describe('The outreach of an owner', () => {
-  it('is halted once, and can be halted before it is configured', () => {
+  it('The outreach of an owner is halted once, and can be halted before it is configured', () => {
     const state = given().when({ type: 'Halt', reason: 'Spam' }).then(halted);
     expect(state).toEqual({ disabled: {}, halted: 'Spam' });
     given(configured, halted).when({ type: 'Halt', reason: 'Again' }).then();
@@ -30,7 +30,7 @@ describe('The outreach of an owner', () => {
     expect(again.then(halted)).toEqual({ settings, disabled: {}, halted: 'Spam' });
   });
 
-  it('records every resumption, even if nothing is halted', () => {
+  it('The outreach of an owner records every resumption, even if nothing is halted', () => {
     const resume: OutreachCommand = { type: 'Resume', reason: 'Fixed' };
     for (const history of [[], [halted], [halted, resumed]]) {
       const { state } = given(...history);
@@ -39,7 +39,7 @@ describe('The outreach of an owner', () => {
     expect(given(halted, resumed).state).toEqual({ disabled: {}, halted: undefined });
   });
 
-  it('has a channel disabled once, until it is configured again', () => {
+  it('The outreach of an owner disables a channel once, until it is configured again', () => {
     const state = given(configured).when(disable()).then(disabled);
     expect(state).toEqual({ settings, disabled: { message: 'Gone' } });
     given(configured, disabled).when(disable()).then();
@@ -55,7 +55,7 @@ describe('The outreach of an owner', () => {
     });
   });
 
-  it('stores every configuration', () => {
+  it('The outreach of an owner stores every configuration', () => {
     const decision = outreach.decide(given(configured).state, { type: 'Configure', settings });
     expect(decision).toEqual({ accepted: true, events: [configured] });
   });

@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 describe('A new RFQ', () => {
-  it('is announced in the mail directory, which the command line shows', async () => {
+  it('A new RFQ is announced in the mail directory, which the command line shows', async () => {
     const { app, send } = await world();
     const id = await send();
     const of = ['--data', app.directory];
@@ -51,7 +51,7 @@ describe('A new RFQ', () => {
     });
   });
 
-  it('is announced by the SMTP server of MAIL_URL, without the contact of the buyer', async () => {
+  it('A new RFQ is announced by the SMTP server of MAIL_URL, without the contact of the buyer', async () => {
     const { url, received } = await mailServer();
     const { send } = await world({ MAIL_URL: url, MAIL_FROM: 'no-reply@house.example' });
     const id = await send();
@@ -66,7 +66,7 @@ describe('A new RFQ', () => {
     }
   });
 
-  it('of a test space is announced in the directory only', async () => {
+  it('A new RFQ of a test space is announced only in the directory', async () => {
     const { url, received } = await mailServer();
     const { send, files } = await world({ MAIL_URL: url, MAIL_FROM: 'no-reply@house.example' });
     await send('test');
@@ -74,7 +74,7 @@ describe('A new RFQ', () => {
     expect(files()).toHaveLength(3);
   });
 
-  it('is read by staff with what the notice says', async () => {
+  it('A new RFQ is read by staff with what the notice says', async () => {
     const { app, send } = await world();
     await send();
     const stored = await listStoredMail(join(app.directory, 'mail'));
@@ -85,7 +85,7 @@ describe('A new RFQ', () => {
 });
 
 describe('The state of a process', () => {
-  it('says that mail is not configured, if others can reach it and MAIL_URL is not set', async () => {
+  it('The state of a process says that mail is not configured, if others can reach it and MAIL_URL is not set', async () => {
     const { app } = await world();
     const ready = await app.send({ method: 'GET', url: '/readyz' });
     expect(ready).toMatchObject({ status: 200, body: { mail: 'not_configured' } });
