@@ -26,16 +26,19 @@ describe('An append without an answer', () => {
     ['the server ignores it', { do: 'swallow' }, 1],
     ['its answer is lost once', { do: 'forget' }, 1],
     ['its answer is lost four times', { do: 'forget' }, 4],
-  ])('is repeated with the same ids and stored once when %s', async (_, kind, times) => {
-    const log = await open({ attemptMs: 60 });
-    await fault(kind, times);
-    expect(await create(log)).toMatchObject(appended);
-    expect(await log.readStream('anna-lead_1')).toHaveLength(2);
-    // One append more is the identity of the log.
-    expect((await server().stats()).appends).toBeGreaterThanOrEqual(times + 2);
-  });
+  ])(
+    'An append without an answer is repeated with the same ids and stored once when %s',
+    async (_, kind, times) => {
+      const log = await open({ attemptMs: 60 });
+      await fault(kind, times);
+      expect(await create(log)).toMatchObject(appended);
+      expect(await log.readStream('anna-lead_1')).toHaveLength(2);
+      // One append more is the identity of the log.
+      expect((await server().stats()).appends).toBeGreaterThanOrEqual(times + 2);
+    },
+  );
 
-  test('is not repeated, and has an unknown outcome, once its condition is not confirmed', async () => {
+  test('An append without an answer is not repeated, and has an unknown outcome, once its condition is not confirmed', async () => {
     const log = await open({ attemptMs: 60 });
     const revoked = new Error('revoked');
     let confirmations = 0;
@@ -55,7 +58,7 @@ describe('An append without an answer', () => {
     await expect(log.append('anna-lead_1', condition, several(1))).rejects.toBe(revoked);
   });
 
-  test('fails in bounded time as unknown, and a repetition of the same events succeeds', async () => {
+  test('An append without an answer fails in bounded time as unknown, and a repetition of the same events succeeds', async () => {
     const log = await open({ attemptMs: 50, appendRepeatMs: 150 });
     await fault({ do: 'forget' }, 1_000);
     const events = several(2);
@@ -69,7 +72,7 @@ describe('An append without an answer', () => {
     expect(await create(again, 'anna-lead_1', events)).toMatchObject(appended);
   });
 
-  test('to a frozen server fails as unknown, and is stored once after the server continues', async () => {
+  test('An append to a frozen server fails as unknown, and is stored once after the server continues', async () => {
     const log = await open({ attemptMs: 100, appendRepeatMs: 200 });
     const events = several(2);
     server().freeze();
@@ -81,7 +84,7 @@ describe('An append without an answer', () => {
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('is answered once it is committed, although the server drops repetitions before that', async () => {
+  test('An append is answered once it is committed, although the server drops repetitions before that', async () => {
     const log = await open({ attemptMs: 40 });
     await server().tell({ name: 'hold' });
     const result = create(log);
@@ -91,7 +94,7 @@ describe('An append without an answer', () => {
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('is repeated when the server reports a timeout', async () => {
+  test('An append is repeated when the server reports a timeout', async () => {
     const log = await open();
     await fault({ do: 'timeout', written: true }, 2);
     expect(await create(log)).toMatchObject(appended);
@@ -105,23 +108,26 @@ describe('The stream of appends', () => {
     ['ends in order after the write', { do: 'end', written: true }],
     ['breaks before the write', { do: 'break', written: false }],
     ['breaks after the write', { do: 'break', written: true }],
-  ])('%s, and all appends on it are repeated at once, without a timeout', async (_, kind) => {
-    const log = await open();
-    await fault({ do: 'swallow' }, 20);
-    await fault(kind);
-    const results = Array.from({ length: 40 }, (_value, n) => create(log, `anna-lead_${n}`));
-    for (const result of await Promise.all(results)) expect(result).toMatchObject(appended);
-    expect(await log.readAll({ after: 0, limit: 100 })).toHaveLength(80);
-  });
+  ])(
+    'An append stream %s, and all appends on it are repeated at once, without a timeout',
+    async (_, kind) => {
+      const log = await open();
+      await fault({ do: 'swallow' }, 20);
+      await fault(kind);
+      const results = Array.from({ length: 40 }, (_value, n) => create(log, `anna-lead_${n}`));
+      for (const result of await Promise.all(results)) expect(result).toMatchObject(appended);
+      expect(await log.readAll({ after: 0, limit: 100 })).toHaveLength(80);
+    },
+  );
 
-  test('can deliver an answer twice without ending the process', async () => {
+  test('An append stream can deliver an answer twice without ending the process', async () => {
     const log = await open();
     await fault({ do: 'duplicate' }, 3);
     for (const n of [1, 2, 3, 4])
       expect(await create(log, `anna-lead_${n}`)).toMatchObject(appended);
   });
 
-  test('can break while appends wait to be written without ending the process', async () => {
+  test('An append stream can break while appends wait to be written without ending the process', async () => {
     const durable = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
     const log = await open({ retryMs: [20, 200] }, { url: durable.url });
     durable.freeze();
@@ -136,7 +142,7 @@ describe('The stream of appends', () => {
     expect(await log.readFold({ after: 0, limit: 1_000 })).toHaveLength(400);
   });
 
-  test('carries all appends of one turn', async () => {
+  test('An append stream carries all appends of one turn', async () => {
     const log = await open();
     const before = await server().stats();
     await server().tell({ name: 'hold' });
@@ -147,7 +153,7 @@ describe('The stream of appends', () => {
     expect(await server().stats()).toMatchObject({ batchStreams: before.batchStreams });
   });
 
-  test('keeps the order of appends when the first of them opens it', async () => {
+  test('An append stream keeps the order of appends when the first of them opens it', async () => {
     await open();
     const log = await open();
     const results = await Promise.all([
@@ -160,7 +166,7 @@ describe('The stream of appends', () => {
     expect(outcomes).toEqual(['appended', 'appended', 'conflict', 'appended']);
   });
 
-  test('is not used with a server that has no batch appends', async () => {
+  test('An append stream is not used with a server that has no batch appends', async () => {
     await server().tell({ name: 'set', settings: { batches: false, writeTimeoutMs: 50 } });
     const log = await open();
     const events = several(2);
@@ -177,7 +183,7 @@ describe('The stream of appends', () => {
 });
 
 describe('Appends under way', () => {
-  test('are sent once when the same append is requested three times', async () => {
+  test('Appends under way are sent once when the same append is requested three times', async () => {
     const log = await open();
     const before = (await server().stats()).appends;
     const events = several(2);
@@ -192,7 +198,7 @@ describe('Appends under way', () => {
     expect((await server().stats()).appends).toBe(before + 2);
   });
 
-  test('are limited to 4,096; further ones are refused as overloaded', async () => {
+  test('Appends under way are limited to 4,096; further ones are refused as overloaded', async () => {
     const log = await open();
     await server().tell({ name: 'hold' });
     const results = Array.from({ length: 4_100 }, (_, n) => create(log, `anna-l_${n}`, several(1)));
@@ -205,7 +211,7 @@ describe('Appends under way', () => {
 });
 
 describe('A conflict', () => {
-  test('with an append that the leader loses again makes the append repeat and succeed', async () => {
+  test('A conflict with an append that the leader loses again makes the append repeat and succeed', async () => {
     const log = await open();
     const before = await server().stats();
     await server().tell({ name: 'hold' });
@@ -217,13 +223,13 @@ describe('A conflict', () => {
     expect(await result).toMatchObject(appended);
   });
 
-  test('that no read explains fails in bounded time as not applied', async () => {
+  test('A conflict that no read explains fails in bounded time as not applied', async () => {
     const log = await open({ appendRepeatMs: 100 });
     await fault({ do: 'wrong' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
-  test('with this very append counts as its success', async () => {
+  test("A conflict with this very append counts as the append's success", async () => {
     const log = await open({ attemptMs: 60 });
     await fault({ do: 'forget' });
     await fault({ do: 'wrong' });
@@ -236,7 +242,7 @@ describe('A conflict', () => {
     expect(await log.append('anna-lead_1', 2, several(3))).toMatchObject({ revision: 5 });
   });
 
-  test('is decided by a read from the leader', async () => {
+  test('A conflict is decided by a read from the leader', async () => {
     const log = await open();
     await create(log);
     const { port } = server();
@@ -247,7 +253,7 @@ describe('A conflict', () => {
 });
 
 describe('The position of an append', () => {
-  test('is that of its last event, also when a repetition is answered without one', async () => {
+  test('The position of an append is that of its last event, even when a repetition is answered without one', async () => {
     const log = await open();
     const events = several(3);
     const first = await create(log, 'anna-lead_1', events);
@@ -257,7 +263,7 @@ describe('The position of an append', () => {
     expect(await create(log, 'anna-lead_1', events)).toEqual(first);
   });
 
-  test('is missing when the stream was deleted in the database, which is reported as corruption', async () => {
+  test('The position of an append is missing when the stream was deleted in the database, which is reported as corruption', async () => {
     const log = await open();
     const events = several(2);
     await create(log, 'anna-lead_1', events);
@@ -274,23 +280,26 @@ describe('A refused append', () => {
     ['Server Is Not Ready', 'fault'],
     ['Server Is Busy', 'overloaded'],
     ['No leader info available in response', 'fault'],
-  ])('is repeated after "%s", and fails in the end as not applied', async (text, reason) => {
-    const log = await open();
-    await fault({ do: 'tell', text }, 2);
-    expect(await create(log)).toMatchObject(appended);
-    const hasty = await open({ appendRepeatMs: 50 });
-    await fault({ do: 'tell', text }, 10_000);
-    await expect(create(hasty, 'anna-lead_2')).rejects.toMatchObject({ reason, applied: 'no' });
-  });
+  ])(
+    'An append is repeated after the refusal "%s", and fails in the end as not applied',
+    async (text, reason) => {
+      const log = await open();
+      await fault({ do: 'tell', text }, 2);
+      expect(await create(log)).toMatchObject(appended);
+      const hasty = await open({ appendRepeatMs: 50 });
+      await fault({ do: 'tell', text }, 10_000);
+      await expect(create(hasty, 'anna-lead_2')).rejects.toMatchObject({ reason, applied: 'no' });
+    },
+  );
 
-  test('stays unknown when an earlier attempt had no answer', async () => {
+  test('A refused append stays unknown when an earlier attempt had no answer', async () => {
     const log = await open({ attemptMs: 60, appendRepeatMs: 150 });
     await fault({ do: 'forget' });
     await fault({ do: 'tell', text: 'Server Is Busy' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
   });
 
-  test('that is too large fails at once, whether the server says so by type or by text', async () => {
+  test('An append that is too large fails at once, whether the server says so by type or by text', async () => {
     const log = await open();
     const before = (await server().stats()).appends;
     const big = Array.from({ length: 3 }, () => bound('x'.repeat(500_000)));
@@ -305,7 +314,7 @@ describe('A refused append', () => {
     expect((await log.readStream('anna-lead_1')).map(printOf)).toHaveLength(3);
   });
 
-  test('that is denied fails at once, as unknown after a lost attempt', async () => {
+  test('A denied append fails at once, as unknown after a lost attempt', async () => {
     const log = await open({ attemptMs: 60 });
     await fault({ do: 'forget' });
     await fault({ do: 'deny' });
@@ -316,7 +325,7 @@ describe('A refused append', () => {
     await expect(denied).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
-  test('does not result from a server clock that is hours ahead', async () => {
+  test('A refused append does not result from a server clock that is hours ahead', async () => {
     const log = await open({ appendRepeatMs: 2_000 });
     await server().tell({ name: 'set', settings: { skewMs: 6 * 3_600_000 } });
     expect(await create(log)).toMatchObject(appended);
@@ -334,7 +343,7 @@ describe('An error without a type', () => {
     ['16 UNAUTHENTICATED: no', 'denied'],
     ['12 UNIMPLEMENTED: The server does not implement the method', 'foreign'],
     ['Cannot read properties of undefined', 'fault'],
-  ])('"%s" is classified as %s', (text, failure) => {
+  ])('An error without a type "%s" is classified as %s', (text, failure) => {
     expect(failureOf(new Error(text))).toBe(failure);
   });
 });

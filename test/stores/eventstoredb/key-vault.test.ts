@@ -46,7 +46,7 @@ const stopTime = (): void => void vi.spyOn(performance, 'now').mockReturnValue(p
 afterEach(() => vi.restoreAllMocks());
 
 describe('The cache of keys', () => {
-  test('evicts the oldest entry when full, and stores neither failures nor missing keys', async () => {
+  test('The cache of keys evicts the oldest entry when full, and stores neither failures nor missing keys', async () => {
     const loaded: string[] = [];
     const cache = new KeyCache(async (subject): Promise<SubjectKeyState> => {
       loaded.push(subject);
@@ -76,7 +76,7 @@ describe('The key vault in EventStoreDB', () => {
     vault = await vaultOf();
   });
 
-  test('stores neither plain keys nor plain text on the server', async () => {
+  test('The key vault in EventStoreDB stores neither plain keys nor plain text on the server', async () => {
     await vault.seal('led_1', TEXT);
     const stored = lines();
     const [key] = stored.filter(({ stream }) => stream.endsWith('led_1'));
@@ -95,7 +95,7 @@ describe('The key vault in EventStoreDB', () => {
       for (const secret of [...secrets, TEXT]) expect(data.includes(secret)).toBe(false);
   });
 
-  test('adds no events to the log', async () => {
+  test('The key vault in EventStoreDB adds no events to the log', async () => {
     const beside = await log();
     await beside.append('anna-lead_1', -1, [bound('1')]);
     await vault.seal('led_1', TEXT);
@@ -105,7 +105,7 @@ describe('The key vault in EventStoreDB', () => {
     expect(await beside.readOwner('tributary_keys', { after: 0, limit: 100 })).toEqual([]);
   });
 
-  test('seals a text only after its key is stored', async () => {
+  test('The key vault in EventStoreDB seals a text only after its key is stored', async () => {
     await server().tell({ name: 'hold' });
     let done = false;
     const sealing = vault.seal('led_1', TEXT).finally(() => {
@@ -119,7 +119,7 @@ describe('The key vault in EventStoreDB', () => {
   });
 
   test.each(['swallow', 'forget'] as const)(
-    'stores one key when the append meets the fault "%s"',
+    'The key vault in EventStoreDB stores one key when the append meets the fault "%s"',
     async (fault) => {
       const quick = await vaultOf({ attemptMs: 100 });
       await server().tell({ name: 'fault', on: 'append', fault: { do: fault } });
@@ -130,7 +130,7 @@ describe('The key vault in EventStoreDB', () => {
   );
 
   test.each(['swallow', 'forget', 'unavailable'] as const)(
-    'destroys a key once when the deletion meets the fault "%s"',
+    'The key vault in EventStoreDB destroys a key once when the deletion meets the fault "%s"',
     async (fault) => {
       const quick = await vaultOf({ attemptMs: 100 });
       await quick.seal('led_1', TEXT);
@@ -141,7 +141,7 @@ describe('The key vault in EventStoreDB', () => {
     },
   );
 
-  test('reads the keys of a page concurrently, and each key once', async () => {
+  test('The key vault in EventStoreDB reads the keys of a page concurrently, and each key once', async () => {
     const subjects = Array.from({ length: 25 }, (_, n) => `led_${n}`);
     const page = await Promise.all(subjects.map((subject) => vault.seal(subject, subject)));
     const other = await vaultOf();
@@ -155,7 +155,7 @@ describe('The key vault in EventStoreDB', () => {
     expect(after.readsMost).toBeGreaterThan(5);
   });
 
-  test('throws LogUnavailable without a server, and never reports a missing key', async () => {
+  test('The key vault in EventStoreDB throws LogUnavailable without a server, and never reports a missing key', async () => {
     const quick = await vaultOf(QUICK);
     const sealed = (await quick.seal('led_1', TEXT)) ?? '';
     const other = await vaultOf(QUICK);
@@ -182,13 +182,13 @@ describe('The key vault in EventStoreDB', () => {
     expect(await (await vaultOf()).knows('led_1')).toBe('destroyed');
   });
 
-  test('refuses another root secret when it opens', async () => {
+  test('The key vault in EventStoreDB refuses another root secret when it opens', async () => {
     const wrong = (await log()).keyVault(Buffer.alloc(32, 2));
     await expect(wrong).rejects.toThrow(/ROOT_KEY is not the one/);
     await expect((await log()).keyVault(WRAPPING)).resolves.toBeDefined();
   });
 
-  test('closes with the log', async () => {
+  test('The key vault in EventStoreDB closes with the log', async () => {
     const mine = await log();
     const closed = await mine.keyVault(WRAPPING);
     await mine.close();

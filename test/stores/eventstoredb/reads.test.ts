@@ -14,7 +14,7 @@ const flood = (count: number, stream: string, type: string): Promise<void> =>
   server().tell({ name: 'flood', count, stream, type });
 
 describe('A read', () => {
-  test('is repeated when it has no answer, fails, or reaches a follower', async () => {
+  test('A read is repeated when it has no answer, fails, or reaches a follower', async () => {
     const log = await open({ idleMs: 50 });
     await log.append('anna-lead_1', NO_STREAM, several(3));
     const { port } = server();
@@ -33,14 +33,14 @@ describe('A read', () => {
     }
   });
 
-  test('without an answer fails in bounded time', async () => {
+  test('A read without an answer fails in bounded time', async () => {
     const log = await open({ idleMs: 20, readRepeatMs: 60 });
     await fault({ do: 'swallow' }, 1_000);
     const read = log.readStream('anna-lead_1');
     await expect(read).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
-  test('that is denied is not repeated', async () => {
+  test('A denied read is not repeated', async () => {
     const log = await open();
     const before = (await server().stats()).reads;
     await fault({ do: 'deny' });
@@ -49,7 +49,7 @@ describe('A read', () => {
     expect((await server().stats()).reads).toBe(before + 1);
   });
 
-  test('waits while 64 others run, and does not delay appends', async () => {
+  test('A read waits while 64 others run, and does not delay appends', async () => {
     const log = await open({ idleMs: 400 });
     await fault({ do: 'swallow' }, 64);
     const reads = Array.from({ length: 200 }, (_, n) => log.readStream(`anna-lead_${n}`));
@@ -63,7 +63,7 @@ describe('A read', () => {
 });
 
 describe('Records of other applications', () => {
-  test('are skipped before, between and after the events of the log', async () => {
+  test('Records of other applications are skipped before, between and after the events of the log', async () => {
     const log = await open();
     for (let n = 0; n < 3; n += 1) {
       await flood(300, '$noise', '$noise');
@@ -83,7 +83,7 @@ describe('Records of other applications', () => {
     expect(await log.readFold({ after: last?.position ?? 0, limit: 10 })).toEqual([]);
   });
 
-  test('cost a read of the whole log in pages little more than their own number', async () => {
+  test('Records of other applications cost a read of the whole log in pages little more than their own number', async () => {
     const log = await open();
     for (let n = 0; n < 200; n += 1) {
       await log.append(`anna-lead_${n}`, NO_STREAM, several(4));
@@ -102,7 +102,7 @@ describe('Records of other applications', () => {
     expect(recordsRead - before).toBeLessThan(1.3 * 1_000);
   });
 
-  test('without an event of the log are an empty log', async () => {
+  test('A log with only records of other applications is an empty log', async () => {
     const log = await open();
     await flood(500, '$noise', '$noise');
     expect(await log.readAll({ after: 0, limit: 10 })).toEqual([]);
@@ -115,7 +115,7 @@ describe('The head', () => {
     ['key streams', 'tributary_keys-led_{n}', '$TributaryKey'],
     ['events of another application', 'shop-order_{n}', 'OrderPlaced'],
     ['records of the server', '$stats-{n}', '$statistics'],
-  ])('is the newest of 10,500 %s, in one read', async (_, stream, type) => {
+  ])('The head of the log is the newest of 10,500 %s, in one read', async (_, stream, type) => {
     const log = await open();
     await log.append('anna-lead_1', NO_STREAM, several(1));
     const before = await log.head();
@@ -130,7 +130,7 @@ describe('The head', () => {
     expect(items.at(-1)).toEqual({ kind: 'caughtUp', position: head.position });
   });
 
-  test('is reached by a subscription that waits for events', async () => {
+  test('The head of the log is reached by a subscription that waits for events', async () => {
     const log = await open();
     let isFlooded = false;
     await follow(log, 0, async (item) => {
@@ -146,7 +146,7 @@ describe('The head', () => {
 });
 
 describe('A filtered read', () => {
-  test('returns the same events when it is interrupted at any point', async () => {
+  test('A filtered read returns the same events when it is interrupted at any point', async () => {
     const log = await open();
     for (let n = 0; n < 40; n += 1) {
       const events = Array.from({ length: 10 }, (_, k) => bound(`${n}-${k}`));
@@ -178,14 +178,14 @@ describe('A filtered read', () => {
 });
 
 describe('A position', () => {
-  test('is an exact number or an error', async () => {
+  test('A position is an exact number or an error', async () => {
     expect(positionOf(0n)).toBe(0);
     expect(positionOf(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
     for (const commit of [2n ** 53n, 2n ** 64n - 1n, -1n, undefined])
       expect(() => positionOf(commit)).toThrow(/not an exact number/);
   });
 
-  test('can be any number, although the server reads only from records', async () => {
+  test('A position can be any number, although the server reads only from records', async () => {
     const log = await open();
     for (let n = 0; n < 6; n += 1) {
       await flood(3, '$noise', '$noise');

@@ -66,7 +66,7 @@ describe.each(['an empty database', 'an older backup', 'another log'] as const)(
     return { log, world, swap: () => swap(world, put) };
   };
 
-  test('is refused by every call after the server came back, and no append is acknowledged', async () => {
+  test('A replaced log is refused by every call after the server came back, and no append is acknowledged', async () => {
     const { log, world, swap } = await swapped();
     const { position } = await log.head();
     await swap();
@@ -81,7 +81,7 @@ describe.each(['an empty database', 'an older backup', 'another log'] as const)(
     expect(await log.head()).toMatchObject({ position });
   });
 
-  test('is sent no append again whose answer was lost', async () => {
+  test('A replaced log is not sent an append again whose answer was lost', async () => {
     const { log, world, swap } = await swapped();
     await world.one.tell({ name: 'hold' });
     const { appends } = await world.one.stats();
@@ -93,7 +93,7 @@ describe.each(['an empty database', 'an older backup', 'another log'] as const)(
     expect((await world.one.stats()).appends).toBe(0);
   });
 
-  test('delivers nothing to a subscription, which continues when the known log is back', async () => {
+  test('A replaced log delivers nothing to a subscription, which continues when the known log is back', async () => {
     const { log, world, swap } = await swapped();
     const stopping = new AbortController();
     onTestFinished(() => stopping.abort());
@@ -126,7 +126,7 @@ describe.each(['an empty database', 'an older backup', 'another log'] as const)(
 });
 
 describe('The known log', () => {
-  test('stays known when a new leader lacks an append that was not acknowledged', async () => {
+  test('The known log stays known when a new leader lacks an append that was not acknowledged', async () => {
     const log = await open({ attemptMs: 200 });
     await append(log, 'anna-lead_1');
     await server().tell({ name: 'hold' });
@@ -141,7 +141,7 @@ describe('The known log', () => {
     expect(await append(log, 'anna-lead_3')).toMatchObject({ outcome: 'appended' });
   });
 
-  test('is compared when an append is answered at or below a position that was acknowledged', async () => {
+  test('The known log is compared when an append is answered at or below a position that was acknowledged', async () => {
     const log = await open();
     for (const n of [1, 2, 3]) await append(log, `anna-lead_${n}`);
     // The connection stays open, so that only the answer shows the fault.
@@ -152,7 +152,7 @@ describe('The known log', () => {
     });
   });
 
-  test('is compared at the first call after a pause', async () => {
+  test('The known log is compared at the first call after a pause', async () => {
     const log = await open({ pauseMs: -1 });
     await append(log, 'anna-lead_1');
     await server().tell({ name: 'reset' });
@@ -161,7 +161,7 @@ describe('The known log', () => {
     expect((await server().stats()).appends).toBe(appends);
   });
 
-  test('is not compared for an append on a connection in use', async () => {
+  test('The known log is not compared for an append on a connection in use', async () => {
     const log = await open();
     await append(log, 'anna-lead_1');
     const before = await server().stats();
@@ -171,7 +171,7 @@ describe('The known log', () => {
     expect(after.appends).toBe(before.appends + 3);
   });
 
-  test('accepts a repetition of an append that is older than the newest one', async () => {
+  test('The known log accepts a repetition of an append that is older than the newest one', async () => {
     const log = await open();
     const events = several(2);
     const first = await log.append('anna-lead_1', NO_STREAM, events);
@@ -190,7 +190,7 @@ describe('A data directory that remembers a log', () => {
     return { world, reopen };
   };
 
-  test('opens that log again, also after a kill of the server', async () => {
+  test('A data directory that remembers a log opens that log again, even after a kill of the server', async () => {
     const { world, reopen } = await remembered();
     const log = await reopen();
     await append(log, 'anna-lead_1');
@@ -202,7 +202,7 @@ describe('A data directory that remembers a log', () => {
     expect(await again.readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('refuses an empty database, and writes no identity into it', async () => {
+  test('A data directory that remembers a log refuses an empty database, and writes no identity into it', async () => {
     const { world, reopen } = await remembered();
     const log = await reopen();
     await log.close();
@@ -212,7 +212,7 @@ describe('A data directory that remembers a log', () => {
     expect((await world.one.stats()).appends).toBe(0);
   });
 
-  test('refuses an older backup of its log', async () => {
+  test('A data directory that remembers a log refuses an older backup of its log', async () => {
     const { world, reopen } = await remembered();
     const log = await reopen();
     const backup = join(temporary.fresh(), 'backup.jsonl');

@@ -65,7 +65,8 @@ const vaults = async (command: string): Promise<VaultUnderTest> => {
 
 const skipped = (name: string, reason: string): void => {
   describe(`event log: ${name}`, () => {
-    test('conforms to the port, also after a restart', (context) => context.skip(reason));
+    test('An event log on a real server conforms to the port, even after a restart', (context) =>
+      context.skip(reason));
   });
 };
 

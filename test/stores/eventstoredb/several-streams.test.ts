@@ -19,7 +19,7 @@ describe('Appends to several streams', () => {
       events: several(1),
     }));
 
-  test('cost one round trip each, and no read', async () => {
+  test('Appends to several streams cost one round trip each, and no read', async () => {
     const log = await open();
     const { appends, reads } = await server().stats();
     await log.appendAll(claimed());
@@ -27,7 +27,7 @@ describe('Appends to several streams', () => {
   });
 
   test.each([0, 1, 2].flatMap((after) => [false, true].map((written) => ({ after, written }))))(
-    'are completed by another process after the server was killed at append $after (written: $written)',
+    'Appends to several streams are completed by another process after the server was killed at append $after (written: $written)',
     async ({ after, written }) => {
       const durable = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
       const log = await open({ appendRepeatMs: 100 }, { url: durable.url });
@@ -56,7 +56,7 @@ describe('Appends to several streams', () => {
     },
   );
 
-  test('have an unknown outcome when a later one is refused, because earlier ones are written', async () => {
+  test('Appends to several streams have an unknown outcome when a later one is refused, because earlier ones are written', async () => {
     const log = await open({ appendRepeatMs: 100 });
     await server().tell({ name: 'fault', on: 'append', fault: { do: 'duplicate' } });
     await server().tell({ name: 'fault', on: 'append', fault: { do: 'wrong' }, times: 10_000 });

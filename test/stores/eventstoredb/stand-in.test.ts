@@ -31,7 +31,7 @@ describe('The stand-in', () => {
         (error: { type?: string }) => error.type,
       );
 
-  test('answers the repetition of an uncommitted append only with a timeout', async () => {
+  test('The stand-in answers the repetition of an uncommitted append only with a timeout', async () => {
     const id = freshId();
     await server().tell({ name: 'set', settings: { writeTimeoutMs: 100 } });
     await server().tell({ name: 'hold' });
@@ -42,7 +42,7 @@ describe('The stand-in', () => {
     expect(await put(id)).toBe(0);
   });
 
-  test('compares a deadline with its own clock', async () => {
+  test('The stand-in compares a deadline with its own clock', async () => {
     await server().tell({ name: 'set', settings: { skewMs: 60_000 } });
     expect(await put(freshId())).toBe('deadline-exceeded');
   });

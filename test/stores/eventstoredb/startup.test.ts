@@ -43,14 +43,14 @@ const refusal = async (url: string, startupMs = 1_500): Promise<string> => {
 };
 
 describe('The startup error', () => {
-  test('names the address when no server runs there', async () => {
+  test('The startup error names the address when no server runs there', async () => {
     const port = await freePort();
     expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(
       new RegExp(`127.0.0.1:${port} does not answer .*Check that it runs.*tls=false`),
     );
   });
 
-  test('occurs within five seconds with default settings when the server is silent', async () => {
+  test('The startup error occurs within five seconds with default settings when the server is silent', async () => {
     const port = await listening(createServer(() => {}));
     const error = await eventStoreLog({ url: `esdb://127.0.0.1:${port}?tls=false` }).catch(
       (reason: unknown) => reason,
@@ -59,12 +59,12 @@ describe('The startup error', () => {
     expect(TIMING.startupMs).toBeLessThan(5_000);
   });
 
-  test('says what to check when the server is a web server', async () => {
+  test('The startup error says what to check when the server is a web server', async () => {
     const port = await listening(createHttpServer((_, response) => response.end('hello')));
     expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(/Check/);
   });
 
-  test('says that another gRPC service is not EventStoreDB', async () => {
+  test('The startup error says that another gRPC service is not EventStoreDB', async () => {
     const grpc = new GrpcServer();
     others.push({ close: () => grpc.forceShutdown() });
     const port = await new Promise<number>((resolve, reject) => {
@@ -76,19 +76,19 @@ describe('The startup error', () => {
     expect(text).toMatch(/is not EventStoreDB.*Check host and port/);
   });
 
-  test('names tls=false when the server has no TLS', async () => {
+  test('The startup error names tls=false when the server has no TLS', async () => {
     const text = await refusal(`esdb://localhost:${server().port}`);
     expect(text).toMatch(/does not answer.*tls=false if, and only if/);
   });
 
-  test('names the missing right when the user may not read $all, or nothing at all', async () => {
+  test('The startup error names the missing right when the user may not read $all, or nothing at all', async () => {
     await server().tell({ name: 'set', settings: { all: false } });
     expect(await refusal(server().url)).toMatch(/denies this user.*may read \$all/);
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
     expect(await refusal(server().url)).toMatch(/denies this user.*Check user and password/);
   });
 
-  test('names the certificate when it is self-signed or for another host', async () => {
+  test('The startup error names the certificate when it is self-signed or for another host', async () => {
     const port = await listening(createTlsServer(certificateFor('localhost'), () => {}));
     const advice = /certificate that is not trusted.*Check that tlsCAFile.*issued for this host/;
     expect(await refusal(`esdb://localhost:${port}`)).toMatch(advice);
@@ -99,7 +99,7 @@ describe('The startup error', () => {
     expect(await refusal(`esdb://localhost:${other}?tlsCAFile=${file}`)).toMatch(advice);
   });
 
-  test('names the version when it is too old', async () => {
+  test('The startup error names the version when it is too old', async () => {
     await server().tell({ name: 'set', settings: { version: '22.10.5.0' } });
     expect(await refusal(server().url)).toMatch(/version 22\.10\.5\.0; 23\.10 is needed/);
     for (const version of ['unknown', '0.0.0.0', '23.10.0', '26.0.1.0-lts']) {
@@ -108,7 +108,7 @@ describe('The startup error', () => {
     }
   });
 
-  test('does not occur when this process is too busy to read the answer in time', async () => {
+  test('The startup error does not occur when this process is too busy to read the answer in time', async () => {
     const startupMs = 500;
     const opening = open({ startupMs });
     const busyUntil = performance.now() + 2 * startupMs;
@@ -116,7 +116,7 @@ describe('The startup error', () => {
     expect((await opening).id).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test('does not occur when the server becomes available in time', async () => {
+  test('The startup error does not occur when the server becomes available in time', async () => {
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'unavailable' }, times: 5 });
     await open();
   });
@@ -131,7 +131,7 @@ describe('An unusable URL', () => {
     ['esdb://anna:s3cret@localhost?throwOnAppendFailure=false', /option throwOnAppendFailure/],
     ['esdb://anna:s3cret@localhost?tls=perhaps', /is not esdb/],
     ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file.*Check the files/],
-  ])('is refused without its password: %s', async (url, reason) => {
+  ])('An unusable URL is refused without its password: %s', async (url, reason) => {
     const text = await refusal(url);
     expect(text).toMatch(reason);
     expect(text).not.toContain('s3cret');
@@ -139,7 +139,7 @@ describe('An unusable URL', () => {
 });
 
 describe('A cluster', () => {
-  test('is used through its leader, found by gossip, also after the leader changes', async () => {
+  test('A cluster is used through its leader, found by gossip, even after the leader changes', async () => {
     const cluster = await standIn({ nodes: 2 });
     const [one = 0, two = 0] = cluster.ports;
     const lead = (leader: number, other: number): Promise<void> =>
@@ -159,7 +159,7 @@ describe('A cluster', () => {
     await cluster.kill();
   });
 
-  test('stores every append once while its leader changes twenty times', async () => {
+  test('A cluster stores every append once while its leader changes twenty times', async () => {
     const cluster = await standIn({ nodes: 2 });
     const [one = 0, two = 0] = cluster.ports;
     const url = `esdb+discover://127.0.0.1:${one}?tls=false`;
@@ -193,7 +193,7 @@ describe('A cluster', () => {
 });
 
 describe('The log in EventStoreDB', () => {
-  test('has the same identity when it is opened again, and another after a reset', async () => {
+  test('The log in EventStoreDB has the same identity when it is opened again, and another after a reset', async () => {
     const both = await Promise.all([open(), open()]);
     expect(both[0]?.id).toMatch(/^[0-9a-f]{32}$/);
     expect(both[1]?.id).toBe(both[0]?.id);
@@ -201,7 +201,7 @@ describe('The log in EventStoreDB', () => {
     expect((await open()).id).not.toBe(both[0]?.id);
   });
 
-  test('is the only module that loads the client', () => {
+  test('The log in EventStoreDB is the only module that loads the client', () => {
     const loads = sourceFiles('src', 'projections').filter(
       (file) =>
         !file.path.startsWith('src/stores/eventstoredb/') &&

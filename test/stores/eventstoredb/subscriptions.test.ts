@@ -35,7 +35,7 @@ const followWhile = async (log: EventLog, total: number, more: () => Promise<voi
 
 describe('A lost subscription', () => {
   test.each<Drop>(['end', 'unavailable', 'reset', 'slow', 'silence'])(
-    'continues after its last event when it was lost by "%s"',
+    'A lost subscription continues after its last event when it was lost by "%s"',
     async (how) => {
       const drops: string[] = [];
       const log = await open({ silenceMs: 40 }, { onDropped: (reason) => drops.push(reason) });
@@ -49,7 +49,7 @@ describe('A lost subscription', () => {
     },
   );
 
-  test('continues a hundred times, at any position', async () => {
+  test('A lost subscription continues a hundred times, at any position', async () => {
     const log = await open({ retryMs: [1, 1] });
     const total = 2_000;
     const ways: Drop[] = ['end', 'unavailable', 'slow'];
@@ -65,7 +65,7 @@ describe('A lost subscription', () => {
     expect(events).toEqual(await everything(log));
   });
 
-  test('is opened again when it is silent from the start', async () => {
+  test('A lost subscription is opened again when it is silent from the start', async () => {
     const log = await open({ silenceMs: 40 });
     await add(log, 100);
     await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'silent' }, times: 2 });
@@ -73,7 +73,7 @@ describe('A lost subscription', () => {
     expect(events).toHaveLength(200);
   });
 
-  test('misses nothing when the record it starts after was scavenged', async () => {
+  test('A lost subscription misses nothing when the record it starts after was scavenged', async () => {
     const log = await open();
     const vault = await log.keyVault(Buffer.alloc(32, 1));
     await vault.seal('led_1', 'Ada');
@@ -91,7 +91,7 @@ describe('A lost subscription', () => {
     expect(positionsOf(await log.readOwner('anna', { after, limit: 9 }))).toEqual(wanted);
   });
 
-  test('does not repeat its last event when the server sends it again', async () => {
+  test('A lost subscription does not repeat its last event when the server sends it again', async () => {
     const log = await open();
     await add(log, 100);
     const fault = { do: 'inclusive' } as const;
@@ -103,7 +103,7 @@ describe('A lost subscription', () => {
     expect(events).toEqual(await everything(log));
   });
 
-  test('is opened again after the server restarts', async () => {
+  test('A lost subscription is opened again after the server restarts', async () => {
     const log = await open();
     await add(log, 10);
     const ended = new AbortController();
@@ -122,7 +122,7 @@ describe('A lost subscription', () => {
     await reader;
   });
 
-  test('stays closed at the server once the consumer has ended it', async () => {
+  test('A lost subscription stays closed at the server once the consumer has ended it', async () => {
     const log = await open();
     await add(log, 10);
     const open0 = (await server().stats()).subscriptionsNow;
@@ -134,7 +134,7 @@ describe('A lost subscription', () => {
 });
 
 describe('A slow consumer', () => {
-  test('that never continues does not delay closing the log', async () => {
+  test('A slow consumer that never continues does not delay closing the log', async () => {
     const log = await open({}, { subscriberEventsMax: 50 });
     await add(log, 2_000);
     const { signal } = new AbortController();
@@ -146,7 +146,7 @@ describe('A slow consumer', () => {
     expect(await items.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('is not cut off while its events fit into the buffer', async () => {
+  test('A slow consumer is not cut off while its events fit into the buffer', async () => {
     const log = await open();
     await add(log, 10);
     const { events } = await followWhile(log, 1_010, () => add(log, 1_000));
@@ -154,7 +154,7 @@ describe('A slow consumer', () => {
     expect((await server().stats()).cuts).toBe(0);
   });
 
-  test('reads from the log what does not fit, delays no other consumer, and misses nothing', async () => {
+  test('A slow consumer reads from the log what does not fit, delays no other consumer, and misses nothing', async () => {
     const log = await open({}, { subscriberEventsMax: 100 });
     await add(log, 10);
     const fast = Promise.withResolvers<FoldEvent[]>();
@@ -169,7 +169,7 @@ describe('A slow consumer', () => {
     expect((await server().stats()).cuts).toBe(0);
   });
 
-  test('receives a checkpoint only after the events that it covers', async () => {
+  test('A slow consumer receives a checkpoint only after the events that it covers', async () => {
     const log = await open({}, { subscriberEventsMax: 50 });
     await add(log, 3_000);
     const all = positionsOf(await everything(log));
@@ -190,7 +190,7 @@ describe('A slow consumer', () => {
 });
 
 describe('Records of other applications', () => {
-  test('advance the checkpoint, from which a subscriber can continue', async () => {
+  test('Records of other applications advance the checkpoint, from which a subscriber can continue', async () => {
     const log = await open();
     await add(log, 10);
     const { position: last } = await log.head();
@@ -206,7 +206,7 @@ describe('Records of other applications', () => {
     expect(rest.events).toEqual((await everything(log)).slice(10));
   });
 
-  test('are never delivered', async () => {
+  test('Records of other applications are never delivered', async () => {
     const log = await open();
     await add(log, 10);
     await server().tell({ name: 'flood', count: 50, stream: 'other-app_1', type: 'Theirs' });
@@ -219,7 +219,7 @@ describe('Records of other applications', () => {
 });
 
 describe('A subscription', () => {
-  test('is opened again after a reply that cannot be decoded', async () => {
+  test('A subscription is opened again after a reply that cannot be decoded', async () => {
     const drops: string[] = [];
     const log = await open({}, { onDropped: (reason) => drops.push(reason) });
     await add(log, 10);
@@ -230,7 +230,7 @@ describe('A subscription', () => {
     expect(drops[0]).toMatch(/is not an exact number/);
   });
 
-  test('fails after a few attempts when its position is not in the log', async () => {
+  test('A subscription fails after a few attempts when its position is not in the log', async () => {
     const log = await open();
     await add(log, 10);
     await expect(follow(log, 7, () => true)).rejects.toMatchObject({
@@ -242,7 +242,7 @@ describe('A subscription', () => {
     expect(events).toHaveLength(10);
   });
 
-  test('shares one call to the server with the others of its process', async () => {
+  test('A subscription shares one call to the server with the others of its process', async () => {
     const log = await open();
     await add(log, 1_000);
     const { subscriptions } = await server().stats();
@@ -257,7 +257,7 @@ describe('A subscription', () => {
     expect((await server().stats()).subscriptions).toBe(subscriptions + 1);
   });
 
-  test('parses the data of an event when it is first read', async () => {
+  test('A subscription parses the data of an event when it is first read', async () => {
     const upcasts = {
       RequestBound: {
         1: (data: object) => {

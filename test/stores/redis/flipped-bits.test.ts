@@ -126,7 +126,7 @@ describe.skipIf(!hasRedis)(`A partition in Redis with a changed bit, ${ON_REDIS}
   const sorted = `${SCOPE}\0${(0xabcdefabcdef).toString(16).padStart(14, '0')}\0k0`;
   const inList = `${SCOPE}\u0001even\0${(0xdecadefacade).toString(16).padStart(14, '0')}\0k0`;
 
-  test('without a changed bit passes the check', async () => {
+  test('A partition in Redis without a changed bit passes the check', async () => {
     const space = await fillAndFlip(async () => {}, 0);
     await store.check?.(space, PARTITION);
     expect(new Set(await answers())).toEqual(new Set(['right']));
@@ -144,22 +144,25 @@ describe.skipIf(!hasRedis)(`A partition in Redis with a changed bit, ${ON_REDIS}
       bytes,
       flipField(0, field),
     ]),
-  ])('of %s is found by a check, and no reader gets a changed row', async (_, bytes, flip) => {
-    for (let bit = 0; bit < bytes * 8; bit += STEP_BITS) {
-      const space = await fillAndFlip(flip, bit);
-      expect(await answers(), `bit ${bit}`).not.toContain('wrong');
-      // Also reports a checkpoint that does not fit.
-      await store.checkpoints(space);
-      await store.check?.(space, PARTITION).catch(() => {});
-      expect(new Set(await answers()), `bit ${bit}`).toEqual(new Set(['rebuilding']));
-      expect(reasons, `bit ${bit}`).toEqual([
-        expect.stringMatching(new RegExp(`^${space}, partition ${PARTITION}: `)),
-      ]);
-      await store.drop(space);
-    }
-  });
+  ])(
+    'A changed bit of %s in Redis is found by a check, and no reader gets a changed row',
+    async (_, bytes, flip) => {
+      for (let bit = 0; bit < bytes * 8; bit += STEP_BITS) {
+        const space = await fillAndFlip(flip, bit);
+        expect(await answers(), `bit ${bit}`).not.toContain('wrong');
+        // Also reports a checkpoint that does not fit.
+        await store.checkpoints(space);
+        await store.check?.(space, PARTITION).catch(() => {});
+        expect(new Set(await answers()), `bit ${bit}`).toEqual(new Set(['rebuilding']));
+        expect(reasons, `bit ${bit}`).toEqual([
+          expect.stringMatching(new RegExp(`^${space}, partition ${PARTITION}: `)),
+        ]);
+        await store.drop(space);
+      }
+    },
+  );
 
-  test('of the score of an entry is found by a check', async () => {
+  test('A changed bit of the score of an entry in Redis is found by a check', async () => {
     const space = await fillAndFlip(([, , order]) => redis.control.zadd(order, 'XX', 2, inList), 0);
     await expect(store.check?.(space, PARTITION)).rejects.toThrow(ReadModelRebuilding);
     expect(new Set(await answers())).toEqual(new Set(['rebuilding']));

@@ -14,7 +14,7 @@ describe('The network risk of READ_MODEL_URL', () => {
     ['redis://127.0.0.1.example:6379', 'anybody who can reach the port'],
     ['redis://user:secret@10.0.0.5:6379', 'anybody on the network path can read the password'],
     ['redis://:secret@[2001:db8::1]:6379/2', 'anybody on the network path can read the password'],
-  ])('of %s is named', (url, risk) => {
+  ])('The network risk of READ_MODEL_URL=%s is named', (url, risk) => {
     expect(networkRiskOf(new URL(url))).toContain(risk);
   });
 
@@ -24,7 +24,7 @@ describe('The network risk of READ_MODEL_URL', () => {
     'redis://[::1]:6379/1',
     'rediss://user:secret@10.0.0.5:6379',
     'rediss://10.0.0.5',
-  ])('of %s is none', (url) => {
+  ])('READ_MODEL_URL=%s has no network risk', (url) => {
     expect(networkRiskOf(new URL(url))).toBeUndefined();
   });
 });
@@ -42,7 +42,7 @@ describe('A start with redis:// to another machine', () => {
     return lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   };
 
-  it('warns, unless REDIS_ALLOW_PLAIN is 1', async () => {
+  it('A start with redis:// to another machine warns, unless REDIS_ALLOW_PLAIN is 1', async () => {
     expect(await logged({})).toEqual(['Redis is used without TLS']);
     expect(await logged({ REDIS_ALLOW_PLAIN: '1' })).toEqual([]);
     expect(() => readConfig({ REDIS_ALLOW_PLAIN: 'yes' })).toThrow('REDIS_ALLOW_PLAIN: must be 1');

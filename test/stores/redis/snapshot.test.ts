@@ -101,7 +101,7 @@ describe.skipIf(!hasRedis)(`A partition of ${ROWS} rows, ${ON_REDIS},`, () => {
   };
   const keyOf = async (): Promise<string | undefined> => (await redis.control.keys('*:before'))[0];
 
-  it('is read as of the checkpoint at which the reading began, whatever is committed meanwhile', async () => {
+  it('A large partition in Redis is read as of the checkpoint at which the reading began, whatever is committed meanwhile', async () => {
     for (let round = 0; round < 3; round += 1) {
       const checking = store.check?.(SPACE, PARTITION);
       expect(await commitDuring(Promise.resolve(checking))).toBeGreaterThan(1);
@@ -117,14 +117,14 @@ describe.skipIf(!hasRedis)(`A partition of ${ROWS} rows, ${ON_REDIS},`, () => {
     expect(await keyOf()).toBeUndefined();
   });
 
-  it('is read in commands that return at most a few hundred rows', async () => {
+  it('A large partition in Redis is read in commands that return at most a few hundred rows', async () => {
     await redis.control.config('RESETSTAT');
     await store.check?.(SPACE, PARTITION);
     const stats = await redis.control.info('commandstats');
     expect(Number(/cmdstat_hscan:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(ROWS / 300);
   });
 
-  it('is read in commands of fewer rows where the rows are large', async () => {
+  it('A large partition in Redis is read in commands of fewer rows where the rows are large', async () => {
     const text = 'x'.repeat(20_000);
     const writes = Array.from({ length: 200 }, (_, n) => ({
       scope: SCOPE,
@@ -140,7 +140,7 @@ describe.skipIf(!hasRedis)(`A partition of ${ROWS} rows, ${ON_REDIS},`, () => {
     expect(parts).toBeGreaterThan((200 * text.length) / (4 * PAGE_BYTES));
   });
 
-  it('is read by two readers, one after the other', async () => {
+  it('A large partition in Redis is read by two readers, one after the other', async () => {
     const [one, two] = await Promise.all([
       store.partitionRows(SPACE, PARTITION),
       store.partitionRows(SPACE, PARTITION),
@@ -148,7 +148,7 @@ describe.skipIf(!hasRedis)(`A partition of ${ROWS} rows, ${ON_REDIS},`, () => {
     expect(one).toEqual(two);
   });
 
-  it('is not blocked by a reader that died', async () => {
+  it('A large partition in Redis is not blocked by a reader that died', async () => {
     const other = await redisStore({ url: redis.url, log: 'one' });
     const reading = other.partitionRows(SPACE, PARTITION).catch(() => undefined);
     let key: string | undefined;

@@ -79,7 +79,7 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     return { file, before, ...second };
   };
 
-  test('is rebuilt when a page can be missing after a restart of the machine', async () => {
+  test('A cache of the log is rebuilt when a page can be missing after a restart of the machine', async () => {
     const { file, before, store } = await revoked();
     await store.close();
     for (const bytes of cut(before, readFileSync(file))) {
@@ -96,7 +96,7 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     }
   });
 
-  test('is marked on the disk before it changes, and keeps its rows when only its process was killed', async () => {
+  test('A cache of the log is marked on the disk before it changes, and keeps its rows when only its process was killed', async () => {
     const { file, before, store } = await revoked();
     expect(before.includes(BOOT)).toBe(true);
     const killed = rows(copied(file));
@@ -107,7 +107,7 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     await store.close();
   });
 
-  test('has no mark after it was closed properly', async () => {
+  test('A cache of the log has no mark after it was closed properly', async () => {
     const { file, store } = await revoked();
     await store.close();
     expect(heldBy(file)).toEqual([]);
@@ -117,7 +117,7 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     await again.store.close();
   });
 
-  test('of products keeps its rows after a kill and is rebuilt after a restart of the machine', () => {
+  test('A cache of products keeps its rows after a kill and is rebuilt after a restart of the machine', () => {
     const { events, publish } = history();
     for (let n = 0; n < 20; n += 1) publish(content(`${n}`));
     const file = join(fresh(), 'catalog.db');

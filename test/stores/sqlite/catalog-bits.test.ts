@@ -35,7 +35,7 @@ const answersOf = (file: string, onDiscarded: () => void): Map<string, string> =
 };
 
 describe('A file of the catalog with a flipped bit', () => {
-  test('never serves a changed product', () => {
+  test('A file of the catalog with a flipped bit never serves a changed product', () => {
     const file = join(temporary.fresh(), 'catalog.db');
     const { events, publish, withdraw } = history();
     for (const id of IDS)

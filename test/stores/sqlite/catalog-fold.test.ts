@@ -23,7 +23,7 @@ const filled = (events: readonly FoldEvent[], file = ':memory:'): Catalog => {
 const ALL: ProductSearch = { sort: 'relevance', limit: 100, offset: 0, facets: ['category'] };
 
 describe('The catalog', () => {
-  test('has the product as its published, revised and observed events define it', () => {
+  test('The catalog holds the product as its published, revised and observed events define it', () => {
     const { events, publish, revise, observe, other } = history();
     publish(content('a', { brand: 'Ada' }));
     other();
@@ -50,7 +50,7 @@ describe('The catalog', () => {
     expect(catalog.checkpoint()).toBe(4);
   });
 
-  test('dates the stock by the feed until another stock is observed', () => {
+  test('The catalog dates the stock by the feed until another stock is observed', () => {
     const { events, publish, observe, revise } = history();
     const seen = (source_updated_at: string) => {
       const event = revise(content('a', { source_updated_at }));
@@ -65,7 +65,7 @@ describe('The catalog', () => {
     expect(filled(events).byId(['prd_a']).get('prd_a')?.stock.as_of).toBe(T0 + 6);
   });
 
-  test('omits a withdrawn product, and shows its first publication date when it is published again', () => {
+  test('The catalog omits a withdrawn product, and shows its first publication date when it is published again', () => {
     const { events, publish, observe, withdraw } = history();
     publish(content('a', { category: 'Mugs' }));
     publish(content('b'));
@@ -96,7 +96,7 @@ describe('The catalog', () => {
     expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(1);
   });
 
-  test('does not answer from its cache after a product has changed', () => {
+  test('The catalog does not answer from its cache after a product has changed', () => {
     const { events, publish, observe, revise } = history();
     publish(content('a', { title: 'Mug' }));
     const catalog = filled(events);
@@ -111,7 +111,7 @@ describe('The catalog', () => {
     expect(catalog.search({ ...ALL, q: 'mug' }).total).toBe(0);
   });
 
-  test('folds an event once, however often it is applied', () => {
+  test('The catalog folds an event once, however often it is applied', () => {
     const { events, publish, withdraw } = history();
     publish(content('a'));
     withdraw('prd_a');
@@ -128,7 +128,7 @@ describe('The catalog', () => {
     expect([...catalog.byId(['prd_a', 'prd_b', 'prd_c']).keys()]).toEqual(['prd_b', 'prd_c']);
   });
 
-  test('applies a batch completely or not at all, with rows and checkpoint unchanged', () => {
+  test('The catalog applies a batch completely or not at all, with rows and checkpoint unchanged', () => {
     const { events, publish, revise } = history();
     publish(content('a'));
     const file = freshFile();
@@ -153,13 +153,13 @@ describe('The catalog', () => {
     ['has a title that is not a text', { title: { en: 'Mug' } }],
     ['has price tiers that are not a list', { price_tiers: 3 }],
     ['has a SKU that no column accepts', { product_id: 'prd_a', sku: ['S'] }],
-  ])('throws PoisonEvent for an event that %s', (_, over) => {
+  ])('The catalog throws PoisonEvent for an event that %s', (_, over) => {
     const { publish } = history();
     const event = publish({ ...content('a'), ...(over as object) });
     expect(() => filled([event])).toThrow(PoisonEvent);
   });
 
-  test('has a digest that depends on its rows and not on their history', () => {
+  test("The catalog's digest depends on its rows and not on their history", () => {
     const steps = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('publish', 'observe', 'withdraw')),
       { maxLength: 20 },
@@ -193,7 +193,7 @@ describe('The catalog', () => {
     );
   });
 
-  test('has another digest after any difference in a product', () => {
+  test("The catalog's digest differs after any difference in a product", () => {
     const one = (over: object, members: 'as they are' | 'turned' = 'as they are') => {
       const { events, publish } = history();
       const product = { ...content('a'), ...over };
@@ -226,7 +226,7 @@ describe('The file of the catalog', () => {
     checkpoint: catalog.checkpoint(),
   });
 
-  test('gives the same answers and accepts events after it is opened again', () => {
+  test("The catalog's file gives the same answers and accepts events after it is opened again", () => {
     const { events, publish } = story();
     const file = freshFile();
     const first = filled(events, file);
@@ -251,7 +251,7 @@ describe('The file of the catalog', () => {
       },
     ],
     ['is not a database', (file: string) => writeFileSync(file, 'x'.repeat(10_000))],
-  ])('is replaced by an empty one that can be filled if it %s', (_, spoil) => {
+  ])("The catalog's file is replaced by an empty one that can be filled if it %s", (_, spoil) => {
     const { events } = story();
     const file = freshFile();
     const first = filled(events, file);
@@ -265,7 +265,7 @@ describe('The file of the catalog', () => {
     second.close();
   });
 
-  test('cannot be opened in a missing folder', () => {
+  test("The catalog's file cannot be opened in a missing folder", () => {
     expect(() => sqliteCatalog(join(temporary.fresh(), 'none', 'catalog.db'))).toThrow(/open/);
   });
 });

@@ -90,7 +90,7 @@ const paged = (catalog: Catalog, query: ProductSearch, between: () => Catalog | 
 
 describe('Pages that continue after a mark', () => {
   test.each(queries().map((query) => [JSON.stringify(query), query] as const))(
-    'lose and repeat no product that does not change: %s',
+    'Pages that continue after a mark lose and repeat no product that does not change: %s',
     (_, query) => {
       const shop = shopOf();
       const all = shop.catalog.search({ ...query, limit: 10_000 });
@@ -109,7 +109,7 @@ describe('Pages that continue after a mark', () => {
     },
   );
 
-  test('continue in the catalog of another node', () => {
+  test('Pages that continue after a mark continue in the catalog of another node', () => {
     for (const query of queries()) {
       const shop = shopOf();
       const before = paged(shop.catalog, query, () => {});
@@ -119,7 +119,7 @@ describe('Pages that continue after a mark', () => {
     }
   });
 
-  test('keep their order when a rare word becomes frequent', () => {
+  test('Pages that continue after a mark keep their order when a rare word becomes frequent', () => {
     const { events, publish } = history();
     const catalog = sqliteCatalog(':memory:');
     const follow = (): void => catalog.apply(events.slice(catalog.checkpoint()), events.length);
@@ -142,7 +142,7 @@ describe('Pages that continue after a mark', () => {
     catalog.close();
   });
 
-  test('have a mark that fits into a cursor, however long the words are', () => {
+  test('The marks of pages fit into a cursor, however long the words are', () => {
     const long = '茶'.repeat(200);
     const { events, publish } = history();
     const han = Array.from({ length: 200 }, (_, n) => String.fromCodePoint(0x4e00 + n)).join('');
@@ -158,7 +158,7 @@ describe('Pages that continue after a mark', () => {
     }
   });
 
-  test('order by currency, and by amount within a currency', () => {
+  test('Pages of the catalog order by currency, and by amount within a currency', () => {
     const { catalog } = shopOf();
     const { products } = catalog.search({ ...ALL, sort: 'price', limit: 10_000 });
     const prices = products.map(

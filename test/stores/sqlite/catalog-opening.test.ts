@@ -71,7 +71,7 @@ describe('A catalog that opens a large file', () => {
   const { directory, answers } = filledDirectory();
   const isOpen = ({ catalog }: CatalogBuilds): boolean => catalog.opening() === undefined;
 
-  test('reads a bounded number of products in a turn, and then answers as before', async () => {
+  test('A catalog that opens a large file reads a bounded number of products in a turn, and then answers as before', async () => {
     const { pause, run } = countedTurns();
     const builds = catalogBuilds(directory, LOG, { pause });
     const { catalog } = builds;
@@ -87,7 +87,7 @@ describe('A catalog that opens a large file', () => {
     catalog.close();
   });
 
-  test('reports its progress, answers no read and has the checkpoint 0 until it is open', async () => {
+  test('A catalog that opens a large file reports its progress, answers no read and has the checkpoint 0 until it is open', async () => {
     const { pause, run } = countedTurns();
     const { catalog } = catalogBuilds(directory, LOG, { pause });
     expect(catalog.opening()).toEqual({ done: 0, of: PRODUCTS });
@@ -100,7 +100,7 @@ describe('A catalog that opens a large file', () => {
     catalog.close();
   });
 
-  test('closes its file at once when it is closed before it is open', async () => {
+  test('A catalog that opens a large file closes its file at once when it is closed before it is open', async () => {
     const { pause, run } = countedTurns();
     const { catalog } = catalogBuilds(directory, LOG, { pause });
     await run();
@@ -120,7 +120,7 @@ describe('The order of products by title', () => {
   const put = fc.record({ key: fc.integer({ min: 0, max: 40 }), title });
   const rounds = fc.array(fc.array(put, { maxLength: 30 }), { maxLength: 6 });
 
-  test('is that of a sort after any products are published and renamed, and after a start', () => {
+  test('The order of products by title is that of a sort after any products are published and renamed, and after a start', () => {
     fc.assert(
       fc.property(rounds, (changes) => {
         const file = join(temporary.fresh(), 'catalog.db');
@@ -153,7 +153,7 @@ describe('The order of products by title', () => {
     );
   });
 
-  test('is kept when products are added between the same two again and again', () => {
+  test('The order of products by title is kept when products are added between the same two again and again', () => {
     const { events, publish } = history();
     const catalog = sqliteCatalog(':memory:');
     const idOf = (n: number): string => `prd_${`${n}`.padStart(3, '0')}`;
@@ -168,7 +168,7 @@ describe('The order of products by title', () => {
     catalog.close();
   });
 
-  test('is kept for more new products than are merged at once', () => {
+  test('The order of products by title is kept for more new products than are merged at once', () => {
     const { events, publish } = history();
     const catalog = sqliteCatalog(':memory:');
     for (let n = 0; n < PRODUCTS; n += 1) {
@@ -184,7 +184,7 @@ describe('The order of products by title', () => {
 });
 
 describe('A sorted set of words', () => {
-  test('has the words that were added, and finds them by prefix in order', () => {
+  test('A sorted set of words contains the added words, and finds them by prefix in order', () => {
     const letters = ['a', 'b', '\u{e000}', '\u{1f600}'];
     const word = fc.array(fc.constantFrom(...letters), { minLength: 1, maxLength: 8 });
     const words = fc.array(

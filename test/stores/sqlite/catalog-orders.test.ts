@@ -119,7 +119,7 @@ const walked = (catalog: Catalog, query: ProductSearch) => {
 const ASKED_BETWEEN_CHANGES = 60;
 
 describe('A search of the catalog', () => {
-  test('gives the results of a plain pass over all products after each kind of change', () => {
+  test('A search of the catalog gives the results of a plain pass over all products after each kind of change', () => {
     const log = history();
     const live = new Set<string>();
     const publish = (key: string): void => {
@@ -161,7 +161,7 @@ describe('A search of the catalog', () => {
     catalog.close();
   });
 
-  test('extends its cached result by the rows and facets of later queries', () => {
+  test('A search of the catalog extends its cached result by the rows and facets of later queries', () => {
     const { events, publish } = history();
     for (let n = 0; n < 200; n += 1) publish(made(`${(n * 89) % 200}`.padStart(3, '0')));
     const fresh = (): Catalog => {
@@ -185,7 +185,7 @@ describe('A search of the catalog', () => {
       }
   });
 
-  test('makes the view of a product again after a change, and not before', () => {
+  test('A search of the catalog makes the view of a product again after a change, and not before', () => {
     const { events, publish, observe } = history();
     publish(content('a'));
     publish(content('b'));

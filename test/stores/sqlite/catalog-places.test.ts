@@ -59,7 +59,7 @@ const shop = (file = ':memory:') => {
 };
 
 describe('The cached postings of words', () => {
-  test('find what the file finds after products are published, revised and withdrawn', () => {
+  test('The cached postings of words find what the file finds after products are published, revised and withdrawn', () => {
     fc.assert(
       fc.property(fc.array(fc.array(act, { maxLength: 60 }), { maxLength: 4 }), (rounds) => {
         const it = shop();
@@ -82,7 +82,7 @@ describe('The cached postings of words', () => {
     );
   });
 
-  test('have more changes of a word than are merged at once', () => {
+  test('The cached postings of words cover more changes of a word than are merged at once', () => {
     const it = shop();
     const acts = (title: string) =>
       Array.from({ length: 1_300 }, (_, key) => ({
@@ -100,7 +100,7 @@ describe('The cached postings of words', () => {
     it.close();
   });
 
-  test('that are read ahead are those of the file, also of a word that changes meanwhile', async () => {
+  test('Postings that are read ahead are those of the file, even of a word that changes meanwhile', async () => {
     const it = shop(join(temporary.fresh(), 'catalog.db'));
     const put = (key: number, title: string) => ({ kind: 'put' as const, key, product: { title } });
     it.apply(Array.from({ length: 1_500 }, (_, key) => put(key, 'red tea')));
@@ -125,7 +125,7 @@ describe('The cached postings of words', () => {
     it.close();
   });
 
-  test('leave prefixes of very many words to the file', () => {
+  test('The cached postings of words leave prefixes of very many words to the file', () => {
     const it = shop();
     const put = (key: number) => ({ kind: 'put' as const, key, product: { title: `a${key}` } });
     it.apply(Array.from({ length: 300 }, (_, key) => put(key)));

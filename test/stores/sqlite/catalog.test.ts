@@ -67,7 +67,7 @@ describe('A text search', () => {
     ['accepts no typo in a number', 'ab-125', []],
     ['looks for typos only in words without a match', 'pink vaze', ['mug', 'vase']],
     ['does not use a shorter near word as a prefix', 'cupp', ['cups']],
-  ])('%s', (_, q, expected) => {
+  ])('A text search %s', (_, q, expected) => {
     expect(keys(shop, { q }).sort()).toEqual(expected);
   });
 
@@ -82,13 +82,13 @@ describe('A text search', () => {
     ['Þingvellir', 'thingvellir'],
     ['Isparta ılık', 'ilik'],
     ['İzmir', 'izmir'],
-  ])('finds %s as people type it: %s', (title, typed) => {
+  ])('A text search finds %s as people type it: %s', (title, typed) => {
     const catalog = catalogWith(content('a', { title }));
     for (const q of [typed, typed.toUpperCase(), title, title.toUpperCase()])
       expect([q, keys(catalog, { q })]).toEqual([q, ['a']]);
   });
 
-  test('finds a gtin and an mpn, also after they have changed', () => {
+  test('A text search finds a gtin and an mpn, also after they have changed', () => {
     const [first, second] = [{ gtin: '5012345678900' }, { mpn: 'EM-77/b' }];
     expect(keys(catalogWith(content('a', first)), { q: '5012345678900' })).toEqual(['a']);
     expect(keys(catalogWith(content('a', second)), { q: 'em-77' })).toEqual(['a']);
@@ -103,7 +103,7 @@ describe('A text search', () => {
     ]);
   });
 
-  test('ranks the title above the description, and the whole word above its beginning', () => {
+  test('A text search ranks the title above the description, and the whole word above its beginning', () => {
     const ranked = catalogWith(
       content('a', { title: 'Tinsel Garland' }),
       content('b', { title: 'Blue Box', description: 'Made of tin' }),
@@ -112,7 +112,7 @@ describe('A text search', () => {
     expect(keys(ranked, { q: 'tin' })).toEqual(['c', 'a', 'b']);
   });
 
-  test('ranks equal matches by id', () => {
+  test('A text search ranks equal matches by id', () => {
     const same = ['d', 'a', 'c', 'b'].map((key) => content(key, { title: 'Same', sku: '1' }));
     expect(keys(catalogWith(...same), { q: 'same' })).toEqual(['a', 'b', 'c', 'd']);
   });
@@ -127,11 +127,11 @@ describe('A text search', () => {
     'title:pink',
     '-pink',
     '^pink',
-  ])('reads %j as words and not as syntax', (q) =>
+  ])('A text search reads %j as words and not as syntax', (q) =>
     expect(() => shop.search(ask({ q }))).not.toThrow(),
   );
 
-  test('accepts any text without a syntax error', () => {
+  test('A text search accepts any text without a syntax error', () => {
     const unit = fc.oneof(
       fc.constantFrom(
         '"',
@@ -162,7 +162,7 @@ describe('A text search', () => {
     );
   });
 
-  test('finds a product by every word of its title', () => {
+  test('A text search finds a product by every word of its title', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }), (title) => {
         const one = catalogWith(content('x', { title: `known ${title}` }));
@@ -268,7 +268,7 @@ describe('Filters, order and facets', () => {
       updated: -product.updated_at,
     })[query.sort ?? 'relevance'];
 
-  test('give the results of a plain pass over all products on every page', () => {
+  test('Filters, order and facets give the results of a plain pass over all products on every page', () => {
     const facets: ProductSearch['facets'] = ['category', 'ship_from', 'brand', 'origin', 'stock'];
     fc.assert(
       fc.property(fc.array(arbitrary, { maxLength: 25 }), queries, (made, wish) => {
@@ -325,14 +325,14 @@ describe('Filters, order and facets', () => {
     );
   });
 
-  test('include ids and SKUs, and ignore unknown ones', () => {
+  test('Filters, order and facets include ids and SKUs, and ignore unknown ones', () => {
     const shop = catalogWith(content('a'), content('b'), content('c', { category: 'Mugs' }));
     expect(keys(shop, { ids: ['prd_c', 'prd_a', 'prd_x'] })).toEqual(['a', 'c']);
     expect(keys(shop, { skus: ['SKU-c', 'sku-a'], category: 'Mugs' })).toEqual(['c']);
     expect(keys(shop, { ids: ['prd_a'], skus: ['SKU-b'] })).toEqual([]);
   });
 
-  test('list the most frequent values of a facet, and all categories of a catalog', () => {
+  test('Filters, order and facets list the most frequent values of a facet, and all categories of a catalog', () => {
     const many = Array.from({ length: 1_020 }, (_, n) =>
       content(`${n}`, { brand: `Brand ${n % 60}`, category: `Category ${n % 510}` }),
     );
@@ -346,7 +346,7 @@ describe('Filters, order and facets', () => {
     expect(category?.values[0]).toEqual({ value: 'Category 509', count: 3 });
   });
 
-  test('keep their order on pages after the first hundreds of rows', () => {
+  test('Filters, order and facets keep their order on pages after the first hundreds of rows', () => {
     const many = Array.from({ length: 700 }, (_, n) =>
       content(`${(n * 389) % 700}`, { moq: n % 3 }),
     );

@@ -81,7 +81,7 @@ const answersOf = (store: LocalStore, right: Rows): Answer[] => {
 };
 
 describe('A file of the read models with a flipped bit', () => {
-  test('never serves a changed row, and a check of all partitions finds every lost one', async () => {
+  test('A file of the read models with a flipped bit never serves a changed row, and a check of all partitions finds every lost one', async () => {
     const { file, bytes, right } = await filledFile();
     const found = { right: 0, rebuilding: 0, absent: 0, wrong: 0 };
     let discarded = 0;
@@ -114,7 +114,7 @@ describe('A file of the read models with a flipped bit', () => {
     writeFileSync(file, bytes);
   };
 
-  test('is found by the daily check, which reads what no reader asks for', async () => {
+  test('A file of the read models with a flipped bit is found by the daily check, which reads what no reader asks for', async () => {
     const { file, bytes, right } = await filledFile();
     flipRow(file, bytes);
     const reasons: string[] = [];
@@ -126,7 +126,7 @@ describe('A file of the read models with a flipped bit', () => {
     await store.close();
   });
 
-  test('has its partition filled again by the engine, while the others are served', async () => {
+  test('A file of the read models with a flipped bit has its partition filled again by the engine, while the others are served', async () => {
     const { file, log, bytes, right } = await filledFile();
     flipRow(file, bytes);
     const reasons: string[] = [];

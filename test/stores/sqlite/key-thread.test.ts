@@ -42,7 +42,7 @@ const sealAll = (vault: ReturnType<typeof sqliteKeyVault>, count: number, from =
   Array.from({ length: count }, (_, n) => vault.seal(`led_${from + n}`, 'text'));
 
 describe('While a key waits for the disk', () => {
-  test('the process continues to open texts, and seals none before its key is stored', async () => {
+  test('A process continues to open texts while a key waits for the disk, and seals none before its key is stored', async () => {
     const { vault, text, other } = await filled();
     other.exec('BEGIN IMMEDIATE');
     let answered = 0;
@@ -60,7 +60,7 @@ describe('While a key waits for the disk', () => {
     await vault.close();
   });
 
-  test('all keys of a turn share one commit', async () => {
+  test('All keys of a turn share one commit', async () => {
     const { vault, other } = await filled();
     const look = other.prepare('PRAGMA wal_checkpoint(NOOP)');
     const frames = () => Number(look.get()?.['log']);
@@ -72,7 +72,7 @@ describe('While a key waits for the disk', () => {
     await vault.close();
   });
 
-  test('close waits for the pending calls', async () => {
+  test('Closing the key vault waits for the pending calls', async () => {
     const { path, vault, other } = await filled();
     other.close();
     const sealing = Promise.all(sealAll(vault, 3));
@@ -86,7 +86,7 @@ describe('While a key waits for the disk', () => {
 });
 
 describe('A key that cannot be stored', () => {
-  test('is refused while the file is missing, and stored when it is back', async () => {
+  test('A key that cannot be stored is refused while the file is missing, and stored when it is back', async () => {
     const { path, vault, other } = await filled();
     other.close();
     renameSync(path, `${path}.away`);
@@ -102,7 +102,7 @@ describe('A key that cannot be stored', () => {
     await vault.close();
   });
 
-  test('is refused to all concurrent callers, and stored for a later one', async () => {
+  test('A key that cannot be stored is refused to all concurrent callers, and stored for a later one', async () => {
     const { vault, other } = await filled();
     other.exec('BEGIN IMMEDIATE');
     const results = await Promise.allSettled([vault.seal('led_1', 'a'), vault.seal('led_1', 'b')]);
@@ -113,7 +113,7 @@ describe('A key that cannot be stored', () => {
     await vault.close();
   });
 
-  test('does not replace a first key', async () => {
+  test('A key that cannot be stored does not replace a first key', async () => {
     const db = openKeyFile(join(fresh(), 'keys.db'));
     const committer = new Committer(db, KEY_RECORDING);
     const [first, second] = [randomBytes(WRAPPED_BYTES), randomBytes(WRAPPED_BYTES)];
@@ -127,7 +127,7 @@ describe('A key that cannot be stored', () => {
 });
 
 describe('A destroyed key', () => {
-  test('is reported only when its bytes are removed, and removed by a second attempt', async () => {
+  test('A destroyed key is reported only when its bytes are removed, and removed by a second attempt', async () => {
     const { directory, path, vault, text, other, isLeft } = await filled();
     // A reader of the previous state prevents the truncation of the write-ahead log.
     other.exec('BEGIN; SELECT count(*) FROM keys');
@@ -154,7 +154,7 @@ describe('A destroyed key', () => {
     rmSync(path);
   });
 
-  test('is removed also if it was just being written', async () => {
+  test('A destroyed key is removed even if it was just being written', async () => {
     const { vault, other } = await filled();
     other.close();
     const [sealed, had, again] = await Promise.all([
@@ -216,7 +216,7 @@ const wrong = (path: string, keys: readonly Key[]): number => {
 };
 
 describe('The file of the key vault', () => {
-  test('has each key once and none that was destroyed', () => {
+  test("The key vault's file contains each key once and none that was destroyed", () => {
     const path = join(fresh(), 'keys.db');
     const db = openKeyFile(path);
     db.exec('PRAGMA synchronous = OFF');
@@ -226,7 +226,7 @@ describe('The file of the key vault', () => {
     db.close();
   });
 
-  test('is migrated from format 1, and has a key once that format 1 had twice', () => {
+  test("The key vault's file is migrated from format 1, and contains a key once that format 1 had twice", () => {
     const path = join(fresh(), 'keys.db');
     const old = new DatabaseSync(path);
     old.exec(`

@@ -20,7 +20,7 @@ const filesHold = (directory: string, bytes: Buffer): boolean =>
   readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
 
 describe('The key vault in a file', () => {
-  it('opens its texts after a restart, and only with the same root secret', async () => {
+  it('The key vault in a file opens its texts after a restart, and only with the same root secret', async () => {
     const file = join(fresh(), 'keys.db');
     const vault = sqliteKeyVault(file, wrapping);
     const sealed = (await vault.seal('led_1', 'ada@shop.example')) ?? '';
@@ -31,7 +31,7 @@ describe('The key vault in a file', () => {
     expect(() => sqliteKeyVault(file, Buffer.alloc(32, 2))).toThrow(/another root secret/);
   });
 
-  it('leaves no byte of a destroyed key', async () => {
+  it('The key vault in a file leaves no byte of a destroyed key', async () => {
     const directory = fresh();
     const vault = sqliteKeyVault(join(directory, 'erase.db'), wrapping);
     await vault.seal('hnd_1', 'text');

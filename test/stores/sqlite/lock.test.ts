@@ -18,7 +18,7 @@ afterAll(removeAll);
 const { server } = onStandIn();
 
 describe('The lock of a data directory', () => {
-  test('refuses a second lock until it is released', () => {
+  test("A data directory's lock refuses a second lock until it is released", () => {
     const directory = fresh();
     const lock = lockDirectory(directory);
     expect(() => lockDirectory(directory, 0)).toThrow(StartupError);
@@ -26,7 +26,7 @@ describe('The lock of a data directory', () => {
     lockDirectory(directory, 0).release();
   });
 
-  test('reports once that its file was removed', async () => {
+  test("A data directory's lock reports once that its file was removed", async () => {
     const directory = fresh();
     const lock = lockDirectory(directory);
     const loss = Promise.withResolvers<string>();
@@ -36,7 +36,7 @@ describe('The lock of a data directory', () => {
     lock.release();
   });
 
-  test('stops the log that held it when it is removed, and a second log continues', async () => {
+  test("A data directory's lock stops the log that held it when it is removed, and a second log continues", async () => {
     const directory = fresh();
     const fatal = Promise.withResolvers<string>();
     const first = sqliteEventLog({ directory, onFatal: ({ message }) => fatal.resolve(message) });
@@ -55,7 +55,7 @@ describe('The lock of a data directory', () => {
     expect(existsSync(join(directory, 'lock'))).toBe(true);
   });
 
-  test('stops a process with a remote log when it is removed', async () => {
+  test("A data directory's lock stops a process with a remote log when it is removed", async () => {
     const config = { ...readConfig({}), dataDirectory: fresh(), eventLogUrl: server().url };
     const fatal = Promise.withResolvers<string>();
     const onFatal = ({ message }: Error): void => fatal.resolve(message);

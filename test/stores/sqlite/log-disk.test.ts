@@ -88,7 +88,7 @@ const expectHonest = async (log: SqliteEventLog, good: Awaited<ReturnType<typeof
 };
 
 describe('A log with flipped bits', () => {
-  test('returns no changed record', async () => {
+  test('A log with flipped bits returns no changed record', async () => {
     const seed = Number(env['SEED'] ?? (process.hrtime.bigint() % 2_147_483_646n) + 1n);
     const draw = random(seed);
     const { closed, crashed, good } = await prepared();
@@ -119,7 +119,7 @@ describe('A log with flipped bits', () => {
 });
 
 describe('A log with a truncated write-ahead log', () => {
-  test('is refused and not changed, so that the rest can be recovered', async () => {
+  test('A log with a truncated write-ahead log is refused and not changed, so that the rest can be recovered', async () => {
     const { crashed, good } = await prepared();
     const path = join(crashed, 'log.db-wal');
     const whole = readFileSync(path);
@@ -145,7 +145,7 @@ afterAll(() => {
 });
 
 describe.skipIf(!mounted)('A log on a full disk (needs the right to mount a tmpfs)', () => {
-  test('refuses appends as full, answers reads, and appends again once there is space', async () => {
+  test('A log on a full disk refuses appends as full, answers reads, and appends again once there is space', async () => {
     const directory = join(mounting, 'data');
     const fatal: Error[] = [];
     const log = sqliteEventLog({ directory, onFatal: (error) => fatal.push(error) });

@@ -47,7 +47,7 @@ const headOf = async (directory: string): Promise<number> => {
 };
 
 describe('A start after a kill', () => {
-  test('refuses the log wherever one bit of the write-ahead log is flipped', async () => {
+  test('A start after a kill refuses the log wherever one bit of the write-ahead log is flipped', async () => {
     const { copy } = await filled();
     const wal = readFileSync(join(copy, 'log.db-wal'));
     // The last quarter has commits of much less than a second.
@@ -65,7 +65,7 @@ describe('A start after a kill', () => {
     expect(await headOf(copy)).toBe(APPENDS);
   });
 
-  test('accepts a log that is ahead of its mark, because its last commit was not acknowledged', async () => {
+  test('A start after a kill accepts a log that is ahead of its mark, because its last commit was not acknowledged', async () => {
     const { directory, copy } = await filled();
     const log = sqliteEventLog({ directory });
     await append(log, APPENDS + 1);
@@ -76,7 +76,7 @@ describe('A start after a kill', () => {
 });
 
 describe('log.mark', () => {
-  test('survives a flipped bit anywhere in it', async () => {
+  test('`log.mark` survives a flipped bit anywhere in it', async () => {
     const { directory } = await filled();
     const file = join(directory, 'log.mark');
     const mark = readFileSync(file);
@@ -92,7 +92,7 @@ describe('log.mark', () => {
     }
   });
 
-  test('has the commit before the last if the last slot was torn, and is written again', async () => {
+  test('`log.mark` holds the commit before the last if the last slot was torn, and is written again', async () => {
     const { directory } = await filled();
     const file = join(directory, 'log.mark');
     for (const slot of [0, 1]) {
@@ -112,13 +112,13 @@ describe('log.mark', () => {
     }
   });
 
-  test('is refused if both slots are damaged', async () => {
+  test('`log.mark` is refused if both slots are damaged', async () => {
     const { directory } = await filled();
     writeFileSync(join(directory, 'log.mark'), Buffer.alloc(2 * SLOT_BYTES, 0xa5));
     expect(() => sqliteEventLog({ directory })).toThrow(/log\.mark is unreadable/);
   });
 
-  test('of another log is refused', async () => {
+  test('The `log.mark` of another log is refused', async () => {
     const { directory } = await filled();
     const other = fresh();
     await (await filledAgain(other)).close();

@@ -27,7 +27,7 @@ const held = async () => {
 };
 
 describe('While a commit waits for the disk', () => {
-  test('the process answers reads, and new appends share the next commit', async () => {
+  test('A process answers reads while a commit waits for the disk, and new appends share the next commit', async () => {
     const { log, other } = await held();
     const answered: string[] = [];
     const append = async (name: string) => {
@@ -51,7 +51,7 @@ describe('While a commit waits for the disk', () => {
     await log.close();
   });
 
-  test('a subscriber runs as far as it can without waiting before an append is answered', async () => {
+  test('A subscriber runs as far as it can without waiting before an append is answered', async () => {
     const log = sqliteEventLog({ directory: fresh() });
     const order: string[] = [];
     const ended = new AbortController();
@@ -77,7 +77,7 @@ describe('While a commit waits for the disk', () => {
     await log.close();
   });
 
-  test('close waits for the pending appends', async () => {
+  test('Closing the log waits for the pending appends', async () => {
     const { log, other } = await held();
     const append = log.append('own-lead_2', NO_STREAM, [bound('second')]);
     await turn();
@@ -124,7 +124,7 @@ test('Records that were written but not acknowledged are not read', async () => 
 });
 
 describe('When the thread of the log ends', () => {
-  test('its commit is in doubt, later ones are refused, and the fault is reported', async () => {
+  test("The thread's end leaves its commit in doubt, refuses later ones, and reports the fault", async () => {
     const faults: string[] = [];
     // This is not a log, so the thread cannot open it.
     const path = join(fresh(), 'other.db');
@@ -145,7 +145,7 @@ describe('When the thread of the log ends', () => {
   test.each([
     ['before its first commit', 0],
     ['between commits', 1],
-  ])('no record is acknowledged into a file that was unlinked %s', async (_when, before) => {
+  ])('No record is acknowledged into a file that was unlinked %s', async (_when, before) => {
     const directory = fresh();
     const path = join(directory, 'log.db');
     await sqliteEventLog({ directory }).close();
@@ -162,7 +162,7 @@ describe('When the thread of the log ends', () => {
     await log.close();
   });
 
-  test('no record is acknowledged into a file that was replaced', async () => {
+  test('No record is acknowledged into a file that was replaced', async () => {
     const directory = fresh();
     const path = join(directory, 'log.db');
     const log = sqliteEventLog({ directory });
@@ -174,7 +174,7 @@ describe('When the thread of the log ends', () => {
     await log.close();
   });
 
-  test('a log that was only read closes without a thread', async () => {
+  test('A log that was only read closes without a thread', async () => {
     const log = sqliteEventLog({ directory: fresh() });
     expect(await log.readAll({ after: 0, limit: 9 })).toEqual([]);
     await log.close();

@@ -77,7 +77,7 @@ const opens = async (
 };
 
 describe('The file of the log', () => {
-  test('has synchronous=FULL on the first and on the second open', () => {
+  test("The log's file has synchronous=FULL on the first and on the second open", () => {
     const path = join(fresh(), 'log.db');
     for (const _ of [1, 2]) {
       const db = openStore(path, LOG_STORE);
@@ -87,12 +87,12 @@ describe('The file of the log', () => {
     }
   });
 
-  test('is refused if a setting has no effect', () => {
+  test("The log's file is refused if a setting has no effect", () => {
     const kind = { ...LOG_STORE, synchronous: 'FULL; PRAGMA synchronous = NORMAL' as 'FULL' };
     expect(() => openStore(join(fresh(), 'log.db'), kind)).toThrow(/synchronous=1/);
   });
 
-  test('is refused and not changed if it belongs to another application', () => {
+  test("The log's file is refused and not changed if it belongs to another application", () => {
     const directory = fresh();
     sql(directory, 'CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)');
     const before = readFileSync(join(directory, 'log.db'));
@@ -102,7 +102,7 @@ describe('The file of the log', () => {
     expect(refusal(directory)).toMatch(/cannot be opened/);
   });
 
-  test('is refused if it is newer, and migrated if it is older', async () => {
+  test("The log's file is refused if it is newer, and migrated if it is older", async () => {
     const directory = await filled();
     sql(directory, 'PRAGMA user_version = 9');
     expect(refusal(directory)).toMatch(/newer Tributary.*format 9/);
@@ -116,7 +116,7 @@ describe('The file of the log', () => {
     db.close();
   });
 
-  test('is refused to a second process', async () => {
+  test("The log's file is refused to a second process", async () => {
     const directory = fresh();
     const log = sqliteEventLog({ directory });
     expect(refusal(directory)).toMatch(/in use by another/);
@@ -133,7 +133,7 @@ describe('The file of the log', () => {
 });
 
 describe('A start refuses a log', () => {
-  test('that lost its last events, unless its mark was deleted', async () => {
+  test('A start refuses a log that lost its last events, unless its mark was deleted', async () => {
     const directory = await filled();
     sql(directory, 'DELETE FROM events WHERE position > 18');
     expect(refusal(directory)).toMatch(
@@ -146,7 +146,7 @@ describe('A start refuses a log', () => {
     });
   });
 
-  test('with another history, of another identity, that is missing, or with an unreadable mark', async () => {
+  test('A start refuses a log with another history, of another identity, that is missing, or with an unreadable mark', async () => {
     const directory = await filled();
     const file = join(directory, 'log.mark');
     const newest = /"id":"(\w+)","position":20,"seal":(\d+)/.exec(readFileSync(file, 'utf8'));
@@ -168,7 +168,7 @@ describe('A start refuses a log', () => {
     expect(existsSync(join(directory, 'log.db'))).toBe(false);
   });
 
-  test('with a changed or a missing record near its end', async () => {
+  test('A start refuses a log with a changed or a missing record near its end', async () => {
     const changes = [
       "UPDATE events SET data = replace(data, 'b3', 'b4')",
       'UPDATE events SET at = at + 0.5',
@@ -198,7 +198,7 @@ describe('streams.db', () => {
     ['is missing', (path: string) => rmSync(path)],
     ['is not a database', (path: string) => writeFileSync(path, 'x'.repeat(9_000))],
     ['is truncated', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 5_000))],
-  ])('is rebuilt if it %s', async (_, harm) => {
+  ])('`streams.db` is rebuilt if it %s', async (_, harm) => {
     const directory = await filled(2_000);
     harm(join(directory, 'streams.db'));
     expect(await creation(await opens(directory, 4_000))).toEqual(refused);
@@ -210,13 +210,13 @@ describe('streams.db', () => {
     ['belongs to another log', "UPDATE about SET log = 'f00'"],
     ['is ahead of the log', 'UPDATE about SET through = 99'],
     ['belongs to another history', 'UPDATE about SET seal = seal + 1'],
-  ])('is rebuilt if it %s', async (_, change) => {
+  ])('`streams.db` is rebuilt if it %s', async (_, change) => {
     const directory = await filled();
     sql(directory, change, 'streams.db');
     expect(await creation(await opens(directory, 20))).toEqual(refused);
   });
 
-  test('is completed from the log if it lags', async () => {
+  test('`streams.db` is completed from the log if it lags', async () => {
     const directory = await filled(10);
     const old = readFileSync(join(directory, 'streams.db'));
     const log = sqliteEventLog({ directory });
@@ -226,7 +226,7 @@ describe('streams.db', () => {
     expect(await creation(await opens(directory, 40))).toEqual(refused);
   });
 
-  test('hashes the name of a new stream once, although it is looked up before', async () => {
+  test('`streams.db` hashes the name of a new stream once, although it is looked up before', async () => {
     const hashed: string[] = [];
     const hash = (name: string) => hashed.push(name);
     const log = sqliteEventLog({ directory: fresh(), hash });
@@ -237,7 +237,7 @@ describe('streams.db', () => {
     await log.close();
   });
 
-  test('distinguishes names with the same hash, in memory and in the file', async () => {
+  test('`streams.db` distinguishes names with the same hash, in memory and in the file', async () => {
     const hash = (name: string) => name.length % 2;
     const directory = await filled(10, { hash });
     const log = sqliteEventLog({ directory, hash, streamsInMemoryMax: 5 });
@@ -265,7 +265,7 @@ describe('A running log', () => {
     ['a statement', '', 'no'],
     ['the commit', 'DEFERRABLE INITIALLY DEFERRED', 'unknown'],
   ])(
-    'refuses writes and answers reads after %s failed, and reports what was applied',
+    'A running log refuses writes and answers reads after %s failed, and reports what was applied',
     async (_, reference, applied) => {
       const directory = await filled();
       const fatal: Error[] = [];
@@ -288,7 +288,7 @@ describe('A running log', () => {
     },
   );
 
-  test('refuses appends beyond its queue and writes the others', async () => {
+  test('A running log refuses appends beyond its queue and writes the others', async () => {
     const log = sqliteEventLog({ directory: fresh(), queueAppendsMax: 10, appendsInTurnMax: 3 });
     const appends = Array.from({ length: 25 }, (_, n) =>
       log.append(`a-l_${n}`, NO_STREAM, [bound('x')]),
@@ -305,7 +305,7 @@ describe('A running log', () => {
     await bytes.close();
   });
 
-  test('decides in the same way with one commit per append', async () => {
+  test('A running log decides in the same way with one commit per append', async () => {
     const log = sqliteEventLog({ directory: fresh(), commit: 'each' });
     const append = () => log.append('own1-lead_1', NO_STREAM, [bound('x')]);
     const outcomes = (await Promise.all([append(), append()])).map((result) => result.outcome);
@@ -315,7 +315,7 @@ describe('A running log', () => {
 });
 
 describe('A log with events of other versions', () => {
-  test('reports an unknown type with its position, and a fold continues', async () => {
+  test('A log with events of other versions reports an unknown type with its position, and a fold continues', async () => {
     const directory = await filled(1);
     const meta = JSON.stringify(metaAt(5));
     const [id, type, data] = [freshId(), 'LinkDreamt', '{"a":1}'];
@@ -338,7 +338,7 @@ describe('A log with events of other versions', () => {
     await log.close();
   });
 
-  test('converts old data to the newest version in every read', async () => {
+  test('A log with events of other versions converts old data to the newest version in every read', async () => {
     const directory = await filled(1);
     const mark = (suffix: string) => (data: object) => {
       const { fingerprint } = data as { fingerprint: string };

@@ -97,7 +97,7 @@ describe('The file of the read models', () => {
   test.each([
     ['a row', 1],
     ['a block of rows', 100],
-  ])('adds %s without reading the file for each', async (_what, count) => {
+  ])("The read models' file adds %s without reading the file for each", async (_what, count) => {
     using get = vi.spyOn(StatementSync.prototype, 'get');
     const rowsRead = () => {
       const statements = get.mock.contexts as StatementSync[];
@@ -125,7 +125,7 @@ describe('The file of the read models', () => {
     await next.close();
   });
 
-  test('gives the rows of a partition as of one checkpoint while they are written, added and removed', async () => {
+  test("The read models' file gives the rows of a partition as of one checkpoint while they are written, added and removed", async () => {
     const store = open({ cacheRowsMax: 0 });
     const rows = new Map<string, string>();
     /** The rows by checkpoint. */
@@ -161,7 +161,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('gets the changes of memory with one scheduled flush', async () => {
+  test("The read models' file gets the changes of memory with one scheduled flush", async () => {
     const store = open();
     await store.goLive(SPACE);
     for (let n = 0; n < 5; n++) await commit(store, n);
@@ -175,7 +175,7 @@ describe('The file of the read models', () => {
     expect(await written()).toBe(6);
   });
 
-  test('gets the changes at once if there are too many rows', async () => {
+  test("The read models' file gets the changes at once if there are too many rows", async () => {
     const store = open({ flushRowsMax: 10 });
     await store.goLive(SPACE);
     await commit(store, 0, 9);
@@ -185,7 +185,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('gets many changes over several turns, each partition as a whole', async () => {
+  test("The read models' file gets many changes over several turns, each partition as a whole", async () => {
     const store = open();
     await store.goLive(SPACE);
     const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
@@ -216,7 +216,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('gets the rows of a space that is being filled together, once they are many', async () => {
+  test("The read models' file gets the rows of a space that is being filled together, once they are many", async () => {
     const store = open({ fillRowsMax: 100 });
     await commit(store, 0, 99);
     expect(scheduled).toEqual([]);
@@ -229,7 +229,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('gets the partitions of all spaces that are being filled in turn', async () => {
+  test("The read models' file gets the partitions of all spaces that are being filled in turn", async () => {
     const store = open({ fillRowsMax: 500 });
     const spaces = [SPACE, 'others@1.1'];
     const add = async (space: string, count: number): Promise<number[]> => {
@@ -249,7 +249,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('answers rows that memory has evicted', async () => {
+  test("The read models' file answers rows that memory has evicted", async () => {
     const store = open({ cacheRowsMax: 10 });
     await commit(store, 0, 100);
     await store.flush();
@@ -258,7 +258,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('keeps rows in memory that were read, except large ones', async () => {
+  test("The read models' file keeps rows in memory that were read, except large ones", async () => {
     const rows = { small: 'x', large: 'x'.repeat(40_000) };
     const first = open();
     const writes = Object.entries(rows).map(([key, text]) => ({
@@ -278,7 +278,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('is replaced if it has another version or belongs to another log', async () => {
+  test("The read models' file is replaced if it has another version or belongs to another log", async () => {
     await (await filled({ log: 'one' })).close();
     await open({ log: 'one' }).close();
     expect(discarded).toEqual([]);
@@ -293,7 +293,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('is replaced if it is not a database', async () => {
+  test("The read models' file is replaced if it is not a database", async () => {
     writeFileSync(
       file,
       'something else entirely, and long enough to be looked at twice'.repeat(100),
@@ -304,7 +304,7 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test('is replaced if damage is found while it is in use', async () => {
+  test("The read models' file is replaced if damage is found while it is in use", async () => {
     await (await filled()).close();
     const bytes = readFileSync(file);
     // Pages after the schema: the file opens, but its rows cannot be read.
