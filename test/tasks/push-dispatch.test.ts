@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 
 describe('A receiver', () => {
-  it('gets the whole task after each change that follows its registration, and its secrets', async () => {
+  it('A receiver gets the whole task after each change that follows its registration, and its secrets', async () => {
     const w = await world();
     const authentication = { scheme: 'Bearer', credentials: 'c-1' };
     await w.register(w.key, w.task, { token: 't-1', authentication });
@@ -78,7 +78,7 @@ describe('A receiver', () => {
     expect(new Set(w.sent.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('that a message registers gets the change that the message makes', async () => {
+  it('A receiver that a message registers gets the change that the message makes', async () => {
     const w = await world();
     const configuration = { taskPushNotificationConfig: { url: HOOK, token: 't' } };
     const params = { message: message(HANDOFF), configuration };
@@ -95,7 +95,7 @@ describe('A receiver', () => {
     expect(w.tasks()[1]).toMatchObject({ id: w.task.id });
   });
 
-  it('gets the changes of a request that another interface made, since the task names it', async () => {
+  it('A receiver gets the changes of a request that another interface made, since the task names it', async () => {
     const w = await world();
     const draft = { ...POST, idempotency_key: 'shared', text: 'Made over MCP.' };
     const { skill: _skill, kind: _kind, ...input } = draft;
@@ -113,7 +113,7 @@ describe('A receiver', () => {
     expect(w.tasks()).toMatchObject([{ id: linked.id, status: { state: 'TASK_STATE_WORKING' } }]);
   });
 
-  it('gets no artifact that the scopes of its agent do not allow any more', async () => {
+  it('A receiver gets no artifact that the scopes of its agent do not allow any more', async () => {
     const w = await world();
     await w.register(w.key, w.task);
     const { log, ids, clock } = w.app.service.deps;
@@ -133,7 +133,7 @@ describe('A receiver', () => {
 });
 
 describe('A notification', () => {
-  it('is sent again with the same id and body until the receiver accepts it', async () => {
+  it('A notification is sent again with the same id and body until the receiver accepts it', async () => {
     const w = await world();
     const { id } = await w.register(w.key, w.task, { id: 'mine' });
     expect(id).toBe('mine');
@@ -159,7 +159,7 @@ describe('A notification', () => {
     [RETRY, 'PushFailed'],
     [LOST, 'PushOutcomeUnknown'],
   ])(
-    'that ends with %j after the last of ten attempts is recorded as such',
+    'A notification that ends with %j after the last of ten attempts is recorded as such',
     async (result, end) => {
       const w = await world();
       await w.register(w.key, w.task);
@@ -175,7 +175,7 @@ describe('A notification', () => {
     },
   );
 
-  it('that the receiver refuses is not sent again', async () => {
+  it('A notification that the receiver refuses is not sent again', async () => {
     const w = await world();
     await w.register(w.key, w.task);
     w.play(() => ({ outcome: 'refused', reason: 'http_302' }));
@@ -185,7 +185,7 @@ describe('A notification', () => {
     expect((await w.eventsOf()).at(-1)).toBe('PushFailed');
   });
 
-  it('that waits for an attempt is replaced by that of a newer change', async () => {
+  it('A notification that waits for an attempt is replaced by that of a newer change', async () => {
     const w = await world();
     await w.register(w.key, w.task);
     w.play(() => RETRY);
@@ -197,7 +197,7 @@ describe('A notification', () => {
     expect(w.sent[0]?.id).not.toBe(w.sent[1]?.id);
   });
 
-  it('whose sender is gone is sent again after the time of the attempt', async () => {
+  it('A notification whose sender is gone is sent again after the time of the attempt', async () => {
     const w = await world();
     await w.register(w.key, w.task);
     const never = Promise.withResolvers<never>();
@@ -226,7 +226,7 @@ describe('A notification', () => {
     );
   });
 
-  it('is sent once by two dispatchers on one log', async () => {
+  it('A notification is sent once by two dispatchers on one log', async () => {
     const w = await world();
     w.start();
     await w.register(w.key, w.task);
@@ -238,7 +238,7 @@ describe('A notification', () => {
 });
 
 describe('Nothing is sent', () => {
-  it('for a deleted configuration, also while a notification waits for its next attempt', async () => {
+  it('Nothing is sent for a deleted configuration, even while a notification waits for its next attempt', async () => {
     const w = await world();
     const { id } = await w.register(w.key, w.task);
     w.play(() => RETRY);
@@ -250,7 +250,7 @@ describe('Nothing is sent', () => {
     expect((await w.eventsOf()).at(-1)).toBe('PushConfigDeleted');
   });
 
-  it('after the key that registered it was revoked, which deletes the configuration', async () => {
+  it('Nothing is sent after the key that registered it was revoked, which deletes the configuration', async () => {
     const w = await world();
     await w.register(w.key, w.task, { token: 't' });
     await w.desk(`/keys/${w.keyId}/revoke`);
@@ -259,7 +259,7 @@ describe('Nothing is sent', () => {
     await expectDeleted(w);
   });
 
-  it('while the agent is suspended, and the newest change once it is reinstated', async () => {
+  it('Nothing is sent while the agent is suspended, and the newest change once it is reinstated', async () => {
     const w = await world();
     await w.register(w.key, w.task);
     await w.desk(`/agents/${w.agentId}/suspend`);
@@ -270,7 +270,7 @@ describe('Nothing is sent', () => {
     expect(w.sent).toHaveLength(1);
   });
 
-  it('after the receiver said that it is gone', async () => {
+  it('Nothing is sent after the receiver said that it is gone', async () => {
     const w = await world();
     await w.register(w.key, w.task, { token: 't' });
     w.play(() => ({ outcome: 'refused', reason: 'http_410', disable: true }));
@@ -282,7 +282,7 @@ describe('Nothing is sent', () => {
 });
 
 describe('A dispatcher', () => {
-  it('looks again as soon as it knows what an item awaits, because that may have changed before', async () => {
+  it('A dispatcher looks again as soon as it knows what an item awaits, because that may have changed before', async () => {
     const one = await notifying();
     open.push(one);
     const { key } = await one.app.agent('acme');
@@ -308,7 +308,7 @@ describe('A dispatcher', () => {
 });
 
 describe('A configuration', () => {
-  it('is deleted a day after its task has ended and the receiver knows it', async () => {
+  it('A push configuration is deleted a day after its task has ended and the receiver knows it', async () => {
     const w = await world();
     await w.register(w.key, w.task, { token: 't' });
     for (const command of [approve, dispatched, confirmed]) await w.change(command);
@@ -318,7 +318,7 @@ describe('A configuration', () => {
     await expectDeleted(w);
   });
 
-  it('is continued by a dispatcher that starts later', async () => {
+  it('A push configuration is continued by a dispatcher that starts later', async () => {
     const one = await notifying();
     open.push(one);
     const { key } = await one.app.agent('acme');

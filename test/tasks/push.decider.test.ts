@@ -41,7 +41,7 @@ const send = (change: number, at = 2_000) =>
   ({ type: 'Dispatch', change, at, until: 9_000 }) as const;
 
 describe('A push notification configuration', () => {
-  it('is created once, and replaced by another registration with its id', () => {
+  it('A push notification configuration is created once, and replaced by another registration with its id', () => {
     given().when({ type: 'Register', config }).then(created);
     given(created).when({ type: 'Register', config }).then();
     const other = { ...config, url: 'https://other.example/' };
@@ -50,7 +50,7 @@ describe('A push notification configuration', () => {
       .then({ type: 'PushConfigCreated', data: other });
   });
 
-  it('is deleted once, and sends nothing afterwards until it is registered again', () => {
+  it('A push notification configuration is deleted once, and sends nothing afterwards until it is registered again', () => {
     given(created).when({ type: 'Delete' }).then(deleted);
     given(created)
       .when({ type: 'Delete', reason: 'key_ended' })
@@ -63,7 +63,7 @@ describe('A push notification configuration', () => {
     given(created, deleted).when({ type: 'Register', config }).then(created);
   });
 
-  it('accepts no other command before it exists', () => {
+  it('A push notification configuration accepts no other command before it exists', () => {
     for (const command of [{ type: 'Delete' }, send(1)] as const)
       given().when(command).rejected('push_unknown');
     expect(() => push.evolve(undefined, { ...deleted, at: 1 })).toThrow(/never created/);
@@ -71,14 +71,14 @@ describe('A push notification configuration', () => {
 });
 
 describe('A push notification', () => {
-  it('shows only changes after the registration and after the last settled one', () => {
+  it('A push notification shows only changes after the registration and after the last settled one', () => {
     given(created).when(send(1)).rejected('push_settled');
     given(created).when(send(2)).then(dispatched(2));
     given(created, dispatched(2), delivered(2)).when(send(2)).rejected('push_settled');
     given(created, dispatched(2), delivered(2)).when(send(3)).then(dispatched(3));
   });
 
-  it('is sent by one attempt at a time, and again when its time has come', () => {
+  it('A push notification is sent by one attempt at a time, and again when its time has come', () => {
     given(created, dispatched(2))
       .when(send(2))
       .rejected('not_due', /under way/);
@@ -91,7 +91,7 @@ describe('A push notification', () => {
     given(created, dispatched(2), deferred(2)).when(send(2, 5_000)).then(dispatched(2, 2));
   });
 
-  it('that waits for an attempt is replaced by that of a newer change, and never by an older one', () => {
+  it('A push notification that waits for an attempt is replaced by that of a newer change, and never by an older one', () => {
     const later = given(created, dispatched(3), deferred(3, 1, true)).when(send(4));
     expect(later.then(dispatched(4))).toMatchObject({ attempts: 1, uncertain: undefined });
     given(created, dispatched(3), deferred(3))
@@ -99,7 +99,7 @@ describe('A push notification', () => {
       .rejected('not_due', 'a newer change is sent');
   });
 
-  it('is settled by its outcome, which only the attempt that is under way can have', () => {
+  it('A push notification is settled by its outcome, which only the attempt that is under way can have', () => {
     const outcomes = [
       [{ type: 'Confirm', attempt: 1, evidence: 'http_204' }, delivered(2)],
       [
@@ -125,7 +125,7 @@ describe('A push notification', () => {
     }
   });
 
-  it('remembers over its attempts that one may have reached the receiver', () => {
+  it('A push notification remembers over its attempts that one may have reached the receiver', () => {
     const defer = { type: 'Defer', attempt: 1, reason: 'http_503', retry_at: 5_000 } as const;
     given(created, dispatched(2)).when(defer).then(deferred(2));
     const state = given(created, dispatched(2))

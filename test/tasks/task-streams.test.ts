@@ -56,14 +56,14 @@ describe('The watch of tasks', () => {
     return { watch, ends, ended, heard: nextEvent, stop: () => stopping.abort() };
   };
 
-  it('starts again after a failed start', async () => {
+  it('The watch of tasks starts again after a failed start', async () => {
     const { watch, ends, heard: nextEvent } = following(failingOnce('head'));
     await expect(watch.on('acme-lead_1', () => {})).rejects.toBe(AWAY);
     expect(await nextEvent()).toMatchObject({ stream: 'acme-lead_1' });
     expect(ends).toEqual([]);
   });
 
-  it('reports why it ended, and starts again', async () => {
+  it('The watch of tasks reports why it ended, and starts again', async () => {
     const { watch, ends, ended, heard: nextEvent } = following(failingOnce('subscription'));
     await watch.on('acme-lead_1', () => {});
     await ended;
@@ -71,7 +71,7 @@ describe('The watch of tasks', () => {
     expect(await nextEvent()).toMatchObject({ stream: 'acme-lead_1' });
   });
 
-  it('reports no error when it is stopped', async () => {
+  it('The watch of tasks reports no error when it is stopped', async () => {
     const { watch, ends, ended, stop } = following(memoryEventLog());
     await watch.on('acme-lead_1', () => {});
     stop();
@@ -106,13 +106,13 @@ describe('A task stream that fails', () => {
     return lines;
   };
 
-  it('is logged as a request that was not served', async () => {
+  it('A task stream that fails is logged as a request that was not served', async () => {
     expect(await linesOf(AWAY)).toMatchObject([
       { msg: 'request not served', code: 'storage_unavailable', status: 200 },
     ]);
   });
 
-  it('is logged with a stack if the cause is a bug', async () => {
+  it('A task stream that fails is logged with a stack if the cause is a bug', async () => {
     expect(await linesOf(new TypeError('a bug'))).toMatchObject([
       { msg: 'request failed', code: 'internal_error', err: { message: 'a bug' } },
     ]);

@@ -19,7 +19,7 @@ const decided = (history: Parameters<typeof given>, command: Parameters<typeof t
   task.decide(given(...history).state, command);
 
 describe('A task', () => {
-  it('starts with a message, receives further messages, and ends once', () => {
+  it('A task starts with a message, receives further messages, and ends once', () => {
     const receive = { type: 'Receive', task: received.data } as const;
     expect(decided([], receive)).toEqual({ accepted: true, events: [received] });
     expect(decided([received], receive)).toEqual({ accepted: true, events: [received] });
@@ -35,23 +35,26 @@ describe('A task', () => {
     given(received).when({ type: 'Cancel' }).then(canceled);
   });
 
-  it.each([[completed], [rejected], [canceled], [linked]])('accepts no command after %j', (end) => {
-    for (const command of [
-      { type: 'Receive', task: received.data },
-      { type: 'Complete', task: completed.data },
-      { type: 'Reject', task: rejected.data },
-    ] as const)
-      given(received, end).when(command).rejected('task_ended');
-    const cancel = given(received, end).when({ type: 'Cancel' });
-    if (end === canceled) cancel.then();
-    else cancel.rejected('task_ended');
-  });
+  it.each([[completed], [rejected], [canceled], [linked]])(
+    'A task accepts no command after %j',
+    (end) => {
+      for (const command of [
+        { type: 'Receive', task: received.data },
+        { type: 'Complete', task: completed.data },
+        { type: 'Reject', task: rejected.data },
+      ] as const)
+        given(received, end).when(command).rejected('task_ended');
+      const cancel = given(received, end).when({ type: 'Cancel' });
+      if (end === canceled) cancel.then();
+      else cancel.rejected('task_ended');
+    },
+  );
 
-  it('cannot be canceled if it does not exist', () => {
+  it('A task cannot be canceled if it does not exist', () => {
     given().when({ type: 'Cancel' }).rejected('task_unknown');
   });
 
-  it('keeps its skill and removes the missing fields when it ends', () => {
+  it('A task keeps its skill and removes the missing fields when it ends', () => {
     const skilled = { ...received, data: { ...received.data, skill: 'prepare_handoff' } };
     expect(given(skilled, canceled).state).toEqual({
       ...named,
@@ -70,7 +73,7 @@ describe('A task', () => {
     });
   });
 
-  it('waits for people and ends like its outreach request', () => {
+  it('A task waits for people and ends like its outreach request', () => {
     const ends = (Object.keys(TASK_STATUS_OF) as OutboundStatus[]).filter((status) =>
       isTerminal(TASK_STATUS_OF[status]),
     );
@@ -98,7 +101,7 @@ describe('The list of tasks', () => {
       ...more,
     });
 
-  it('has the tasks of A2A by agent, and updates a task with each of its events', () => {
+  it('The list of tasks contains the tasks of A2A by agent, and updates a task with each of its events', () => {
     const ref = { task_id: 'tsk_1', context_id: 'ctx_1' };
     const canceledOut = { outbound_id: 'out_1', agent_id: 'agt_1', task_id: 'tsk_1', by: 'x' };
     const rows = rowsAfter(tasks, [
@@ -137,7 +140,7 @@ describe('The list of tasks', () => {
     });
   });
 
-  it('keeps the first record if two records claim to be the task', () => {
+  it('The list of tasks keeps the first record if two records claim to be the task', () => {
     const ref = { task_id: 'tsk_1', context_id: 'ctx_1' };
     const rows = rowsAfter(tasks, [proposed('1', ref), handoffCreated('2', ref)]);
     expect(rows['anna/agt_1/tsk_1']?.row).toMatchObject({ record: 'out_1', changed: 1 });

@@ -46,7 +46,7 @@ const request = async (port: number, localAddress: string) => {
 };
 
 describe('The open connections of one network address', () => {
-  it('are limited, and other addresses can connect', async () => {
+  it('The open connections of one network address are limited, and other addresses can connect', async () => {
     const { port, metrics } = await serve(false);
     const first = await request(port, '127.0.0.1');
     for (let n = 1; n < MAX; n += 1)
@@ -61,7 +61,7 @@ describe('The open connections of one network address', () => {
   });
 
   it.each([true, '10.0.0.0/8,loopback', '127.0.0.1', '127.0.0.0/8'])(
-    'have no limit for a proxy of TRUST_PROXY=%s',
+    'The open connections of one network address have no limit for a proxy of TRUST_PROXY=%s',
     async (trustProxy) => {
       const { port } = await serve(trustProxy);
       for (let n = 0; n < 2 * MAX; n += 1)
@@ -69,7 +69,7 @@ describe('The open connections of one network address', () => {
     },
   );
 
-  it('are limited for a client that TRUST_PROXY does not name', async () => {
+  it('The open connections of a client that TRUST_PROXY does not name are limited', async () => {
     const { port } = await serve('127.0.0.1,uniquelocal');
     for (let n = 0; n < MAX; n += 1)
       expect((await request(port, '127.0.0.2')).result).toBe(ANSWERED);
@@ -80,7 +80,7 @@ describe('The open connections of one network address', () => {
 describe('A forwarded address', () => {
   const forwarded = { 'x-forwarded-for': '192.0.2.1' };
 
-  it('without TRUST_PROXY is counted, and logged once', async () => {
+  it('A forwarded address without TRUST_PROXY is counted, and logged once', async () => {
     const { server, metrics, lines } = await serve(false);
     await server.inject({ url: '/livez', headers: forwarded });
     await server.inject({ url: '/livez', headers: { forwarded: 'for=192.0.2.1' } });
@@ -90,7 +90,7 @@ describe('A forwarded address', () => {
     expect(await metrics.text([])).toContain('\ntributary_untrusted_forwarded_total 2\n');
   });
 
-  it('with TRUST_PROXY is neither', async () => {
+  it('A forwarded address with TRUST_PROXY is neither counted nor logged', async () => {
     const { server, metrics, lines } = await serve('loopback');
     await server.inject({ url: '/livez', headers: forwarded });
     expect(lines).toEqual([]);

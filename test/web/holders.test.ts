@@ -74,46 +74,58 @@ const post = (url: string, headers: Record<string, string> = {}) =>
   });
 
 describe('The pages behind a link', () => {
-  it.each(KINDS)('name what is missing at another address ($kind)', async (page) => {
-    const { status, text } = await app.send({ method: 'GET', url: `${page.base}/a/b/c` });
-    expect(status).toBe(404);
-    expect(shownIn(text)).toContain(`${page.missing} Check that the link is complete.`);
-    expect(shownIn(text)).not.toMatch(page.foreign);
-  });
-
-  it.each(KINDS)('name what an unknown link does not lead to ($kind)', async (page) => {
-    const url = `${page.base}/${'0'.repeat(40)}`;
-    for (const answer of [
-      await app.send({ method: 'GET', url }),
-      await post(`${url}/${page.button}`),
-    ]) {
-      expect(answer.status).toBe(404);
-      expect(shownIn(answer.text)).toContain(page.unknown);
-    }
-  });
-
-  it.each(KINDS)('say whom they are for when an agent comes with a key ($kind)', async (page) => {
-    for (const path of ['', `/${'1'.repeat(40)}`, '/a/b/c']) {
-      const answer = await app.send({ method: 'GET', url: page.base + path, key: 'trb_any' });
-      expect(answer.status, path).toBe(403);
-      expect(answer.body).toMatchObject({
-        code: 'boundary_forbidden',
-        detail: `${page.alone}: no credential is taken here. Nothing was changed.`,
-      });
-    }
-  });
-
-  it.each(KINDS)('refuse a form of another site in words for every link ($kind)', async (page) => {
-    const sent = await post(`${page.base}/${'2'.repeat(40)}/${page.button}`, {
-      'sec-fetch-site': 'cross-site',
-    });
-    expect(sent.status).toBe(403);
-    expect(shownIn(sent.text)).toContain('Sent from another site');
-    expect(shownIn(sent.text)).not.toMatch(page.foreign);
-  });
+  it.each(KINDS)(
+    'The pages behind a link name what is missing at another address ($kind)',
+    async (page) => {
+      const { status, text } = await app.send({ method: 'GET', url: `${page.base}/a/b/c` });
+      expect(status).toBe(404);
+      expect(shownIn(text)).toContain(`${page.missing} Check that the link is complete.`);
+      expect(shownIn(text)).not.toMatch(page.foreign);
+    },
+  );
 
   it.each(KINDS)(
-    'refuse a link that is used too often in words for every link ($kind)',
+    'The pages behind a link name what an unknown link does not lead to ($kind)',
+    async (page) => {
+      const url = `${page.base}/${'0'.repeat(40)}`;
+      for (const answer of [
+        await app.send({ method: 'GET', url }),
+        await post(`${url}/${page.button}`),
+      ]) {
+        expect(answer.status).toBe(404);
+        expect(shownIn(answer.text)).toContain(page.unknown);
+      }
+    },
+  );
+
+  it.each(KINDS)(
+    'The pages behind a link say whom they are for when an agent comes with a key ($kind)',
+    async (page) => {
+      for (const path of ['', `/${'1'.repeat(40)}`, '/a/b/c']) {
+        const answer = await app.send({ method: 'GET', url: page.base + path, key: 'trb_any' });
+        expect(answer.status, path).toBe(403);
+        expect(answer.body).toMatchObject({
+          code: 'boundary_forbidden',
+          detail: `${page.alone}: no credential is taken here. Nothing was changed.`,
+        });
+      }
+    },
+  );
+
+  it.each(KINDS)(
+    'The pages behind a link refuse a form of another site in words for every link ($kind)',
+    async (page) => {
+      const sent = await post(`${page.base}/${'2'.repeat(40)}/${page.button}`, {
+        'sec-fetch-site': 'cross-site',
+      });
+      expect(sent.status).toBe(403);
+      expect(shownIn(sent.text)).toContain('Sent from another site');
+      expect(shownIn(sent.text)).not.toMatch(page.foreign);
+    },
+  );
+
+  it.each(KINDS)(
+    'The pages behind a link refuse a link that is used too often in words for every link ($kind)',
     async (page) => {
       const url = `${page.base}/${'3'.repeat(40)}/${page.button}`;
       for (let acts = 0; acts < LIMITS.BUYER_ACTS_PER_MINUTE; acts += 1) await post(url);

@@ -202,7 +202,7 @@ const expectOneAnswer = ({ answers, rest }: Exchange, hint: string) => {
 
 describe('A malformed or hostile request', () => {
   it.each(Object.entries(CASES))(
-    'with %s gets exactly one problem',
+    'A malformed or hostile request with %s gets exactly one problem',
     async (name, { bytes, code }) => {
       verifies('errors.5', 'resources.problem');
       const answer = expectOneAnswer(await exchange(url, bytes()), name);
@@ -214,7 +214,7 @@ describe('A malformed or hostile request', () => {
     },
   );
 
-  it('with a query that is not UTF-8 gets a JSON-RPC error over MCP and A2A', async () => {
+  it('A malformed or hostile request with a query that is not UTF-8 gets a JSON-RPC error over MCP and A2A', async () => {
     for (const path of ['/api/affiliate/mcp?x=%ff', '/api/affiliate/a2a?x=%e9']) {
       const { answers } = await exchange(url, post({ 'Content-Length': '41' }, LINK, path));
       expect(answers[0]).toMatchObject({ status: 400 });
@@ -223,7 +223,7 @@ describe('A malformed or hostile request', () => {
     }
   });
 
-  it('writes no event except audit records', async () => {
+  it('A malformed or hostile request writes no event except audit records', async () => {
     expect(await written()).toEqual([]);
   });
 });
@@ -240,12 +240,15 @@ describe('An unusual but valid request', () => {
     'an empty line before it': `\r\n${get('/livez')}`,
     'HTTP/1.0 and no Host': 'GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
   };
-  it.each(Object.entries(VALID))('with %s is answered', async (name, bytes) => {
-    const answer = expectOneAnswer(await exchange(url, bytes), name);
-    expect(answer).toMatchObject({ status: 200, text: '{"status":"live"}' });
-  });
+  it.each(Object.entries(VALID))(
+    'An unusual but valid request with %s is answered',
+    async (name, bytes) => {
+      const answer = expectOneAnswer(await exchange(url, bytes), name);
+      expect(answer).toMatchObject({ status: 200, text: '{"status":"live"}' });
+    },
+  );
 
-  it('does not change the links of our answers by its Host headers', async () => {
+  it('An unusual but valid request does not change the links of our answers by its Host headers', async () => {
     const bytes = get(`${V1}/nothing`, 'Host: evil.example\r\nX-Forwarded-Host: evil.example\r\n');
     const answer = expectOneAnswer(await exchange(url, bytes), 'Host');
     expect(JSON.stringify(answer)).not.toContain('evil.example');
@@ -256,13 +259,13 @@ describe('Several requests on one connection', () => {
   const errorThen = (first: string, expected: number) =>
     exchange(url, first + get('/livez'), { expected });
 
-  it('get their answers in order when the first is refused', async () => {
+  it('Several requests on one connection get their answers in order when the first is refused', async () => {
     const { answers, rest } = await errorThen(get(`${V1}/nothing`), 2);
     expect(answers.map(({ status }) => status)).toEqual([404, 200, 200]);
     expect(rest).toBe('');
   });
 
-  it('get the answer to a valid request before the refusal of the broken bytes after it', async () => {
+  it('Several requests on one connection get the answer to a valid request before the refusal of the broken bytes after it', async () => {
     for (const path of ['/readyz', `${V1}/connection`]) {
       const first = get(path, `Host: x\r\nAuthorization: Bearer ${key}\r\n`);
       const { answers, rest } = await exchange(url, `${first}BROKEN\r\n\r\n`, { expected: 2 });
@@ -274,14 +277,14 @@ describe('Several requests on one connection', () => {
     }
   });
 
-  it('get the answer to a write that was running when broken bytes arrived', async () => {
+  it('A write that was running when broken bytes arrived gets its answer', async () => {
     const write = post({ 'Content-Length': '41', 'Idempotency-Key': 'before-broken' });
     const { answers } = await exchange(url, `${write}\0\0\0\r\n\r\n`, { expected: 2 });
     expect(answers.map(({ status }) => status)).toEqual([201, 400]);
     expect(await written()).toEqual(['LinkCreated']);
   });
 
-  it('get one answer when the body of a refused request is malformed', async () => {
+  it('Several requests on one connection get one answer when the body of a refused request is malformed', async () => {
     const refused = post({ 'Transfer-Encoding': 'chunked', Authorization: 'Bearer no' }, '');
     const late = await exchange(url, refused, { then: 'zz\r\n\r\n' });
     expect(late.answers.map((answer) => expectProblem(answer).code)).toEqual([
@@ -292,7 +295,7 @@ describe('Several requests on one connection', () => {
     expect(late.rest + atOnce.rest).toBe('');
   });
 
-  it('are never read from the body of another request', async () => {
+  it('Several requests on one connection are never read from the body of another request', async () => {
     const smuggled = get(`${V1}/smuggled`);
     const outer = post({ 'Content-Length': String(smuggled.length) }, smuggled);
     const answer = expectOneAnswer(await exchange(url, outer), 'smuggled');
@@ -325,7 +328,7 @@ const ROUTES = [
 ] as [string, string][];
 
 describe('The router', () => {
-  it('answers 405 with Allow to every other method on every path', async () => {
+  it('The router answers 405 with Allow to every other method on every path', async () => {
     for (const [, path] of ROUTES) {
       const allowed = ROUTES.filter(([, other]) => other === path).map(([method]) => method);
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
@@ -337,7 +340,7 @@ describe('The router', () => {
     }
   });
 
-  it('answers every unknown route with a problem, under v1 and elsewhere', async () => {
+  it('The router answers every unknown route with a problem, under v1 and elsewhere', async () => {
     verifies('errors.1', 'errors.3', 'errors.4', 'versioning.3');
     const under = ['', '/', '/nothing', '/links/../..', '/Links', '/connection/x', '//links'];
     const elsewhere = ['/nothing', '/api', '/api/affiliate/v2/links', '/.env', '/api/affiliate'];
@@ -361,12 +364,12 @@ describe('A client', () => {
   const expectTimeout = ({ answers }: Exchange) =>
     expect(answers.map((answer) => expectProblem(answer).code)).toEqual(['request_timeout']);
 
-  it('that never finishes its headers gets 408 after HEADERS_WAIT_MS', async () => {
+  it('A client that never finishes its headers gets 408 after HEADERS_WAIT_MS', async () => {
     expect(app.service.server.server.headersTimeout).toBe(LIMITS.HEADERS_WAIT_MS);
     expectTimeout(await slow.headers);
   });
 
-  it('that never finishes its body gets 408 after REQUEST_WAIT_MS', async () => {
+  it('A client that never finishes its body gets 408 after REQUEST_WAIT_MS', async () => {
     expect(app.service.server.server.requestTimeout).toBe(LIMITS.REQUEST_WAIT_MS);
     expectTimeout(await slow.body);
     expect(await written()).toEqual(['LinkCreated']);

@@ -166,7 +166,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
 
 describe('A raw body', () => {
   it.each(Object.entries(RAW))(
-    'with %s gets a problem, and is not stored',
+    'A raw body with %s gets a problem, and is not stored',
     async (name, [payload, { code, pointer, fault }]) => {
       const problem = expectProblem(await raw(payload), name);
       expect(problem.code).toBe(code);
@@ -177,7 +177,7 @@ describe('A raw body', () => {
     },
   );
 
-  it('gets an answer of limited size that repeats no API key', async () => {
+  it('A raw body gets an answer of limited size that repeats no API key', async () => {
     const many = Array.from({ length: 9_000 }, (_, n) => `"unknown${n}":1`).join();
     const long = await raw(`{${good},${many}}`);
     expect(expectProblem(long).errors).toHaveLength(1_000);
@@ -244,7 +244,7 @@ const LOSES = /external_id|campaign|sku|sub_ids|source\/ref/;
 describe.each(writesOf().map((write) => [write.id, write] as const))(
   'The operation %s',
   (_id, write) => {
-    it('names a field of a wrong type or out of bounds when it refuses it', async () => {
+    it('A refusal names a field of a wrong type or out of bounds', async () => {
       verifies('errors.5');
       const places = placesOf(write.schema).filter(({ path }) => path.length > 0);
       for (const { path, schema } of places)
@@ -258,7 +258,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('names an unknown field at any level when it refuses it', async () => {
+    it('A refusal names an unknown field at any level', async () => {
       const isClosed = ({ schema }: Place) =>
         schema.properties !== undefined && (!write.desk || schema.additionalProperties === false);
       for (const { path } of placesOf(write.schema).filter(isClosed))
@@ -270,7 +270,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('names a field with invisible characters when it refuses it', async () => {
+    it('A refusal names a field with invisible characters', async () => {
       if (write.desk) return;
       const texts = placesOf(write.schema).filter(
         ({ schema, path }) => schema.type === 'string' && !LOSES.test(path.join('/')),
@@ -292,7 +292,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('stored no event for all these refused requests', async () => {
+    it('An operation stored no event for all its refused requests', async () => {
       expect(await written()).toEqual([]);
     });
   },
@@ -301,7 +301,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
 describe('A value that only its meaning makes wrong', () => {
   const get = (path: string) => app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key });
 
-  it('is answered or refused if it is a day at an end of the calendar', async () => {
+  it('A day at an end of the calendar is answered or refused', async () => {
     const days = [
       'from=0000-01-01&to=0000-01-03',
       'from=0001-01-01&to=0001-01-03',
@@ -316,7 +316,7 @@ describe('A value that only its meaning makes wrong', () => {
         }
   });
 
-  it('is refused by name if it is a parameter that would reach a prototype', async () => {
+  it('A parameter that would reach a prototype is refused by name', async () => {
     for (const query of [
       '__proto__=1',
       '__proto__=1&__proto__=2',
@@ -330,7 +330,7 @@ describe('A value that only its meaning makes wrong', () => {
     expect(prototypeNames()).toBe(before);
   });
 
-  it('is refused at the desk if a product with it could not be shown to agents', async () => {
+  it('A product that could not be shown to agents is refused at the desk', async () => {
     const tier = { min_quantity: 1, unit_price: 1 };
     const BAD: [object, object][] = [
       [{ currency: 'pounds' }, {}],

@@ -50,7 +50,7 @@ describe('Pipelined requests to the service', () => {
   });
   afterAll(() => app.close());
 
-  it('leave other clients served while one requests a long list 300 times and reads nothing', async () => {
+  it('Pipelined requests leave other clients served while one requests a long list 300 times and reads nothing', async () => {
     const page = await fetch(url + list);
     const { length } = await page.text();
     // Together the answers are far more than the buffers of a socket hold.
@@ -67,7 +67,7 @@ describe('Pipelined requests to the service', () => {
     reads.mockRestore();
   });
 
-  it('of different kinds get their complete answers in order', async () => {
+  it('Pipelined requests of different kinds get their complete answers in order', async () => {
     const auth = `Authorization: Bearer ${key}\r\n`;
     const body = '{"target":{"kind":"search","ref":"mugs"}}';
     const headers = `${auth}Content-Type: application/json\r\nIdempotency-Key: mix\r\nContent-Length: ${body.length}\r\n`;
@@ -96,14 +96,14 @@ describe('Pipelined requests to the service', () => {
     expect(rest).toBe('');
   });
 
-  it('after one with Connection: close get no answer', async () => {
+  it('Pipelined requests after one with Connection: close get no answer', async () => {
     const requests =
       get('/livez') + get('/livez', 'Connection: close\r\n') + get('/livez').repeat(20);
     const { answers } = await exchange(url, requests, { expected: 22 });
     expect(answers).toHaveLength(2);
   });
 
-  it('with an Upgrade header after another request are answered without an upgrade', async () => {
+  it('Pipelined requests with an Upgrade header after another request are answered without an upgrade', async () => {
     const upgrade = get('/livez', 'Connection: Upgrade\r\nUpgrade: h2c\r\n');
     const { answers } = await exchange(url, get(list) + upgrade, { expected: 2 });
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -125,7 +125,7 @@ describe('A server that handles one request at a time', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
   };
 
-  it('starts a request only after the answer to the one before it, whatever the bodies are', async () => {
+  it('A server that handles one request at a time starts a request only after the answer to the one before it, whatever the bodies are', async () => {
     let underWay = 0;
     const seen: number[] = [];
     const { url } = await serve((request, response) => {
@@ -150,7 +150,7 @@ describe('A server that handles one request at a time', () => {
     expect(Math.max(...seen)).toBe(1);
   });
 
-  it('drops the requests of a client that has disconnected', async () => {
+  it('A server that handles one request at a time drops the requests of a client that has disconnected', async () => {
     let handled = 0;
     const first = Promise.withResolvers<() => void>();
     const { url, sockets } = await serve((_request, response) => {
@@ -169,7 +169,7 @@ describe('A server that handles one request at a time', () => {
     expect(handled).toBeLessThan(10);
   });
 
-  it('answers every request of a client that has closed its sending side', async () => {
+  it('A server that handles one request at a time answers every request of a client that has closed its sending side', async () => {
     const { url } = await serve((_request, response) => response.end('here'));
     const client = await connected(url);
     client.end(get('/').repeat(50));
@@ -178,7 +178,7 @@ describe('A server that handles one request at a time', () => {
     expect(text.split('here')).toHaveLength(51);
   });
 
-  it('stops reading after one packet, and closes a connection with too many requests in it', async () => {
+  it('A server that handles one request at a time stops reading after one packet, and closes a connection with too many requests in it', async () => {
     const { url, sockets } = await serve((request, response) => {
       if (request.url === '/other') response.end();
     });
@@ -195,7 +195,7 @@ describe('A server that handles one request at a time', () => {
     await once(flood, 'close');
   });
 
-  it('does not time out a request that is unread because earlier ones are being handled', async () => {
+  it('A server that handles one request at a time does not time out a request that is unread because earlier ones are being handled', async () => {
     const server = httpServer({
       ids: systemIds(systemClock().now),
       clock: systemClock(),

@@ -36,14 +36,14 @@ const connections = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
 
 describe('A connection', () => {
-  it('is closed when its client does not read the answer', async () => {
+  it('A connection is closed when its client does not read the answer', async () => {
     const { server, client } = await serve((_request, response) => response.end(ANSWER));
     client.pause();
     await once(server, 'connection');
     await expect.poll(() => connections(server)).toBe(0);
   });
 
-  it('is closed after one wait and not after two', async () => {
+  it('A connection that stalls is closed after one wait and not after two', async () => {
     let checks = 0;
     // Counts the checks of a connection as if each were in time, because a busy machine delays them.
     const monotonic = () => ((checks += 1) * WAIT_MS) / 10;
@@ -54,7 +54,7 @@ describe('A connection', () => {
     expect(checks).toBe(10);
   });
 
-  it('stays open while its client reads slowly', async () => {
+  it('A connection stays open while its client reads slowly', async () => {
     const { client } = await serve((_request, response) => response.end(ANSWER));
     let got = 0;
     for await (const part of client) {
@@ -66,7 +66,7 @@ describe('A connection', () => {
     expect(got).toBeGreaterThan(ANSWER.length);
   });
 
-  it('stays open while the handler works, and while a stream is idle', async () => {
+  it('A connection stays open while the handler works, and while a stream is idle', async () => {
     const { client } = await serve((_request, response) => {
       response.write('early');
       setTimeout(() => response.end('late'), 3 * WAIT_MS);
@@ -79,7 +79,7 @@ describe('A connection', () => {
     expect(text).toMatch(/early[^]*late/);
   });
 
-  it('stays open between two requests for the keep-alive time', async () => {
+  it('A connection stays open between two requests for the keep-alive time', async () => {
     const { server, client } = await serve((_request, response) => response.end('here'));
     server.keepAliveTimeout = 3 * WAIT_MS;
     await once(client, 'data');
@@ -88,7 +88,7 @@ describe('A connection', () => {
     expect(await closed).toBe('closed');
   });
 
-  it('of the service has the limit READER_WAIT_MS', async () => {
+  it('A connection of the service is limited by READER_WAIT_MS', async () => {
     const app = await testApp();
     expect(app.service.server.server.timeout).toBe(LIMITS.READER_WAIT_MS / 10);
     await app.close();

@@ -48,7 +48,7 @@ const key = async (days: number): Promise<string> => {
 };
 
 describe('A clock that steps back', () => {
-  it('revives no expired or rotated key, and refuses writes until it is right again', async () => {
+  it('A clock that steps back revives no expired or rotated key, and refuses writes until it is right again', async () => {
     const short = await key(1);
     const long = await key(30);
     app.clock.advance(2 * DAY);
@@ -69,7 +69,7 @@ describe('A clock that steps back', () => {
     expect((await readyz()).status).toBe(200);
   });
 
-  it('by five minutes is tolerated, and revives no key', async () => {
+  it('A clock that steps back by five minutes is tolerated, and revives no key', async () => {
     const short = await key(1);
     const long = await key(30);
     app.clock.advance(DAY + MINUTE);
@@ -82,7 +82,7 @@ describe('A clock that steps back', () => {
 });
 
 describe('An event that is dated years ahead', () => {
-  it('expires no key and stops writes until an operator accepts the clock', async () => {
+  it('An event that is dated years ahead expires no key and stops writes until an operator accepts the clock', async () => {
     const long = await key(30);
     await appendAt(app.clock.now() + YEARS);
     expect((await read(long)).status).toBe(200);

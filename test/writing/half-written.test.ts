@@ -56,7 +56,7 @@ const submit = (email: string, over: object = {}, idempotencyKey = freshKey()) =
   });
 
 describe('A lead', () => {
-  it('that is stored but cannot be shown has an unknown outcome, and is shown on a retry with the same key', async () => {
+  it('A stored lead that cannot be shown has an unknown outcome, and is shown on a retry with the same key', async () => {
     const [again, mine] = [freshKey(), { external_id: 'crm-2' }];
     const { vault } = app.service.deps;
     vi.spyOn(vault, 'unseal').mockRejectedValue(new LogUnavailable('fault', 'no', 'away'));
@@ -70,7 +70,7 @@ describe('A lead', () => {
     });
   });
 
-  it('that is not stored has the outcome none', async () => {
+  it('A lead that is not stored has the outcome none', async () => {
     const lead = { external_id: 'crm-3', contact: undefined, consent: undefined };
     failAppendsOf('RequestBound');
     const before = await head();
@@ -94,27 +94,30 @@ describe('A write of several streams that stops between its appends, as on a ser
   const writtenSince = async (after: number): Promise<string[]> =>
     (await typesSince(after)).filter((type) => type !== 'ActivityRecorded');
 
-  it.each([0, 1, 2])('is completed by a retry of a lead after %i appends', async (count) => {
-    const [again, mine] = [freshKey(), { external_id: `crm-stop-${count}` }];
-    const before = await head();
-    const stopping = stopAfter(count);
-    expect(await submit(`stop-${count}@buyer.example`, mine, again)).toMatchObject(UNKNOWN);
-    stopping.restore();
-    const written = ['LeadClaimed', 'RequestBound', 'LeadSubmitted'];
-    expect(await writtenSince(before)).toEqual(written.slice(0, count));
-    const first = await submit(`stop-${count}@buyer.example`, mine, again);
-    expect(first).toMatchObject({ status: 201, body: { state: 'submitted' } });
-    expect(await writtenSince(before)).toEqual(written);
-    const retry = await submit(`stop-${count}@buyer.example`, mine, again);
-    expect(retry).toMatchObject({ status: 201, text: first.text, ...REPLAYED });
-    const other = await submit(`stop-${count}@buyer.example`, {
-      external_id: `crm-other-${count}`,
-    });
-    expect(other).toMatchObject({ body: { state: 'duplicate' } });
-  });
+  it.each([0, 1, 2])(
+    'A lead that stops after %i of its appends is completed by a retry',
+    async (count) => {
+      const [again, mine] = [freshKey(), { external_id: `crm-stop-${count}` }];
+      const before = await head();
+      const stopping = stopAfter(count);
+      expect(await submit(`stop-${count}@buyer.example`, mine, again)).toMatchObject(UNKNOWN);
+      stopping.restore();
+      const written = ['LeadClaimed', 'RequestBound', 'LeadSubmitted'];
+      expect(await writtenSince(before)).toEqual(written.slice(0, count));
+      const first = await submit(`stop-${count}@buyer.example`, mine, again);
+      expect(first).toMatchObject({ status: 201, body: { state: 'submitted' } });
+      expect(await writtenSince(before)).toEqual(written);
+      const retry = await submit(`stop-${count}@buyer.example`, mine, again);
+      expect(retry).toMatchObject({ status: 201, text: first.text, ...REPLAYED });
+      const other = await submit(`stop-${count}@buyer.example`, {
+        external_id: `crm-other-${count}`,
+      });
+      expect(other).toMatchObject({ body: { state: 'duplicate' } });
+    },
+  );
 
   it.each([0, 1])(
-    'is completed by a retry of a link with a slug after %i appends',
+    'A link with a slug that stops after %i of its appends is completed by a retry',
     async (count) => {
       const create = (idempotencyKey: string) =>
         app.send({
@@ -141,7 +144,7 @@ describe('A write of several streams that stops between its appends, as on a ser
 });
 
 describe('A call at the desk', () => {
-  it('that stored only its idempotency key has an unknown outcome, and completes on a retry', async () => {
+  it('A desk call that stored only its idempotency key has an unknown outcome, and completes on a retry', async () => {
     const request = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
     const [again, access] = [freshKey(), { path: '/agents', body: request }];
     failAppendsOf('AccessRequested');
@@ -151,7 +154,7 @@ describe('A call at the desk', () => {
     expect(await atDesk(app, access, again)).toMatchObject({ status: 201, ...REPLAYED });
   });
 
-  it('that was interrupted in an import continues on a retry, and keeps changes made meanwhile', async () => {
+  it('An import that was interrupted at the desk continues on a retry, and keeps changes made meanwhile', async () => {
     const priced = (unit_price: number, ...skus: string[]) => ({
       path: '/products/import',
       body: {

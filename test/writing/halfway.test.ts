@@ -28,7 +28,7 @@ const writes = (): [path: string, body: object][] => {
 };
 
 describe('A credential that changes while the body of a request arrives', () => {
-  it('writes nothing on any surface once it is revoked', async () => {
+  it('A credential that changes while the body of a request arrives writes nothing on any surface once it is revoked', async () => {
     const { log } = app.service.deps;
     const late = async (key: string, revoked: string, path: string, body: object) => {
       let after = 0;
@@ -53,7 +53,7 @@ describe('A credential that changes while the body of a request arrives', () => 
     await late(token, `/desk-tokens/${id}`, '/api/desk/v1/agents', agent);
   });
 
-  it('has only its new scopes on every surface', async () => {
+  it('A credential that changes while the body of a request arrives has only its new scopes on every surface', async () => {
     const { key, agentId } = await app.agent('narrowed');
     const grant = (...scopes: string[]) =>
       app.desk('POST', `/agents/${agentId}/approve`, { scopes, reason: 'Less' });

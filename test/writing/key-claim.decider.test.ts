@@ -13,7 +13,7 @@ const claim = (data: Claim): KeyClaimCommand => ({ type: 'ClaimKey', claim: data
 const { given } = specify(keyClaim);
 
 describe('An idempotency key', () => {
-  it('belongs to the first request that claims it', () => {
+  it('An idempotency key belongs to the first request that claims it', () => {
     const state = given().when(claim(first)).then(bound(first));
     expect(state).toEqual({ fingerprint: '1.a', unchanged: [], isAnswered: false });
     given(bound(first)).when(claim(first)).then();
@@ -27,7 +27,7 @@ describe('An idempotency key', () => {
     given(bound(first), bound(other)).when(claim(other)).rejected('key_reused');
   });
 
-  it('records once per stream that its request had nothing to write', () => {
+  it('An idempotency key records once per stream that its request had nothing to write', () => {
     const state = given(bound(first)).when(claim(unchanged)).then(bound(unchanged));
     expect(state).toMatchObject({ unchanged: ['acme-lead_1'] });
     given(bound(unchanged))
@@ -39,7 +39,7 @@ describe('An idempotency key', () => {
     given().when(claim(unchanged)).then(bound(unchanged));
   });
 
-  it('stores the first answer of its request, and no second one', () => {
+  it('An idempotency key stores the first answer of its request, and no second one', () => {
     expect(given(bound(first)).when(claim(answered)).then(bound(answered))?.isAnswered).toBe(true);
     given(bound(answered))
       .when(claim({ ...answered, answer: { read: 9 } }))

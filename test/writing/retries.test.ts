@@ -49,7 +49,7 @@ const writersSince = async (position: number): Promise<string[]> => {
 };
 
 describe.each(WRITES)('The desk operation %s', (id) => {
-  it('answers a retry like the first call and appends nothing, also after later changes', async () => {
+  it('A desk operation answers a retry like the first call and appends nothing, even after later changes', async () => {
     const { first, later, other } = await sceneOf(id);
     const key = freshKey();
     const answer = await atDesk(app, first, key);
@@ -72,7 +72,7 @@ describe.each(WRITES)('The desk operation %s', (id) => {
     expect(await writersSince(before)).toEqual([]);
   });
 
-  it('writes once when two calls with one key arrive at once', async () => {
+  it('A desk operation writes once when two calls with one key arrive at once', async () => {
     const { first } = await sceneOf(id);
     const key = freshKey();
     const [one, two] = await Promise.all([atDesk(app, first, key), atDesk(app, first, key)]);
@@ -84,7 +84,7 @@ describe.each(WRITES)('The desk operation %s', (id) => {
     expect(await writersSince(before)).toEqual([]);
   });
 
-  it('refuses one of two different calls with one key that arrive at once', async () => {
+  it('A desk operation refuses one of two different calls with one key that arrive at once', async () => {
     const { first, other } = await sceneOf(id);
     const key = freshKey();
     const before = await head();

@@ -70,7 +70,7 @@ const openAndDecline = (writer: ReturnType<typeof watched>['writer'], call: Call
 const DECLINED = ['HandoffCreated', 'HandoffOpenedByBuyer', 'HandoffDeclinedByBuyer'];
 
 describe('A change of a stream', () => {
-  it('reads once and appends twice, the second time after its first append', async () => {
+  it('A change of a stream reads once and appends twice, the second time after its first append', async () => {
     const { writer, reads, appended } = watched();
     const written = await openAndDecline(writer, callOf());
     expect(written).toMatchObject({
@@ -84,7 +84,7 @@ describe('A change of a stream', () => {
     expect(appended.flat().map(({ expected }) => expected)).toEqual([0, 1]);
   });
 
-  it('claims the key of its call once, and a retry finds the effect of both appends', async () => {
+  it('A change of a stream claims the key of its call once, and a retry finds the effect of both appends', async () => {
     const { writer, appended } = watched();
     const settings = 'acme-outreach';
     const haltAndResume = (call: Call) =>
@@ -116,7 +116,7 @@ describe('A change of a stream', () => {
     expect(stored.map(({ type }) => type)).toEqual(['OutreachHalted', 'OutreachResumed']);
   });
 
-  it('begins again with what another process appended first', async () => {
+  it('A change of a stream begins again with what another process appended first', async () => {
     const { deps } = app.service;
     const call = callOf();
     const streamQueue = new StreamQueue({
@@ -146,7 +146,7 @@ describe('A change of a stream', () => {
     expect(await types()).toEqual(DECLINED);
   });
 
-  it('appends nothing for a refused and for a rejected command', async () => {
+  it('A change of a stream appends nothing for a refused and for a rejected command', async () => {
     const { writer, appended } = watched();
     const call = callOf();
     const refused = await decideAndAppend(writer, call, {

@@ -25,7 +25,7 @@ const failing = async (mayAttempt: () => Promise<boolean>): Promise<number> => {
 };
 
 describe('The queue of a stream', () => {
-  it('runs the commands on one stream one after another, and those on others at once', async () => {
+  it("A stream's queue runs the commands on one stream one after another, and those on others at once", async () => {
     const { queue } = world();
     const order: string[] = [];
     let finish = (): void => {};
@@ -43,7 +43,7 @@ describe('The queue of a stream', () => {
     expect(order).toEqual(['a1', 'b1', 'a2']);
   });
 
-  it('repeats a command for as long as a handler may take, with growing pauses', async () => {
+  it("A stream's queue repeats a command for as long as a handler may take, with growing pauses", async () => {
     const { queue, pauses } = world();
     const attempts = await queue.run('a', failing);
     // The pauses count towards the time: 10, 20, 40, 80, then 160 ms each.
@@ -54,13 +54,13 @@ describe('The queue of a stream', () => {
     expect(total).toBeLessThanOrEqual(LIMITS.HANDLER_WAIT_MS + 160);
   });
 
-  it('pauses for a random part of the longest pause', async () => {
+  it("A stream's queue pauses for a random part of the longest pause", async () => {
     const { queue, pauses } = world({ chance: 0.25 });
     await queue.run('a', failing);
     expect(pauses.slice(0, 5)).toEqual([2.5, 5, 10, 20, 40]);
   });
 
-  it('attempts no command that waited in the queue for longer than a handler may take', async () => {
+  it("A stream's queue attempts no command that waited in the queue for longer than a handler may take", async () => {
     const { queue, advance } = world();
     const first = queue.run('a', async (mayAttempt) => {
       await mayAttempt();
