@@ -16,13 +16,13 @@ const planted = [
 ];
 
 describe('The gauges of the source', () => {
-  it('find an import circle, through types and re-exports, and no file beside it', () => {
+  it('The gauges of the source find an import circle, through types and re-exports, and no file beside it', () => {
     const circle = ['a', 'b', 'c', 'd'].map((name) => `src/leads/${name}.ts`);
     expect(importCircles(planted)).toEqual([circle]);
     expect(importCircles(planted.filter(({ path }) => path !== 'src/leads/c.ts'))).toEqual([]);
   });
 
-  it('count a file with one importer once, however often that file imports it', () => {
+  it('The gauges of the source count a file with one importer once, however often that file imports it', () => {
     expect(singleImporterFiles(planted)).toEqual([
       'src/leads/a.ts',
       'src/leads/b.ts',
@@ -30,7 +30,7 @@ describe('The gauges of the source', () => {
     ]);
   });
 
-  it('find a circle of folders without a circle of files, and count deciders apart', () => {
+  it('The gauges of the source find a circle of folders without a circle of files, and count deciders apart', () => {
     const files = [
       { path: 'src/leads/a.ts', text: "import { b } from '../links/b.ts';" },
       { path: 'src/leads/lead.decider.ts', text: '' },
@@ -44,7 +44,7 @@ describe('The gauges of the source', () => {
     expect(folderCircles([...files, back])).toEqual([['leads', 'links', 'plans']]);
   });
 
-  it('find the imports of later capabilities, but allow deciders everywhere', () => {
+  it('The gauges of the source find the imports of later capabilities, but allow deciders everywhere', () => {
     expect(
       backwardImports([
         { path: 'src/leads/lead.decider.ts', text: '' },

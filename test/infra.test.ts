@@ -60,7 +60,7 @@ const settingsOf = ({ environment = {} }: z.infer<typeof service>): Record<strin
 });
 
 describe('compose.yaml', () => {
-  it('has two of the API, a projector and a dispatcher, in roles that there are', () => {
+  it('`compose.yaml` runs two API processes, a projector and a dispatcher, in existing roles', () => {
     const roles = ours.map(([, { command = [] }]) => command.at(-1) ?? '');
     expect(roles.toSorted()).toEqual(['api', 'api', 'dispatcher', 'projector']);
     for (const [name, each] of ours) {
@@ -71,7 +71,7 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('sets nothing that the service does not read', () => {
+  it('`compose.yaml` sets nothing that the service does not read', () => {
     const known = new Set(textOf('src/config.ts').match(/^ {2}[A-Z][A-Z_]+(?=:)/gm));
     const names = [...known].map((name) => name.trim());
     expect(names).toContain('EVENT_LOG_URL');
@@ -79,14 +79,14 @@ describe('compose.yaml', () => {
       for (const variable of Object.keys(environment)) expect(names, name).toContain(variable);
   });
 
-  it('gives each process a writable place of its own, and nothing else', () => {
+  it('`compose.yaml` gives each process a writable place of its own, and nothing else', () => {
     for (const [name, { read_only, tmpfs, volumes }] of ours) {
       expect({ read_only, tmpfs }, name).toEqual({ read_only: true, tmpfs: ['/tmp'] });
       expect(volumes, name).toEqual(name === 'projector' ? undefined : [`${name}:/data`]);
     }
   });
 
-  it('names only files, volumes and services that there are', () => {
+  it('`compose.yaml` names only existing files, volumes and services', () => {
     for (const [name, { volumes = [], depends_on = {}, build }] of services) {
       for (const volume of volumes) {
         const [source = '', target = ''] = volume.split(':');
@@ -102,7 +102,7 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('publishes no port twice, and of ours the one they listen on', () => {
+  it('`compose.yaml` publishes no port twice, and of our services the ports they listen on', () => {
     const ports = services.flatMap(([, each]) => each.ports ?? []);
     const published = ports.map((port) => port.split(':')[1]);
     expect(new Set(published).size).toBe(published.length);
@@ -111,7 +111,7 @@ describe('compose.yaml', () => {
       for (const port of each.ports ?? []) expect(port.split(':')[2], name).toBe(listens);
   });
 
-  it('lets Redis throw nothing away', () => {
+  it('`compose.yaml` lets Redis throw nothing away', () => {
     const command = compose.services['redis']?.command ?? [];
     expect(command[command.indexOf('--maxmemory-policy') + 1]).toBe('noeviction');
   });
@@ -150,14 +150,14 @@ describe('what is watched', () => {
   const rules = alerts.parse(yamlOf('infra/prometheus/alerts.yaml')).groups.flatMap((g) => g.rules);
   const { panels } = dashboard.parse(JSON.parse(textOf('infra/grafana/tributary.json')));
 
-  it('is every process, where it tells its metrics', () => {
+  it('Prometheus scrapes every process where it serves its metrics', () => {
     const { scrape_configs: jobs } = scrape.parse(yamlOf('infra/prometheus/prometheus.yaml'));
     const targets = jobs.flatMap((job) => job.static_configs.flatMap((each) => each.targets));
     expect(targets.toSorted()).toEqual(ours.map(([name]) => `${name}:3000`).toSorted());
     expect(jobs.map((job) => job.metrics_path)).toEqual(['/metrics']);
   });
 
-  it('is asked by names that the service exports, and each of ours is on the dashboard', async () => {
+  it('Every query of the dashboard and the alerts names an exported metric, and each of our metrics is on the dashboard', async () => {
     const text = await prometheusMetrics().text([]);
     const exported = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name ?? ''));
     const namesIn = (expr: string): string[] =>
@@ -172,12 +172,12 @@ describe('what is watched', () => {
     for (const name of own) expect(shown).toContain(name);
   });
 
-  it('is explained: each alert has its paragraph for the operator', () => {
+  it('Each alert has its paragraph for the operator', () => {
     const page = textOf('infra/OPERATING.md');
     for (const { alert } of rules) expect(page).toContain(`**${alert}**`);
   });
 
-  it('is shown from the source that is provisioned', () => {
+  it('The dashboard reads the data source that is provisioned', () => {
     const uid = /uid: (\S+)/.exec(textOf('infra/grafana/datasources.yaml'))?.[1];
     for (const { title, datasource } of panels) expect(datasource.uid, title).toBe(uid);
   });
@@ -209,13 +209,13 @@ const linkPackages = (into: string): void => {
 describe('the image', () => {
   const dockerfile = textOf('infra/Dockerfile');
 
-  it('is not root, and tells its health where the service does', () => {
+  it('The image does not run as root, and checks its health where the service serves it', () => {
     expect(dockerfile).toMatch(/^USER node$/m);
     const health = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '';
     expect((JSON.parse(health) as string[])[2]).toContain('/livez`');
   });
 
-  it('holds all that `serve` needs, and writes nothing beside its data', async () => {
+  it('The image holds all that `serve` needs, and writes nothing beside its data', async () => {
     const [image, data, cache] = [temporary.fresh(), temporary.fresh(), temporary.fresh()];
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     const ignored = textOf('.dockerignore');

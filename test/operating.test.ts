@@ -105,7 +105,7 @@ describe("The operator's pages", () => {
   });
 
   it.each(['OPERATING', 'CONCEPTS', 'SIGNALS', 'DESK'])(
-    '%s names no setting that the service does not read',
+    'The page %s names no setting that the service does not read',
     (name) => {
       const named = quoted(textOf(`infra/${name}.md`))
         .flatMap((text) => text.match(/\b[A-Z][A-Z_]{3,}\b/g) ?? [])

@@ -37,14 +37,14 @@ const operationsIn = (document: Document) =>
 
 describe('each published file', () => {
   it.each(Object.entries(PUBLISHED))(
-    '%s is equal to what make publish generates from the registry',
+    'The published file %s is equal to what make publish generates from the registry',
     (name, make) => {
       expect(published(name) === make(), `${name} is out of date`).toBe(true);
     },
   );
 
   it.each(['openapi.json', 'desk-openapi.json'])(
-    '%s is valid for an independent OpenAPI validator',
+    'The published file %s is valid for an independent OpenAPI validator',
     async (name) => {
       const result = await new Validator().validate(
         JSON.parse(published(name)) as Record<string, unknown>,
@@ -55,7 +55,7 @@ describe('each published file', () => {
 });
 
 describe('the OpenAPI contract of agents', () => {
-  it('has exactly the seven operations', () => {
+  it("The agents' OpenAPI contract has exactly the seven operations", () => {
     verifies('service.3', 'endpoints.rules.5');
     expect(openapi.openapi).toMatch(/^3\.1/);
     expect(
@@ -66,7 +66,7 @@ describe('the OpenAPI contract of agents', () => {
     expect(Object.keys(operations)).toHaveLength(7);
   });
 
-  it('needs the scope of the specification for each operation, and none for getConnection', () => {
+  it("The agents' OpenAPI contract needs the scope of the specification for each operation, and none for getConnection", () => {
     const needed = Object.values(operations).map(({ id, scope }) => [id, scope]);
     expect(Object.fromEntries(needed)).toEqual({
       getConnection: null,
@@ -80,7 +80,7 @@ describe('the OpenAPI contract of agents', () => {
     expect(SCOPE_NAMES).toHaveLength(9);
   });
 
-  it('describes every field of every call, including nested fields', () => {
+  it("The agents' OpenAPI contract describes every field of every call, including nested fields", () => {
     const undescribedIn = ({ properties = {}, items }: Fields, at: string): string[] => [
       ...(items ? undescribedIn(items, `${at}[]`) : []),
       ...Object.entries(properties).flatMap(([name, field]) => [
@@ -99,7 +99,7 @@ describe('the OpenAPI contract of agents', () => {
     expect(undescribed).toEqual([]);
   });
 
-  it('declares Consistency-Token for every query and Idempotency-Key for every command', () => {
+  it("The agents' OpenAPI contract declares Consistency-Token for every query and Idempotency-Key for every command", () => {
     for (const { operationId, parameters = [] } of operationsIn(openapi)) {
       const { kind } = operations[operationId as keyof typeof operations];
       const headers = parameters.filter((one) => one.in === 'header').map(({ name }) => name);
@@ -109,7 +109,7 @@ describe('the OpenAPI contract of agents', () => {
     }
   });
 
-  it('has no operation or path that names one of the five forbidden acts', () => {
+  it("The agents' OpenAPI contract has no operation or path that names one of the five forbidden acts", () => {
     verifies('service.5');
     expect(BOUNDARIES).toHaveLength(5);
     const names = Object.values(operations).flatMap(({ id, http }) => [id, http.path]);
@@ -123,7 +123,7 @@ describe.each([
   ['desk', deskOperations],
 ] as const)('in the %s registry', (_which, registry) => {
   it.each(Object.values(registry).map((operation) => [operation.id, operation] as const))(
-    '%s has examples that its schemas accept, and declares only problems of the catalogue',
+    'The operation %s has examples that its schemas accept, and declares only problems of the catalogue',
     (_id, operation) => {
       expect(operation.examples.length).toBeGreaterThan(0);
       for (const { input, output, after } of operation.examples) {
@@ -143,7 +143,7 @@ describe.each([
 });
 
 describe('llms.txt', () => {
-  it('names every operation and boundary, links the contract, and is shorter than 8 KiB', () => {
+  it('`llms.txt` names every operation and boundary, links the contract, and is shorter than 8 KiB', () => {
     verifies('service.7');
     const text = published('llms.txt');
     for (const { id } of Object.values(operations)) expect(text).toContain(id);
@@ -154,7 +154,7 @@ describe('llms.txt', () => {
 });
 
 describe('the problem catalogue', () => {
-  it('has codes that never change once published', () => {
+  it('The problem catalogue keeps its codes once published', () => {
     expect(
       Object.entries(PROBLEMS).map(([code, { status }]) => `${status} ${code}`),
     ).toMatchSnapshot();

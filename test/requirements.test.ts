@@ -8,18 +8,18 @@ const all = files.map((file) => ({ path: file.path, ...citedIn(file) }));
 const shown = new Set(all.flatMap((file) => file.shown));
 
 describe('the specification', () => {
-  it('has a test that always runs for every statement, or a dated line in the list of what is not built', () => {
+  it('Every statement of the specification has a test that always runs, or a dated line in the list of what is not built', () => {
     const bare = Object.keys(REQUIREMENTS).filter((id) => !shown.has(id) && !(id in NOT_BUILT));
     expect(bare).toEqual([]);
   });
 
-  it('is cited by statements that exist, in tests', () => {
+  it('Tests cite only statements of the specification that exist', () => {
     const cited = all.flatMap((file) => [...file.shown, ...file.skipped]);
     expect(cited.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
     expect(all.flatMap(({ path, astray }) => astray.map((id) => `${path}: ${id}`))).toEqual([]);
   });
 
-  it('lists nothing as missing that a test shows, and dates what it lists', () => {
+  it('The list of what is not built names nothing that a test shows, and dates each entry', () => {
     for (const [id, { since }] of Object.entries(NOT_BUILT)) {
       expect(id in REQUIREMENTS, id).toBe(true);
       expect(shown.has(id), `${id} is shown: take it off the list`).toBe(false);
@@ -38,7 +38,7 @@ describe('a statement', () => {
     `describe('x', () => { describe.each([1])('y', () => { it('does', async () => { ${call}; }); }); });`,
     `it.each([1])('does', () => ${call});`,
     `test.concurrent('does', () => { if (true) ${call}; });`,
-  ])('is shown by %s', (text) => {
+  ])('A statement is shown by %s', (text) => {
     expect(cited(text)).toEqual({ ...none, shown: ['a', 'b'] });
   });
 
@@ -48,11 +48,11 @@ describe('a statement', () => {
     `describe.skipIf(!here)('x', () => { it.each([1])('does', () => { ${call}; }); });`,
     `it.todo('does', () => { ${call}; });`,
     `it.each([1]).skip('does', () => { ${call}; });`,
-  ])('is not shown by what may not run: %s', (text) => {
+  ])('A statement is not shown by what may not run: %s', (text) => {
     expect(cited(text)).toEqual({ ...none, skipped: ['a', 'b'] });
   });
 
-  it('is not shown by a comment or a text, and not outside a test', () => {
+  it('A statement is not shown by a comment or a text, and not outside a test', () => {
     expect(cited(`// ${call}\nit('does', () => { const text = "${call}"; });`)).toEqual(none);
     expect(cited(`describe('x', () => { ${call}; });\n${call};`)).toEqual({
       ...none,

@@ -22,15 +22,15 @@ const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
 const FUNCTION_LINES_MAX = 60;
 
 describe('the repository', () => {
-  it('has the source files that the rules below check', () => {
+  it("The tidy rules find the repository's source files", () => {
     expect(product.length).toBeGreaterThan(100);
   });
 
-  it('has no import that the rules of its layer forbid', () => {
+  it('No import is forbidden by the rules of its layer', () => {
     expect(layerFaults(product)).toEqual([]);
   });
 
-  it('finds a forbidden import in every layer', () => {
+  it('The layer rules find a forbidden import in every layer', () => {
     const planted = [
       { path: 'contracts/planted.ts', text: "import { x } from '#src/writing/streams.ts';" },
       { path: 'src/leads/planted.decider.ts', text: "import { z } from 'zod';" },
@@ -108,7 +108,7 @@ describe('the repository', () => {
     expect(layerFaults(planted)).toHaveLength(planted.length);
   });
 
-  it('reaches no I/O from a decider or a projection', () => {
+  it('No decider or projection reaches I/O', () => {
     const entries = product
       .map(({ path }) => path)
       .filter((path) => path.endsWith('.decider.ts') || /^projections\/[^/]+\.ts$/.test(path));
@@ -116,16 +116,16 @@ describe('the repository', () => {
     expect(packagesFrom(entries)).toEqual(['node:crypto', 'zod']);
   });
 
-  it('finds the I/O that a module reaches through others', () => {
+  it('The I/O rule finds the I/O that a module reaches through others', () => {
     expect(packagesFrom(['src/system/secrets.ts'])).toContain('node:fs');
   });
 
-  it('has the table of import rules that AGENTS.md shows', () => {
+  it('AGENTS.md shows the table of import rules', () => {
     const text = readFileSync(join(ROOT, 'AGENTS.md'), 'utf8');
     expect(text).toContain(`\n${layerTable()}\n`);
   });
 
-  it('has none of the banned constructs', () => {
+  it('The repository contains none of the banned constructs', () => {
     expect(
       bannedWords(
         everything.filter(
@@ -135,7 +135,7 @@ describe('the repository', () => {
     ).toEqual([]);
   });
 
-  it('finds each banned construct', () => {
+  it('The construct rule finds each banned construct', () => {
     const words = [
       'export enum A { B }',
       'namespace A { }',
@@ -153,11 +153,11 @@ describe('the repository', () => {
     expect(bannedWords(planted)).toHaveLength(words.length);
   });
 
-  it('has none of the banned idioms in code and documents', () => {
+  it('Code and documents contain none of the banned idioms', () => {
     expect(idiomsIn([...product, ...papers()])).toEqual([]);
   });
 
-  it('finds each banned idiom', () => {
+  it('The idiom rule finds each banned idiom', () => {
     const texts = [
       '// Whoever folds it.',
       '// A key of which nobody knows.',
@@ -177,14 +177,14 @@ describe('the repository', () => {
     expect(idiomsIn(planted)).toHaveLength(texts.length);
   });
 
-  it('says at the beginning of each longer file what it is', () => {
+  it('Each longer file says at its beginning what it is', () => {
     const silent = product.filter(
       ({ text }) => text.split('\n').length > 40 && !text.startsWith('/*'),
     );
     expect(silent.map(({ path }) => path)).toEqual([]);
   });
 
-  it('has no function of more than 60 lines', () => {
+  it('No function has more than 60 lines', () => {
     const functions = product.flatMap(functionsOf);
     expect(functions.length).toBeGreaterThan(1_000);
     const places = functions
@@ -193,14 +193,14 @@ describe('the repository', () => {
     expect(places).toEqual([]);
   });
 
-  it('finds a function that is too long', () => {
+  it('The length rule finds a function that is too long', () => {
     const text = `const f = (a) => {\n${'g();\n'.repeat(60)}};`;
     expect(functionsOf({ path: 'src/planted.ts', text })).toEqual([
       { path: 'src/planted.ts', line: 1, lines: 62 },
     ]);
   });
 
-  it('exports each name from one file; an operation and its handler share the id of the operation', () => {
+  it('Each name is exported from one file; an operation and its handler share the id of the operation', () => {
     const ids = new Set([...Object.keys(agentOperations), ...Object.keys(deskOperations)]);
     const filesByName = new Map<string, string[]>();
     for (const file of product)
@@ -213,7 +213,7 @@ describe('the repository', () => {
     expect([...filesByName].filter(([, paths]) => paths.length > 1)).toEqual([]);
   });
 
-  it('names no path of a machine', () => {
+  it('No file names a path of a machine', () => {
     const paths = everything.filter(
       ({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text),
     );
@@ -222,7 +222,7 @@ describe('the repository', () => {
 });
 
 describe('the registries', () => {
-  it('have one contract and one handler for each operation of agents, exported by its id', () => {
+  it('The registries contain one contract and one handler for each operation of agents, exported by its id', () => {
     const exporting = (folder: string, id: string): string[] =>
       product
         .filter(({ path }) => path.startsWith(folder))
@@ -234,7 +234,7 @@ describe('the registries', () => {
     }
   });
 
-  it('collect operations whose contract and handler are in folders of the same name', async () => {
+  it('The registries collect operations whose contract and handler are in folders of the same name', async () => {
     const folderOf = ({ path }: SourceFile): string => path.split('/')[1] ?? '';
     const homes = new Map<string, string>();
     for (const file of product.filter(({ path }) => path.endsWith('/operations.ts'))) {
@@ -253,14 +253,14 @@ describe('the registries', () => {
     expect(handlers.filter(({ id, folder }) => homes.get(id) !== folder)).toEqual([]);
   });
 
-  it('name each operation by its key', () => {
+  it('The registries name each operation by its key', () => {
     for (const [key, { id }] of [...Object.entries(operations), ...Object.entries(deskOperations)])
       expect(id).toBe(key);
   });
 });
 
 describe('the changelog', () => {
-  it('keeps the form of Keep a Changelog', () => {
+  it('The changelog keeps the form of Keep a Changelog', () => {
     const text = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
     expect(text).toMatch(/^# Changelog\n/);
     expect(text).toMatch(/\n## \[?Unreleased\]?\n/);
