@@ -30,7 +30,8 @@ describe('Appends to several streams', () => {
     'Appends to several streams are completed by another process after the server was killed at append $after (written: $written)',
     async ({ after, written }) => {
       const durable = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
-      const log = await open({ appendRepeatMs: 100 }, { url: durable.url });
+      // The repetition waits for the dead server for a third of an attempt.
+      const log = await open({ appendRepeatMs: 100, attemptMs: 6_000 }, { url: durable.url });
       const appends = claimed();
       // An answer that comes twice is no fault.
       if (after > 0)
