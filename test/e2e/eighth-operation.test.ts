@@ -38,6 +38,8 @@ const typecheck = () =>
     encoding: 'utf8',
   });
 
+const registry = (table: string): string => join(scratch, `src/registries/${table}.ts`);
+
 /** What the compiler says of a registry without the handler of an operation. */
 const missingIn = (path: string, id: string): RegExp =>
   new RegExp(`${RegExp.escape(path)}.*'${id}' is missing`);
@@ -119,10 +121,8 @@ describe('A new operation', () => {
         'export const deskOperations = registryOf({\n  sendGreeting,\n',
       ),
     );
-    const without = typecheck();
-    expect(without.status).not.toBe(0);
-    expect(without.stdout).toMatch(missingIn('src/registries/agents.ts', 'getGreeting'));
-    expect(without.stdout).toMatch(missingIn('src/registries/desk.ts', 'sendGreeting'));
+    // Tables without the handlers, so that the compiler reads everything once.
+    for (const table of ['agents', 'desk']) cpSync(registry(table), registry(`${table}-without`));
 
     writeFileSync(join(scratch, 'src/greetings/get-greeting.ts'), HANDLER);
     edit('src/registries/agents.ts', (text) =>
@@ -138,8 +138,14 @@ describe('A new operation', () => {
         ': DeskHandlers = {\n  sendGreeting,\n',
       ),
     );
-    expect(typecheck().stdout).toBe('');
-    // The compiler runs twice over everything, on a machine that may be busy.
+    const faults = typecheck()
+      .stdout.split('\n')
+      .filter((line) => /^\S/.test(line));
+    expect(faults).toEqual([
+      expect.stringMatching(missingIn('src/registries/agents-without.ts', 'getGreeting')),
+      expect.stringMatching(missingIn('src/registries/desk-without.ts', 'sendGreeting')),
+    ]);
+    for (const table of ['agents', 'desk']) rmSync(registry(`${table}-without`));
   });
 
   it('A new operation of agents is served over REST and MCP, documented, and needs a credential', () => {
