@@ -8,6 +8,7 @@ import { exportedNames, functionsOf } from './support/source/shapes.ts';
 import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';
 import { papers } from './support/source/papers.ts';
+import { continuedTitles } from './support/source/titles.ts';
 import {
   bannedWords,
   layerFaults,
@@ -175,6 +176,29 @@ describe('the repository', () => {
     ];
     const planted = texts.map((text, i) => ({ path: `src/planted-${i}.ts`, text }));
     expect(idiomsIn(planted)).toHaveLength(texts.length);
+  });
+
+  it('Each test title is a sentence that needs no describe', () => {
+    expect(continuedTitles(sourceFiles('test'))).toEqual([]);
+  });
+
+  it('The title rule finds each form of a title that continues its describe', () => {
+    const texts = [
+      "it('answers a read', () => {});",
+      'test(`is refused at once`, () => {});',
+      'test(`is refused ${HOW}`, () => {});',
+      "it.each(CASES)('refuses %s', () => {});",
+      "it.skipIf(IS_SLOW)(\n  'keeps its key',\n  () => {},\n);",
+      "it.each([\n  ['a'],\n])('has no %s', () => {});",
+      "test.each(CASES)('%s', () => {});",
+      "test.for(CASES)('$name', () => {});",
+      "it('closes', () => {});",
+    ];
+    const planted = texts.map((text, i) => ({ path: `test/planted-${i}.ts`, text }));
+    expect(continuedTitles(planted)).toHaveLength(texts.length);
+    const whole = ['A read is answered', '`close` ends it', 'readAll ends', '%s is refused'];
+    const text = whole.map((title) => `it('${title}', () => {});`).join('\n');
+    expect(continuedTitles([{ path: 'test/planted.ts', text }])).toEqual([]);
   });
 
   it('Each longer file says at its beginning what it is', () => {

@@ -267,7 +267,7 @@ const reads = (log: () => EventLog): void => {
 };
 
 const endings = (under: () => LogUnderTest): void => {
-  test('close ends subscriptions and refuses later calls, and a second close does nothing', async () => {
+  test('`close` ends subscriptions and refuses later calls, and a second close does nothing', async () => {
     const { log } = under();
     const reader = follow(log, 0, (item) => {
       if (item.kind === 'caughtUp') setImmediate(() => void log.close());

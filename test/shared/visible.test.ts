@@ -5,7 +5,7 @@ const codePoint = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 it.each(['\u00a0', '\u2003', '\u3000'])(
-  'visible writes out the space character %j by its code point',
+  '`visible` writes out the space character %j by its code point',
   (space) => {
     const code = codePoint(space);
     const { shown, hidden } = visible(`a b${space}c`);
@@ -30,6 +30,6 @@ it.each([
   '\u{e0041}',
   '\u{e0100}',
   '\u{e01ef}',
-])('visible writes out the invisible character %j by its code point', (character) => {
+])('`visible` writes out the invisible character %j by its code point', (character) => {
   expect(visible(`Pay${character}Pal`).shown).toBe(`Pay⟨${codePoint(character)}⟩Pal`);
 });
