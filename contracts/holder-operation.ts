@@ -1,3 +1,4 @@
+/** Defines the operations of link holders: what the page behind a link shows, and what its forms do. */
 import { z } from 'zod';
 import type { EventType } from '#contracts/registries/events.ts';
 import { defineHolderOperation } from './operation.ts';

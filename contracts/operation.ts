@@ -126,7 +126,7 @@ export const defineToolOperation = definer<AsTool, 'agent'>('agent', 'key');
 export const defineDeskOperation = definer<AtDesk, 'desk'>('desk', 'key');
 /** Idempotent by state: repeating an act of the holder of a link leaves its record in the same state. */
 export const defineHolderOperation = definer<object, 'holder'>('holder', 'state');
-/** Queries only; the only event that they append records the visit itself. */
+/** Only for queries; the only event that they append records the visit itself. */
 export const defineVisitorOperation = definer<{ kind: 'query' }, 'visitor'>('visitor', 'none');
 /** The ids of these are those of the protocol. A definition may set an idempotency other than the key. */
 export const defineTaskOperation = definer<

@@ -129,7 +129,7 @@ const requests: Projection<OpenRow<AgentState>> = {
     ].map((list) => [list, sort]),
 };
 
-/** The last request for access of each agent of all owners, newest request first, with what the agent was granted. */
+/** Each agent's last request for access, of all owners, newest request first, with what the agent was granted. */
 export const accessRequests = withPlan(requests, { scope: ALL_ACCESS_REQUESTS, prefix: 'agt_' });
 
 /** The public applications that wait for their confirmation. */

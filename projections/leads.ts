@@ -25,7 +25,7 @@ import { ownerRecords, type RecordRow } from './owner-records.ts';
 /** `is_late`: it was submitted, or its claim ends, more than LEAD_SKEW_MS before that of an earlier lead in the log. */
 type LeadRow = RecordRow<LeadState> & { is_late?: true };
 
-/** The latest times of all leads of the owner. Its key is not the id of a lead. */
+/** The latest times of all the owner's leads. Its key is not a lead's id. */
 type LatestTimes = { created_at: number; claim_expires_at: number };
 const LATEST_TIMES = 'latest';
 
@@ -113,7 +113,7 @@ type Handled = 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased';
 const leadOfHints = (event: FoldEvent & Happened<Handled>): string | undefined =>
   event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id;
 
-/** The leads of all owners by keyed hashes of their telephone and of the domains of their company. */
+/** All owners' leads by keyed hashes of their telephone and of their company's domains. */
 export const leadHints: Projection<LeadHintRow> = {
   name: 'lead-hints',
   version: 2,

@@ -20,8 +20,6 @@ import {
 } from '#src/ports/performance-rows.ts';
 import { typedEvent, type EventPlace, type Projection, type ScopeRows } from './projection.ts';
 
-/** Chunks of facts as one block of columns. */
-
 /** Makes a block of chunks in log order; `last` is the number of the last one. */
 export const blockOf = (last: number, chunks: readonly PerformanceFacts[]): PerformanceBlock => {
   const positions: number[] = [];
@@ -61,8 +59,6 @@ export const blockOf = (last: number, chunks: readonly PerformanceFacts[]): Perf
     details,
   };
 };
-
-/** Which numbers of an owner an event changes. */
 
 /** Indexes of the metrics that a fact can count. Equal to the order of METRICS. */
 export const METRIC = {
@@ -108,7 +104,7 @@ export type CountedType = keyof typeof COUNTED_TYPES;
 export type NumberChange = { at: number; metric: number; detail: PerformanceTail['facts'][number] };
 
 /**
- * Whether the event counts: another lead can count for the same RFQ, a correction can concern losses only, and an RFQ that
+ * Whether the event counts: another lead can count for the same RFQ, a correction can concern only losses, and an RFQ that
  * is sent again unconfirmed counts already.
  */
 export const changesNumbers = (event: FoldEvent): boolean => {
@@ -341,7 +337,7 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
   return set;
 };
 
-/** The last of the metrics of clicks that counts a visit; those before also count it. */
+/** The last click metric that counts a visit; those before also count it. */
 const clickOf = (event: FoldEvent, visit: Visit, others: ScopeRows): number => {
   if (visit.signals && visit.signals.length > 0) return METRIC.clicks_raw;
   return addVisitor(event, visit, others) ? METRIC.clicks_unique : METRIC.clicks_valid;

@@ -5,7 +5,7 @@ import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
 
 export type EventPlace = { scope: string; key: string };
 
-/** The other rows of the scope of an event. Rows may be modified in place only if they are set afterwards. */
+/** The other rows of an event's scope. Rows may be modified in place only if they are set afterwards. */
 export type ScopeRows = {
   /** Reads one of the other rows that `others` or `load` named, or that was set before. */
   get(key: string): Row | undefined;
@@ -49,7 +49,7 @@ export type Projection<R extends Row = Row> = {
    * to it.
    */
   evolve(row: R | undefined, event: FoldEvent, others: ScopeRows): R | null;
-  /** The sort key of a row in the list of all rows of its scope; null for a row that is not in it. It never changes. */
+  /** A row's sort key in the list of all rows of its scope; null for a row that is not in it. It never changes. */
   sort?(row: R): number | null;
   /**
    * The other lists of the scope that have the row, by which readers filter. The store writes what differs from the

@@ -206,7 +206,7 @@ const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core
   return core;
 };
 
-/** Opens the core for a command, which logs warnings only: its answer reports success. */
+/** Opens the core for a command, which logs only warnings: its answer reports success. */
 export const openForCommand = (config: Config): Promise<Core> =>
   openCore(config, { log: commandLogger(config.logLevel) });
 

@@ -48,7 +48,7 @@ const auditAsOf = asOf.extend({
 });
 const AUDIT_AS_OF = { ...EXAMPLE_AS_OF, shown_at: EXAMPLE_AT };
 
-/** Personal data is opened for a reason only. */
+/** Personal data is opened only for a reason. */
 const openingReason = line(500)
   .optional()
   .describe(

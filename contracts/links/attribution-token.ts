@@ -1,3 +1,4 @@
+/** The contract of attribution tokens, which a short link gives to its landing page and which shops read. */
 import { z } from 'zod';
 import { linkRecord } from './records.ts';
 

@@ -42,7 +42,7 @@ const countryShown = z
   })
   .describe(`ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`);
 
-/** Guidance for HTTP only: tools do not answer files. */
+/** Guidance only for HTTP: tools do not answer files. */
 export const OF_FILES =
   ' Send Accept: text/csv or application/x-ndjson for a file: it has all rows, at most ' +
   `${LIMITS.PERFORMANCE_FILE_ROWS_MAX}, unless limit or cursor asks for a page; the Link header of a page names ` +

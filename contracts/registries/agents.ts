@@ -20,7 +20,7 @@ export const operations = registryOf({
   getPerformance,
 });
 
-/** Operations of agents over MCP and A2A only: they propose outreach, which people approve. */
+/** Operations of agents only over MCP and A2A: they propose outreach, which people approve. */
 export const outreachOperations = registryOf({
   requestSocialPost: outreachAgentOperations.requestSocialPost,
   requestMessage: outreachAgentOperations.requestMessage,

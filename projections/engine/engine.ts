@@ -181,8 +181,6 @@ class CatalogFollower {
   }
 }
 
-/** Observes what the store reports about spaces, and performs what `target.ts` decides. */
-
 /** What the store reported about a space, and which checkpoints it had confirmed before. */
 type SpaceInspection = {
   target: FoldTarget;
@@ -306,17 +304,15 @@ export type EngineOptions = {
   recheckMs?: number;
 };
 
-/**
- * How a space enters the loop. A space that must be filled first (a new version, a rebuild, a lost space) is filled beside
- * the loop; the loop adopts it between two batches, so that no event is missed.
- */
-
 const RETRY_MS = 500;
 /** Other workers find the new live space within one inspection; the others are for catching up. */
 const BORROWED_INSPECTIONS = 3;
 const STOPPED = 'the engine has stopped';
 
-/** Opens the live spaces to follow them, and starts to fill the others beside the loop. */
+/**
+ * Opens the live spaces to follow them, and starts to fill the others (a new version, a rebuild, a lost space) beside
+ * the loop, which adopts each between two batches, so that no event is missed.
+ */
 const openSpaces = async (
   state: LoopState,
 ): Promise<{ head: Position; built: Promise<boolean> }> => {

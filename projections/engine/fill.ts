@@ -39,7 +39,7 @@ const CHECKPOINT_EVENTS = 64_000;
  */
 export const fill = async (options: FillOptions): Promise<Position> => {
   const limit = options.batchEvents ?? options.store.fillEvents ?? BATCH_EVENTS;
-  // A small batch needs one turn only, and its garbage never leaves the young generation.
+  // A small batch needs only one turn, and its garbage never leaves the young generation.
   const lanes = new Lanes(limit > PAGE_EVENTS ? withSharedTurns(options) : options);
   try {
     return await fillThrough(options, lanes, limit);

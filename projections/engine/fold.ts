@@ -39,8 +39,6 @@ const entriesBeyond = (
 ): readonly ListEntry[] =>
   all.filter(([list, sort]) => !known.some((other) => other[0] === list && other[1] === sort));
 
-/** The rows that a batch of events touches, while it is folded. */
-
 /** A row that a batch touches: first the key to load, then the write to commit. */
 type TouchedRow = {
   scope: string;

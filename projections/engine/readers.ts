@@ -93,12 +93,6 @@ export const localReadModels = (
   };
 };
 
-/**
- * Read models in two stores: a local one in this process and a remote one across the network. Each
- * store has an engine of its own, because a loop waits for its store: an unavailable remote store
- * must not delay the revocation of a key.
- */
-
 /** What both engines do together; `adopt`, `reportFill` and rows belong to one of them. */
 export type EnginePair = Pick<
   Engine,
@@ -147,6 +141,11 @@ export const pairEngines = (
   };
 };
 
+/**
+ * Pairs read models in two stores: a local one in this process and a remote one across the network. Each store has an
+ * engine of its own, because a loop waits for its store: an unavailable remote store must not delay the revocation of a
+ * key.
+ */
 export const pairReadModels = (
   local: ReadModels,
   remote: ReadModels,

@@ -18,8 +18,6 @@ import { PROJECTIONS } from '#projections/index.ts';
 import { openOwnerFold } from '#projections/owner-fold.ts';
 import type { Projection } from '#projections/projection.ts';
 
-/** What comparisons of live rows with a fold of the log share. */
-
 type RowDifference = RowPlace & {
   /** Both sides are as of this position. */
   position: Position;
@@ -82,8 +80,6 @@ const lastEventOf = async (
     : {};
 };
 
-/** Digests of the rows that a fold of the log makes, to compare them with live ones. */
-
 /** Small, so that a request waits for few events: larger batches are no faster. */
 const BATCH_EVENTS = 50;
 const ROWS_IN_TURN = 100;
@@ -102,7 +98,7 @@ const digestRows = async (rows: readonly RowJson[]): Promise<bigint> => {
 const withoutLists = ({ lists: _lists, sort: _sort, ...projection }: Projection): Projection =>
   projection;
 
-/** The partitions to fold; `until` has the last position of each partition of a space. */
+/** The partitions to fold; `until` holds the last position of each of a space's partitions. */
 type FoldOrder = {
   spaces: readonly { projection: Projection; space: Space; until: readonly Position[] }[];
   partitions: readonly number[];
@@ -139,8 +135,6 @@ const digestFold = async (
   }
   return folded;
 };
-
-/** Compares all live rows with a fold of the log byte for byte, and names the first that differs. */
 
 /** Folded rows in memory at a time: a few hundred MB. */
 const ROWS_MAX = 500_000;
@@ -249,8 +243,6 @@ const comparePartition = async (
   return { ...difference, ...last };
 };
 
-/** Compares the live rows of an owner with a fold of its events byte for byte, and names the first that differs. */
-
 /** Live rows that belong to an owner, and the checkpoint that they were read with. */
 type Snapshot = {
   projection: Projection;
@@ -259,7 +251,7 @@ type Snapshot = {
   rows: RowJson[];
 };
 
-/** The scopes that have rows of this owner only. */
+/** The scopes that contain only rows of this owner. */
 const ownScopesOf = (owner: string): string[] => [
   owner,
   ...(['agent', 'key', 'desk'] as const).map((kind) => accessScope(owner, kind)),

@@ -315,7 +315,7 @@ export const application: Decider<
       ? reject('application_over', 'the application was not confirmed in time, or was ended')
       : accept<ApplicationEvent>(
           { type: 'ApplicationConfirmed', data: { application_id, owner_id, agent_id } },
-          // From now on the profile has its texts.
+          // From now on the profile holds its texts.
           erase('It was confirmed.'),
         );
   },

@@ -40,7 +40,7 @@ const MESSAGES: Record<string, string> = {
   scopes: 'Tick at least one scope.',
 };
 
-/** The messages of the fields of these input faults. */
+/** The messages for the fields of these input faults. */
 const faultsIn = (errors: readonly { pointer: string }[]): Faults =>
   new Map(
     errors.map(({ pointer }) => {

@@ -60,9 +60,7 @@ import {
 } from './access.decider.ts';
 import { keyIdOf, issueOnce, refuseIfFull } from './keys.ts';
 
-/** The mailed link to a public application for access, which shows its decision and issues the first key. */
-
-/** How long the link works after the confirmation. */
+/** How long the mailed link works after the confirmation. */
 export const APPLICATION_MS = LIMITS.APPLICATION_DAYS * DAY_MS;
 
 export const applicationStream = (id: string): string => streamOf(DESK, 'application', id);
@@ -141,8 +139,6 @@ export const applicationReceiver =
     return written.ok ? done({ sent: true as const }, traceOf(written)) : written;
   };
 
-/** Public applications that end without a confirmation: their key is destroyed. */
-
 type EndingDeps = EventWriter & Pick<Deps, 'vault'>;
 
 /** Whether a record in which a person is found is a public application. */
@@ -194,8 +190,6 @@ export const expireApplications = async (
     }
   return expired;
 };
-
-/** What an applicant does with the mailed link: confirms the application, follows it, and gets the first key. */
 
 type Confirmed = {
   phase: AgentState['status'];
@@ -300,7 +294,7 @@ const actOnApplication = async (deps: Deps, holderCall: HolderCall, command: Com
     },
   });
   if (!written.ok) return 'rejected' in written ? NO_LINK : written;
-  // The profile has the texts now, or the application has ended.
+  // The profile holds the texts now, or the application has ended.
   await deps.vault.destroy(id);
   return written;
 };

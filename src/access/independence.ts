@@ -111,8 +111,6 @@ export const proposerOf = async (
   return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
 };
 
-/** The names of people at the desk, beside the tokens by which events name them. */
-
 /** Finds the name of the person who is an actor; undefined for any other actor. A desk token never changes its name. */
 type PersonName = (actor: string) => Promise<string | undefined>;
 

@@ -93,7 +93,7 @@ export const issueOnce = async (
   );
 };
 
-/** Reads the keys of an agent that are not revoked, newest first, page by page. Reads the list of its owner's keys. */
+/** Reads an agent's keys that are not revoked, newest first, page by page. Reads the list of its owner's keys. */
 export async function* keyPages(
   { readModels }: Pick<Deps, 'readModels'>,
   { owner, agent_id }: Pick<KeyHolder, 'owner' | 'agent_id'>,
@@ -105,7 +105,7 @@ export async function* keyPages(
       .filter((key) => key.agent_id === agent_id && key.status !== 'revoked');
 }
 
-/** Refuses when the agent has the greatest allowed number of live keys in this environment. */
+/** Refuses when the agent has as many live keys in this environment as are allowed. */
 export const refuseIfFull = async (
   deps: Pick<Deps, 'readModels'>,
   call: Call,

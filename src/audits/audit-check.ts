@@ -1,3 +1,4 @@
+/** Compares live rows with rows folded from the log, for auditors. */
 import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
 import { present } from '#src/shared/present.ts';

@@ -193,7 +193,7 @@ type Metrics =
       : never
     : never;
 
-/** The metrics of each of the days, in as few questions as the limit of days in one call permits. */
+/** Each day's metrics, in as few questions as the limit of days in one call permits. */
 const totalsByDay = async (
   deps: OwnerAuditDeps,
   replay: Replay,

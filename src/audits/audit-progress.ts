@@ -1,3 +1,4 @@
+/** Tells an auditor how far the reading of an owner's history is. */
 import { done } from '#src/shared/outcome.ts';
 import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { AuditHandler } from './audit-state.ts';

@@ -17,7 +17,7 @@ import { countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
 import type { AuditingDeps } from './replays.ts';
 
-/** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
+/** What audits need that an exported file also answers: a log that is read by owner, and the read models at its end. */
 export type OwnerAuditDeps = Pick<
   AuditingDeps,
   | 'replays'

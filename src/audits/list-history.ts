@@ -1,3 +1,4 @@
+/** Lists the newest events of an owner, from the index of owners, for the desk. */
 import { done } from '#src/shared/outcome.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { newestEntries } from '#src/reading/owner-index.ts';

@@ -1,4 +1,7 @@
-/** Parses the input of an operation, and describes its faults by field. */
+/**
+ * Parses an operation's input, and describes its faults by field, each with what is allowed there. A text that the
+ * contract itself gives (`error`) is used as it is; all other texts about inputs are made here.
+ */
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
@@ -8,11 +11,6 @@ import { closestName } from '#src/shared/closest-name.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { refusedText } from '#src/shared/visible.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
-
-/**
- * Faults of an input by field, each with what is allowed there. A text that the contract itself gives (`error`) is
- * used as it is; all other texts about inputs are made here.
- */
 
 type Issue = z.core.$ZodIssue;
 

@@ -241,12 +241,7 @@ const headerFault = (
 };
 
 /**
- * Splits a CSV or TSV feed into records by the quoting rules of RFC 4180. Not csv-parse, because a
- * streaming parser loses the good lines after a stray quote.
- */
-
-/**
- * `from` and `to` are its lines. A record with wrong quotes is its first line alone, because its end
+ * A record of a table. `from` and `to` are its lines. A record with wrong quotes is its first line alone, because its end
  * is unknown; the lines after it are read as records of their own.
  */
 type TableRecord = { from: number; to: number; values: string[]; reason?: string };
@@ -332,8 +327,9 @@ class LineQueue {
 }
 
 /**
- * Reads the records of a file. Each line that is not empty is part of one record. Takes linear time; memory is bounded
- * by ROW_CHARS_MAX and the longest line.
+ * Reads a file's records by the quoting rules of RFC 4180. Not csv-parse, because a streaming parser loses the good
+ * lines after a stray quote. Each line that is not empty is part of one record. Takes linear time; memory is bounded by
+ * ROW_CHARS_MAX and the longest line.
  */
 async function* recordsOf(
   lines: AsyncIterable<string>,

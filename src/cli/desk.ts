@@ -12,8 +12,6 @@ import { type RunningServer, findProcess, findServer } from './service.ts';
 import { CommandError, EXIT, printNotice } from './terminal.ts';
 import { commandToken, type Transport, type Desk } from './transport.ts';
 
-/** The desk of a running server, over HTTP. */
-
 const ANSWER_MS_MAX = 60_000;
 
 /** Puts each field where it travels. */
@@ -53,6 +51,7 @@ const noAnswerError = (server: RunningServer, key: string | undefined, error: un
   });
 };
 
+/** Calls the desk of a running server over HTTP. */
 const deskOverHttp = (
   server: RunningServer,
   config: Pick<Config, 'deskToken' | 'dataDirectory'>,

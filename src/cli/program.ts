@@ -35,11 +35,6 @@ import {
   commandWordsOf,
 } from './verbs.ts';
 
-/**
- * The commands that are not one operation of the desk: `serve` and those that read files, processes or
- * the log itself, and those that call operations of the desk several times.
- */
-
 type OwnCommand = {
   /** Words and arguments of the command. */
   usage: string;
@@ -73,6 +68,10 @@ const SERVE_FLAGS = [
     .default('all'),
 ];
 
+/**
+ * The commands that are not one operation of the desk: `serve` and those that read files, processes or the log itself,
+ * and those that call operations of the desk several times.
+ */
 export const OWN_COMMANDS: readonly OwnCommand[] = [
   {
     usage: 'serve',
@@ -239,8 +238,6 @@ const defineOwnCommand = (command: Command, own: OwnCommand): void => {
   if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
 };
 
-/** A command of the desk, built from its operation's definition and its row in the table of verbs. */
-
 type Parser = (text: string, previous?: unknown) => unknown;
 
 const parseJson = (text: string): unknown => {
@@ -301,7 +298,7 @@ const printRows = ({ data, ...rest }: Page): void => {
   print(JSON.stringify(rest));
 };
 
-/** Calls an operation whose input is known at run time only. */
+/** Calls an operation whose input is known only at run time. */
 const callDesk = async (desk: Desk, { id }: DeskOperation, request: object): Promise<object> => {
   const call = (input: object) => desk.call(id as DeskOperationId, input);
   if (!verbOf(id).readsAllPages) return call(request);

@@ -44,8 +44,6 @@ import {
 import { commandLine } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
-/** What a person sees when the service is ready, and again with `tributary status`. */
-
 type DemoAccess = { facts: DemoFacts; deskToken: string };
 
 type BannerFacts = {
@@ -159,6 +157,7 @@ const exampleRows = ({ url, config }: BannerFacts, { facts }: DemoAccess): strin
   ];
 };
 
+/** Formats what a person sees when the service is ready, and again with `tributary status`. */
 export const formatBanner = (banner: BannerFacts): string => {
   const { demo, config } = banner;
   const access = demo
@@ -172,10 +171,9 @@ export const formatBanner = (banner: BannerFacts): string => {
   return `${blocks.map((block) => block.join('\n')).join('\n\n')}\n`;
 };
 
-/** The file in a data directory by which commands find the server that runs on it. */
-
 const LIVEZ_MS_MAX = 2_000;
 
+/** The file in a data directory by which commands find the server that runs on it. */
 const shape = z.object({
   url: z.string(),
   pid: z.int(),
@@ -254,8 +252,6 @@ export const findServer = async (directory: string): Promise<RunningServer | und
   return server?.role === undefined ? server : undefined;
 };
 
-/** Looks into a data directory for commands that must not create one. */
-
 /** Whether there is a log; a log on a server always exists. Throws the error of the file system if it cannot be determined. */
 export const hasLog = (config: Config): boolean =>
   isRemoteLog(config) || isThere(join(config.dataDirectory, 'log.db'));
@@ -299,8 +295,6 @@ export const runCheck = async (
 export const unreadableText = (subjects: number): string =>
   `The personal data of ${formatPlural(subjects, 'subject')} cannot be read, because keys.db has no key ` +
   'for it: restore a keys.db that is as new as the log.';
-
-/** Checks of a data directory and of what it holds. */
 
 const GIB = 1_073_741_824;
 const MIB = 1_048_576;
@@ -407,8 +401,6 @@ export const checkDirectory = (
         ]),
   ]);
 };
-
-/** Checks of the servers: those of the stores, and the service itself. */
 
 const READYZ_MS_MAX = 5_000;
 /** Log id under which no rows are stored. */

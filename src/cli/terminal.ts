@@ -7,8 +7,6 @@ import { styleText } from 'node:util';
 import { type Argument, type Command, Help, type HelpConfiguration } from 'commander';
 import { systemClock } from '#src/system/ids.ts';
 
-/** Output of commands: results go to stdout, progress and diagnostics to stderr. */
-
 /** Exit statuses. `--help` prints them, and scripts depend on them. */
 export const EXIT = {
   ok: 0,
@@ -59,6 +57,7 @@ export const isYes = (reply: string): boolean => /^y(es)?$/i.test(reply);
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
+/** Writes to stdout, which holds only results: progress and diagnostics go to stderr. */
 export const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
@@ -102,8 +101,6 @@ export const exitOnClosedOutput = (): void => {
   });
 };
 
-/** Progress on stderr: one line that changes on a terminal, otherwise a line every two seconds. */
-
 const LINE_EVERY_MS = 2_000;
 const REDRAW_EVERY_MS = 100;
 const POLL_EVERY_MS = 50;
@@ -112,6 +109,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 /** Moves to the beginning of the line and erases it. */
 const ERASE_LINE = '\r\u001b[K';
 
+/** Progress on stderr: one line that changes on a terminal, otherwise a line every two seconds. */
 export type Progress = {
   /** Shows how much is done. The total may become known later. */
   update(done: number, total?: number): void;
@@ -187,8 +185,6 @@ export const askUntilDone = async <
   }
 };
 
-/** Commands that show what is new until they are interrupted. */
-
 const FOLLOW_EVERY_MS = 500;
 
 /** Calls `poll` twice a second until SIGINT or SIGTERM, after which the command ends as one that succeeded. */
@@ -201,8 +197,6 @@ export const followUntilInterrupted = async (poll: () => Promise<void>): Promise
     await pause(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 };
-
-/** Form of the help texts, and the help command. */
 
 const { prototype: standard } = Help;
 

@@ -146,8 +146,6 @@ export const projectionsText = ({ head, data }: DeskAnswer<'listProjections'>): 
     ['log', '', formatCount(head), ''],
   ]);
 
-/** Texts of outreach requests. Text of agents reaches a terminal as visible characters only. */
-
 const SHA256_CHARS_SHOWN = 16;
 
 const targetOf = ({ target }: Outbound): string =>
@@ -228,8 +226,6 @@ export const approvalText = (
   ].join('\n');
 };
 
-/** One event on one line for a person, without hashes and encrypted text. */
-
 export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];
 
 const VALUE_CHARS_MAX = 48;
@@ -295,8 +291,6 @@ export const toCells = (event: ShownEvent): string[] => {
   const data = late + formatData({ ...event, actor });
   return [String(position).padStart(6), time, type, surface, actor, stream, data];
 };
-
-/** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
 
 type State = DeskAnswer<'auditState'>;
 type Performance = DeskAnswer<'auditPerformance'>;

@@ -45,8 +45,6 @@ import {
 } from './texts.ts';
 import type { Desk, DeskAnswer, DeskRequest } from './transport.ts';
 
-/** Follows the acts of an owner. */
-
 type Answer = DeskAnswer<'auditHistory'>;
 
 /** Refuses to follow the history of the desk, which gets a new act by each look at it. */
@@ -102,12 +100,13 @@ const PRIVACY_VERBS: Verbs = {
   erasePersonalData: { words: 'privacy erase', args: ['mailbox'] },
 };
 
-/** How far a long audit has read an owner's history, shown while its answer is awaited. */
-
 /** Most answers arrive before the first look. */
 const LOOK_EVERY_MS = 500;
 
-/** Returns the answer. A signal meanwhile prints how far the audit is and ends the process. */
+/**
+ * Shows how far a long audit has read an owner's history, and returns the answer. A signal meanwhile prints how far the
+ * audit is and ends the process.
+ */
 const showReading = async <Answer>(
   desk: Desk,
   { owner_id = '' }: { owner_id?: string },
@@ -139,8 +138,6 @@ const showReading = async <Answer>(
     await looking;
   }
 };
-
-/** The content that a decision on an outreach request is bound to. */
 
 type Decision = Partial<DeskRequest<'approveOutbound'>>;
 
@@ -183,8 +180,6 @@ const confirmContent = async (
     throw new CommandError(EXIT.refused, 'Nothing was approved.');
   return { ...input, content_sha256: approval.request.content_sha256 };
 };
-
-/** Rows for the operations of the desk whose command needs more than their definition says. */
 
 export const parseMoney = (text: string): { amount: number; currency: string } => {
   const money = moneyIn(text);
@@ -411,8 +406,6 @@ const VERBS: Verbs = {
 export const verbOf = (id: string): Verb =>
   (VERBS as Readonly<Record<string, Verb | undefined>>)[id] ?? {};
 
-/** Arguments and flags of a command, derived from the schema of its operation's input. */
-
 /** Names on the command line, where the name of the field without `_id` does not read well. */
 const NAMES: Readonly<Record<string, string>> = {
   approvals_required: 'approvals',
@@ -432,7 +425,7 @@ const SHORT_FLAGS: Readonly<Record<string, string>> = {
   reason: '-r, ',
 };
 
-/** Choices that are longer in the usage are in the description only. */
+/** Choices that are longer in the usage are only in the description. */
 const CHOICES_CHARS_MAX = 24;
 
 export type CommandField = {
@@ -453,7 +446,7 @@ export type CommandField = {
   form: FieldForm;
 };
 
-/** Whether a value can be written as JSON only. */
+/** Whether a value can be written only as JSON. */
 export const isJson = (schema: z.ZodType): boolean =>
   (schema instanceof z.ZodArray ? schema.element : schema) instanceof z.ZodObject;
 
@@ -546,8 +539,6 @@ export const formatPointer = (pointer: string, id?: DeskOperationId): string => 
   return [field.word, ...places].join(', ');
 };
 
-/** What a command says about its desk operation beyond the operation's schema. */
-
 /** How a field of the input is written on the command line. */
 type FieldForm = {
   /** What the value looks like, in the usage; default: by the type of the field. */
@@ -612,8 +603,6 @@ type Verb<Request = object, Answer = object> = {
 type Verbs = {
   readonly [Id in DeskOperationId]?: Verb<DeskRequest<Id>, DeskAnswer<Id>>;
 };
-
-/** Words of commands, derived from the ids of their operations. */
 
 export type Registry = Readonly<Record<string, DeskOperation>>;
 

@@ -20,11 +20,10 @@ import {
 } from './http.ts';
 import { FILE_LIMIT_MS, type Outbox, storeFile } from './stored-file.ts';
 
-/** Validation of another agent's card, which is untrusted input. */
-
 const CARD_LIST_MAX = 100;
 const short = z.string().max(2_048);
 
+/** Another agent's card, which is untrusted input. */
 const card = z.object({
   name: short,
   description: z.string().max(16_384),
@@ -82,13 +81,14 @@ const rpcAnswer = z.object({
     .optional(),
 });
 
-/** Notifies another agent: reads its card, then sends one message over A2A 1.0 JSON-RPC. */
-
 /** For two requests in sequence. */
 const LIMIT_MS = 35_000;
 const VERSION = { 'a2a-version': '1.0', 'user-agent': 'tributary' };
 
-/** The agent is identified by its card's URL. */
+/**
+ * Notifies another agent: reads its card, then sends one message over A2A 1.0 JSON-RPC. The agent is identified by its
+ * card's URL.
+ */
 export const a2aChannel = ({ request, clock }: HttpChannelDeps): Channel => ({
   limitMs: LIMIT_MS,
   async deliver(delivery, signal) {

@@ -14,8 +14,6 @@ import ipaddr from 'ipaddr.js';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 
-/** The rules for hosts in URLs that come from other people. */
-
 /** Resolves a name to all its addresses. Throws when it has none. */
 type Resolve = (host: string) => Promise<LookupAddress[]>;
 
@@ -272,8 +270,6 @@ const readBody = async (
     return body('broken');
   }
 };
-
-/** What an HTTP exchange proves about a delivery. */
 
 const RETRY_AFTER_MS_MAX = 86_400_000;
 /** Statuses by which the request was not processed and may be repeated. */

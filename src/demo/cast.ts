@@ -10,8 +10,6 @@ import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
-/** The form of the story: a list of acts, each of which is one call of one operation. */
-
 export const storyOperations = {
   ...agentOperations,
   ...deskOperations,
@@ -32,6 +30,7 @@ export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[
 /** Before the name of a list, or of its sending: the holder of the mailbox from which its buyer sent it. */
 export const MAILBOX_OF = 'mailbox of ';
 
+/** An act of the story is one call of one operation. */
 export type Act = {
   /** Days since the start of the story. */
   day: number;
@@ -216,8 +215,6 @@ export const ACCESS_ACTS: readonly Act[] = [
   }),
 ];
 
-/** A clock that shows the time of the story first, and then the real time. */
-
 export const STORY_DAYS = 30;
 
 export type DemoClock = Clock & {
@@ -232,6 +229,7 @@ export type DemoClock = Clock & {
   readonly hasEarlierEvents: boolean;
 };
 
+/** Makes a clock that shows the time of the story first, and then the real time. */
 export const demoClock = (real: Clock): DemoClock => {
   let storyTime: number | undefined;
   let hasEarlierEvents = false;

@@ -1,4 +1,4 @@
-/** The demo's facts that every start prints: stored in the data directory, readable by its owner only. */
+/** The demo's facts that every start prints: stored in the data directory, readable only by its owner. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -46,7 +46,7 @@ const requireSuccess = <Value>(outcome: Outcome<Value>, what: string): Value => 
   throw new Error(`demo story: ${what} was refused (${outcome.code}): ${outcome.detail} ${errors}`);
 };
 
-/** What acts refer to besides the members of an answer: the token of a visit, and the id of the list of a buyer. */
+/** What acts refer to besides the members of an answer: a visit's token, and the id of a buyer's list. */
 const alsoNamed = ({ target, handoffId }: Answer) => ({
   ...(typeof target === 'string' && {
     attribution: new URL(target).searchParams.get(ATTRIBUTION_PARAMETER),

@@ -39,8 +39,6 @@ import { type DemoFacts, demoFactsIn, demoLogIn, writeDemoFacts } from './facts.
 import { Player } from './player.ts';
 import { PHONE, LINK_ACTS, LINKS, plannedVisits } from './visits.ts';
 
-/** Lists for buyers, and what their buyers do with them. The companies are invented. */
-
 /** The list that the banner links to. */
 const WAITING = 'waiting list';
 
@@ -288,8 +286,6 @@ const HANDOFF_ACTS: readonly Act[] = [
   }),
 ];
 
-/** Leads, and how far staff move each. Those of a list take the outcome of its RFQ. The companies are invented. */
-
 type Move = Pick<StoryInput<'moveLead'>, 'to' | 'reason' | 'value'>;
 
 /** Moves the lead with this external_id. */
@@ -302,6 +298,10 @@ const person = (contact: { name: string; email: string; role?: string }) => ({
   consent: { basis: 'consent' as const, obtained_at: '{now}' },
 });
 
+/**
+ * Leads, and how far staff move each. A lead that belongs to a list follows the outcome of its RFQ. The companies are
+ * invented.
+ */
 const LEAD_ACTS: readonly Act[] = [
   newsletter(4.4, 'submitLead', {
     as: 'crm-corner',
@@ -399,8 +399,6 @@ const LEAD_ACTS: readonly Act[] = [
     interest: { categories: ['Toys'], quantity_hint: 120 },
   }),
 ];
-
-/** The other acts of the month: outreach, reads, one refusal, and changes of the catalog. */
 
 /** A product for examples. */
 const SKU = 'KIT-101';

@@ -108,8 +108,6 @@ export const LINK_ACTS: readonly Act[] = LINKS.map(({ name, by, day, visits: _vi
   }),
 );
 
-/** The visits of the links: by people with two kinds of device, and by programs. */
-
 /** Returns a generator of the same numbers in every run (mulberry32). */
 const seeded = (seed: number): (() => number) => {
   let state = seed;
@@ -175,6 +173,7 @@ const plannedVisit = (link: StoryLink, day: number, random: () => number): Plann
 const averageOn = (link: StoryLink, day: number): number =>
   link.visits * (0.5 + Math.exp(-(day - link.day) / 6));
 
+/** Plans the visits of the links: by people with two kinds of device, and by programs. */
 export const plannedVisits = (links: readonly StoryLink[]): PlannedVisit[] => {
   const random = seeded(20_261_121);
   const all: PlannedVisit[] = [];

@@ -106,7 +106,7 @@ export const readRequest: HolderHandler<'readRequest', BuyerRequest> = async (
 type Made = Issued<HandoffCommand> | Refusal;
 type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | Promise<Made>;
 
-/** Runs one command of the holder of the mailbox. A repeated command leaves the request as it is. */
+/** Runs one command of the mailbox's holder. A repeated command leaves the request as it is. */
 const actOnRequest = async (
   deps: Deps,
   holderCall: HolderCall,

@@ -53,7 +53,7 @@ const TOO_MANY = refuse(
 );
 
 /**
- * Makes a handler that writes the list of a visitor, within a limit for each network address. The ids of the lists of a
+ * Makes a handler that writes a visitor's list, within a limit for each network address. The ids of the lists of a
  * visit follow from the visit and a number, so the log limits their count, also for concurrent calls and processes.
  */
 export const listCreator =

@@ -31,8 +31,6 @@ import {
   type RfqProgress,
 } from './rfq.decider.ts';
 
-/** The lines of a handoff, and the events that change them, which contain only the lines that differ. */
-
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];
 type ListChange = Omit<EventData<'HandoffListRevisedByBuyer'>, 'totals'>;
@@ -97,7 +95,7 @@ export const withNews = (lines: HandoffLine[], news: readonly LineNews[]): Hando
   });
 };
 
-/** Whether two totals are equal, in whatever order. Each has a currency once. */
+/** Whether two totals are equal, in whatever order. Each contains a currency once. */
 export const isSameTotals = (a: Totals, b: Totals): boolean =>
   a.length === b.length &&
   a.every(({ amount, currency }) =>
@@ -123,8 +121,6 @@ const isSameLine = (line: Lines[number], other: Lines[number]): boolean =>
   COMPARED_MEMBERS.every((name) => line[name] === other[name]) &&
   (line.warnings ?? []).join() === (other.warnings ?? []).join();
 
-/** Texts that people write in a handoff: sealed, and removed by an erasure. */
-
 const endReason = ({ sealed_reason }: EventData<'HandoffWithdrawn'>): Partial<HandoffState> =>
   sealed_reason ? { sealed_reason } : {};
 
@@ -148,8 +144,6 @@ const erasedRfq = (rfq: NonNullable<HandoffState['rfq']>, at: number): HandoffSt
   rfq.confirmation
     ? undefined
     : { ...eraseRfq(rfq, at), contact: '', submitted_at: rfq.submitted_at };
-
-/** The confirmation of an RFQ by the holder of its mailbox, and its end without one. */
 
 type RfqEvent = EventOf<RfqEventType>;
 
@@ -258,8 +252,6 @@ const withdraw = ({ rfq }: HandoffState, reference: DroppedReference): Confirmat
     ? reject('rfq_move_not_allowed', `the RFQ is ${rfq.state}`)
     : accept({ type: 'RfqWithdrawn', data: { ...reference, reason: WITHDRAWN_BY_BUYER } });
 };
-
-/** An RFQ as its buyer sends it, and how its later events change the handoff. */
 
 type Submitted = EventData<'RfqSubmittedByBuyer'>;
 type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;

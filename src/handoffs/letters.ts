@@ -12,7 +12,7 @@ const count = (lines: number): string => `${lines} ${lines === 1 ? 'line' : 'lin
 export const rfqLetters: LetterTexts<
   'rfq_confirmation' | 'rfq_receipt' | 'rfq_confirmed' | 'rfq_won' | 'rfq_notice'
 > = {
-  // Somebody else can have typed the address, so the message has no text that a person typed.
+  // Somebody else can have typed the address, so the message contains no text that a person typed.
   rfq_confirmation: ({ path, lines, totals, until }, { origin }) => ({
     subject: 'Confirm your request for a quotation',
     paragraphs: [

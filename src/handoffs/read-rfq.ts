@@ -137,7 +137,7 @@ const NO_CURRENCY = refuse('parameter_invalid', 'An amount can be compared in on
   errors: [{ pointer: '/currency', code: 'required', detail: 'is required with min_amount' }],
 });
 
-/** The list that has the RFQs of a state. No event makes a quotation expire. */
+/** The list that contains the RFQs in a state. No event makes a quotation expire. */
 const listOf = (state: string): string =>
   state === 'open' ? OPEN_RFQS : listBy({ state: state === 'expired' ? 'quoted' : state });
 

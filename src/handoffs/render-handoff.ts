@@ -148,9 +148,10 @@ export const showHandoff = async (
   });
 };
 
-/** The contact of an RFQ is a subject of its own, so that its key can be destroyed without that of the handoff. */
-
-/** The subject of the contact of a sending. `number` is that of the sending, from 1. */
+/**
+ * Names the subject of the contact in the sending with this number, from 1. It is a subject of its own, so that its key
+ * can be destroyed without the handoff's key.
+ */
 export const contactSubjectOf = (handoffId: string, number: number): string =>
   `con_${handoffId.replace(/^hnd_/, '')}n${number}`;
 

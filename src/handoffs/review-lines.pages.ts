@@ -60,7 +60,7 @@ export const linesShown = ({ review, page }: ReviewView): LinesShown => {
   return { lines: lines.slice(from, from + LINES_PER_PAGE), number, count };
 };
 
-/** The number of the part that has a line; 1 if the list does not have it. */
+/** The number of the part that contains a line; 1 if the list does not contain it. */
 export const pageWith = (lines: readonly Line[], id: string): number =>
   Math.floor(
     Math.max(
@@ -73,7 +73,7 @@ export const pageWith = (lines: readonly Line[], id: string): number =>
 export const addressOf = (token: string, page: number): string =>
   `/h/${encodeURIComponent(token)}${page > 1 ? `?page=${page}` : ''}`;
 
-/** Prefix of the names of test spaces; no owner's name starts with it. */
+/** Prefix of test spaces' names; no owner's name starts with it. */
 const TEST_SPACE = /^test(?=.)/;
 
 export const ownerOf = ({ ownerId }: Review): { name: string; isTest: boolean } => ({

@@ -112,14 +112,12 @@ const createListRoute =
       : sendRefusal(reply, made);
   };
 
-/** The fields of a review page's form, and the inputs of operations made from them. */
-
 type EnteredFields = ReadonlyMap<string, string>;
 
 const BESIDE = 'name email company phone country message consent reason q found'.split(' ');
 /** The fields of a contact that can be empty. */
 const OPTIONAL = ['company', 'phone', 'country', 'message'];
-/** The prefix of the fields of quantities; the id of the line follows. */
+/** The prefix of quantity fields; the line's id follows. */
 const QUANTITY = 'quantity.';
 
 /** Fields of a body by name; the first value of a repeated name. Browsers send a line break as CR LF. */

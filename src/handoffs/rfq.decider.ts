@@ -23,13 +23,12 @@ import {
   isAbove,
 } from '#src/shared/proposal.ts';
 
-/** The RFQ of a handoff after the buyer sent it, as its events fold it. */
-
 export type RfqMove = Pick<
   EventData<'RfqMoveProposed'>,
   'to' | 'values' | 'valid_until' | 'is_correction' | 'sealed_reason'
 >;
 
+/** The RFQ of a handoff after the buyer sent it, folded from its events. */
 export type RfqProgress = Proposing<RfqMove> & {
   state: Exclude<RfqStateName, 'expired'>;
   /** While it is unconfirmed: the number of the sending, and when its confirmation ends, in epoch milliseconds. */
@@ -133,7 +132,7 @@ export const eraseRfq = (rfq: RfqProgress, at: number): RfqProgress => {
     : { ...erased, state: 'withdrawn', reason: 'erased', outcome_at: at };
 };
 
-/** Agents see outcomes only, so no other event of an RFQ makes a new version of the handoff. */
+/** Agents see only outcomes, so no other event of an RFQ makes a new version of the handoff. */
 export const RFQ_EVENTS_SHOWN: Readonly<Record<RfqEventType, boolean>> = {
   RfqConfirmedByBuyer: true,
   RfqConfirmedByStaff: true,

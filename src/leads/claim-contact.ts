@@ -27,7 +27,7 @@ const CLASHES: Record<ContactClaimRejection, Clash> = {
 /**
  * Decides on the claim of a contact for a lead until `expiresAt`, in epoch milliseconds, which is appended with the
  * lead. The clash is `none` if the lead can hold the mailbox, `known` if a lead of another owner holds it or its person
- * refuses contact, and `own` if another lead of this owner holds it. The name of the claim's stream contains the mailbox as a keyed hash only. Test
+ * refuses contact, and `own` if another lead of this owner holds it. The name of the claim's stream contains the mailbox only as a keyed hash. Test
  * spaces have claims of their own.
  */
 export const decideContactClaim = async (

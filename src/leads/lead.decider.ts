@@ -84,7 +84,7 @@ const isUnchanged = (state: Submitted, data: Amended): boolean =>
     isSameValue(state[member as keyof Submitted], value),
   );
 
-/** The event of each move of staff. */
+/** The event of each move by staff. */
 export const MOVE_EVENTS = {
   accepted: 'LeadAccepted',
   rejected: 'LeadRejected',
@@ -130,8 +130,6 @@ export const isFinal = (state: LeadState['state']): boolean => !(state in LEAD_M
 const isMove = (from: LeadStatus, to: StaffMove): boolean =>
   from in LEAD_MOVES &&
   (LEAD_MOVES[from as keyof typeof LEAD_MOVES] as readonly string[]).includes(to);
-
-/** Moves of a lead by staff, corrections of its outcome, and the approval of a second person. */
 
 type Event = EventOf<LeadEventType>;
 type MoveDecision = Decision<Event, LeadMoveRejection>;
@@ -258,8 +256,6 @@ type Outcome = EventData<'LeadOutcomeCorrected'>['from'];
 const outcomeOf = ({ state, value }: LeadState): Outcome | undefined =>
   state === 'won' || state === 'lost' ? { state, ...(value && { value }) } : undefined;
 
-/** Texts that people write about a lead: sealed, and removed by an erasure. */
-
 /** Reasons that the service itself gives; they contain no personal data. */
 export const AUTOMATIC_REASONS = {
   known: 'already_known',
@@ -279,8 +275,6 @@ const eraseLead = (state: LeadState): Partial<LeadState> => ({
   ...(state.contact && { contact: '' }),
   ...(state.interest?.note && { interest: { ...state.interest, note: '' } }),
 });
-
-/** A lead follows the RFQ of its handoff and takes its outcome. */
 
 /** What every event of a lead contains, so that it can be attributed without its stream. */
 type LeadReference = Pick<LeadState, 'lead_id' | 'agent_id' | 'dims' | 'link_id' | 'handoff_id'>;
@@ -401,7 +395,7 @@ const submit = (
   const submitted: Event = { type: 'LeadSubmitted', data };
   if (clash === 'none') return accept(submitted);
   const { lead_id, agent_id, dims } = data;
-  // The agent learns that another lead has the contact, and nothing about that lead.
+  // The agent learns that another lead holds the contact, and nothing about that lead.
   const judged = { lead_id, agent_id, dims, reason: AUTOMATIC_REASONS[clash] };
   return accept<Event>(submitted, {
     type: clash === 'known' ? 'LeadRejected' : 'LeadMarkedDuplicate',

@@ -30,7 +30,7 @@ type LeadFilter = { ownerId: string; at: number; input: InputOf<'listLeads'> };
 type Period = { list: string; from?: number; to?: number };
 
 /**
- * Returns the parts of lists that together have every lead that the filters match. Reads at most one row for each
+ * Returns the parts of lists that together contain every lead that the filters match. Reads at most one row for each
  * end of a period, to find its place.
  */
 const rangesOf = async (
@@ -46,7 +46,7 @@ const rangesOf = async (
   return [...lists.map((list) => ({ ...list, before, downTo })), { list: LATE_LEADS }];
 };
 
-/** The shortest lists that have all matches, as far as the filters tell. */
+/** The shortest lists that contain all matches, as far as the filters tell. */
 const listsOf = ({ state, link_id: link, handoff_id: handoff, source }: LeadFilter['input']) => {
   if (handoff !== undefined) return [{ list: listBy({ handoff }) }];
   const values = link === undefined ? present({ source }) : { link };
@@ -75,7 +75,7 @@ const periodsOf = (
 };
 
 /**
- * Returns the places in log order that have the whole period. A lead whose time is more than LEAD_SKEW_MS before the
+ * Returns the places in log order that cover the whole period. A lead whose time is more than LEAD_SKEW_MS before the
  * period is before all leads of the period in the log, unless it is late.
  */
 const placesOf = async (

@@ -106,11 +106,11 @@ const COUNTABLE: readonly string[] = [
 export const countedLead = (leads: readonly LeadState[], sentAt: number): string | undefined =>
   leads.find((one) => one.from_rfq ?? COUNTABLE.includes(stateAt(one, sentAt)))?.lead_id;
 
-/** The lead that was won by itself; the RFQ of its handoff has its outcome. */
+/** The lead that was won by itself; its handoff's RFQ has its outcome. */
 export const leadWonAlone = (leads: readonly LeadState[]): LeadState | undefined =>
   leads.find(({ state, from_rfq }) => state === 'won' && !from_rfq);
 
-/** The RFQ with the outcome of the lead of its handoff that was won by itself, if there is one. */
+/** The RFQ with the outcome of its handoff's lead that was won by itself, if there is one. */
 export const withLeadOutcome = <Rfq extends RfqProgress>(
   rfq: Rfq,
   leads: readonly LeadState[],

@@ -37,8 +37,10 @@ import {
 } from './lead.decider.ts';
 import { showLead } from './render-lead.ts';
 
-/** Bounds how many contacts an agent can submit that are known already, so that no agent can ask about many people. */
-
+/**
+ * The number of contacts that are known already and that an agent can submit in a day, so that no agent can ask about
+ * many people.
+ */
 const MAX = LIMITS.KNOWN_CONTACTS_PER_DAY_MAX;
 
 /** The stream of the agent and the day, in UTC. */
@@ -98,7 +100,7 @@ type HintFacts = {
 };
 
 /**
- * Keyed hashes of the telephone of a lead and of the domains that tell its company; undefined if it has neither. Test
+ * Keyed hashes of a lead's telephone and of the domains that tell its company; undefined if it has neither. Test
  * spaces have hashes of their own.
  */
 const deriveHintKeys = (

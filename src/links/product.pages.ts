@@ -64,8 +64,10 @@ export const admitVisitor = (
   return { surface: 'portal', requestId: request.id };
 };
 
-/** The list that a visitor puts together, in the address of landing pages: the log has nothing of it yet. */
-
+/**
+ * A line of the list that a visitor puts together. The list is in the address of landing pages; the log does not
+ * contain it yet.
+ */
 type ListLine = { product_id: string; quantity: number };
 
 /** The query parameter of the list: `id~quantity` joined by dots, the ids without their prefix. */

@@ -14,7 +14,7 @@ import { FALSE_CLICKS } from './false-clicks.ts';
 import { admitVisitor, codeIn, firstOf, type SentValue } from './product.pages.ts';
 
 /*
- * Writes PNGs whose bytes depend on the picture only. How zlib compresses differs between its versions, so the picture
+ * Writes PNGs whose bytes depend only on the picture. How zlib compresses differs between its versions, so the picture
  * is stored uncompressed, about 10 kB at one bit per pixel.
  */
 

@@ -1,4 +1,4 @@
-/** What the holder of the mailbox of an owner does, with the link that is mailed to it. */
+/** What the holder of an owner's mailbox does with the link that is mailed to it. */
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { blockMailbox, isLinkAbout, subjectOfLink } from '#src/sending/mail.ts';
@@ -99,7 +99,7 @@ export const confirmOwnMailbox: HolderHandler<'confirmOwnMailbox', MailboxToConf
 ) => actOnMailbox(deps, call, () => issue({ type: 'ConfirmMailbox' }));
 
 /**
- * Removes a profile that has the mailbox of somebody else, and blocks such messages to it. The block comes first: only
+ * Removes a profile with somebody else's mailbox, and blocks such messages to it. The block comes first: only
  * the profile names the mailbox.
  */
 export const disownMailbox: HolderHandler<'disownMailbox', MailboxToConfirm> = (

@@ -3,7 +3,7 @@ import type { LetterTexts } from '#src/sending/letters.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 export const ownerLetters: LetterTexts<'owner_mailbox'> = {
-  // Somebody else can have the address, so the message has no text that a person typed.
+  // Somebody else can have the address, so the message contains no text that a person typed.
   owner_mailbox: ({ path, until }, { origin }) => ({
     subject: 'Confirm your mailbox',
     paragraphs: [

@@ -29,9 +29,10 @@ import {
   type ProfileState,
 } from './profile.decider.ts';
 
-/** The mailed link that confirms the mailbox of an owner's profile. A later profile voids it. */
-
-/** How long the link works after the profile was set. */
+/**
+ * How long the mailed link that confirms the mailbox of an owner's profile works after the profile was set. A later
+ * profile voids it.
+ */
 export const MAILED_LINK_MS = LIMITS.MAILED_LINK_DAYS * DAY_MS;
 
 export const mailboxPath = (token: string): string => `/mailbox/${token}`;

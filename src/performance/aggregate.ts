@@ -181,7 +181,7 @@ type Weighted = { metric: number; weight: number; detail: Detail | undefined };
 export class Report {
   readonly #layout: Layout;
   readonly #numbers: SlotNumbers;
-  /** WIDTH counts for each number of a slot. A click is counted by the last of its metrics only. */
+  /** WIDTH counts for each number of a slot. A click is counted only by the last of its metrics. */
   readonly #counts: Float64Array;
   /** The sums of `#counts`. */
   readonly #totals = new Float64Array(WIDTH);

@@ -168,7 +168,7 @@ export const bucketIn = ({ granularity, from }: Query, day: number): number =>
   bucketOf(day, granularity, from);
 
 /**
- * Orders buckets by time, then by group. Without groups the result has every bucket of the period,
+ * Orders buckets by time, then by group. Without groups the result contains every bucket of the period,
  * also empty ones.
  */
 export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise<Bucket[]> => {
@@ -215,7 +215,7 @@ const renderMoney = (amounts: Map<string, number>) =>
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, amount]) => ({ amount, currency }));
 
-/** Returns a sum that has no negative number, which the contract excludes; throws otherwise. */
+/** Returns a sum that contains no negative number, which the contract excludes; throws otherwise. */
 export const requireCounts = (sum: Sum): Sum => {
   const isNegative = (value: number): boolean => value < 0;
   const { counts, rfq, won } = sum;

@@ -94,7 +94,7 @@ class FactChains {
   }
 
   /**
-   * The indexes of all facts of some sets; undefined if they are more than `max`. Costs by their number, and by the number of
+   * The indexes of all facts of some sets; undefined if they are more than `max`. The cost grows with their number, and with the number of
    * facts since the last call.
    */
   async indexesOf(sets: readonly number[], max: number): Promise<Int32Array | undefined> {
@@ -178,7 +178,7 @@ const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
   return { ...values, ...(subIds.length > 0 && { sub_ids: subIds }) };
 };
 
-/** The radices of the number of a place. */
+/** The radices of a place's number. */
 const SETS_MAX = 2 ** 20;
 const COUNTRIES_MAX = 2 ** 10;
 const METRICS_MAX = 2 ** 4;
@@ -332,7 +332,7 @@ class RollUp {
     return counts;
   }
 
-  /** The sets that pass the filters. Costs by the number of all sets, unless each dimension has a filter. */
+  /** The sets that pass the filters. The cost grows with the number of all sets, unless each dimension has a filter. */
   #setsOf(filters: Query['filters']): number[] {
     const isOne = this.#dimensions.every((name) => name === 'country' || name in filters);
     if (isOne && this.#dimensions.length > 0) {

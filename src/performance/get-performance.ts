@@ -47,7 +47,7 @@ export const rowPlaceOf = (bucket: Bucket, lastDay: number): Place => [
   lastDay,
 ];
 
-/** Without groups the answer has every bucket of its period, and with a comparison also those of the earlier period. */
+/** Without groups the answer contains every bucket of its period, and with a comparison also those of the earlier period. */
 const orderedBuckets = async (
   report: Report,
   query: Query,
@@ -111,7 +111,7 @@ const pageOfRows = (
 
 /**
  * Counts a page of rows with groups. Reads the period from the first day of the page on, in ever longer parts until the
- * page is full, so that it costs by its rows and groups and not by the days after it. `countries`: how countries are named
+ * page is full, so that its cost grows with its rows and groups and not with the days after it. `countries`: how countries are named
  * in the whole period.
  */
 export const countPage = async (

@@ -30,8 +30,6 @@ import { foldOf, handoffOf, leadOf } from '#src/writing/streams.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { plan, type PlanCommand, type PlanState, type PlanSummary } from './plan.decider.ts';
 
-/** Assigns records to people, and records notes and next steps. */
-
 type RecordRef = { record_id: string; owner_id?: string | undefined };
 
 const NO_RECORD = refuse('resource_not_found', 'There is no such record.');
@@ -224,7 +222,7 @@ export const readPlan: DeskHandler<'readPlan', PeopleDeps> = async (deps, input,
   });
 };
 
-/** The plan of a row of a list; nothing for callers who are neither staff nor auditors. */
+/** A list row's plan; nothing for callers who are neither staff nor auditors. */
 export const renderSummary = (call: DeskCall, { assigned_to, due_at }: PlanSummary = {}) =>
   maySeePlans(call)
     ? present({ assigned_to, due_at: due_at === undefined ? undefined : iso(due_at) })

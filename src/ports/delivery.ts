@@ -1,7 +1,5 @@
 /** How outreach, push notifications and mail leave the service. `src/delivery` implements it. */
 
-/** How outreach and notifications leave the service: what is sent, and what is known about the outcome. */
-
 /** One attempt to send one approved revision. Contains secrets: never logged. */
 export type Delivery = {
   /** The owner of the live or the test space: test requests are stored apart from live ones. */
@@ -53,8 +51,6 @@ export type Channel<Sent = Delivery> = {
 };
 
 export type Channels = Readonly<Record<'file' | 'webhook' | 'a2a', Channel>>;
-
-/** How mail leaves the service. */
 
 /** One attempt to send one message. Contains personal data: never logged. */
 export type MailDelivery = {

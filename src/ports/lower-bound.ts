@@ -1,6 +1,6 @@
 /**
  * Returns the first index from 0 to `count` for which `isBelow` is false, or `count`. `isBelow` must
- * be true for a prefix of the indexes only. Binary search.
+ * be true only for a prefix of the indexes. Binary search.
  */
 export const lowerBound = (count: number, isBelow: (index: number) => boolean): number => {
   let low = 0;

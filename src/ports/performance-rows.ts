@@ -4,7 +4,7 @@ import type { PackedNumbers } from './packed-numbers.ts';
 
 type Dims = EventData<'LinkCreated'>['dims'];
 
-/** The number, from 0, of a set of dimensions that facts of an owner have. */
+/** The number, from 0, of a set of dimensions in an owner's facts. */
 export type PerformanceSet = { set: number };
 
 /** The values of up to SETS_PER_GROUP sets, by number; `group`, from 0, is that of the group. */
@@ -44,7 +44,7 @@ export type PerformanceBlock = {
   quarters: PackedNumbers;
   sets: PackedNumbers;
   metrics: PackedNumbers;
-  /** The names of the countries, and the index of that of each fact among them. */
+  /** The names of the countries, and the index of each fact's country among them. */
   names: string[];
   countries: PackedNumbers;
   /** Index and detail of each fact whose detail is neither a country nor 0. */

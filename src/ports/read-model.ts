@@ -49,7 +49,7 @@ export type RowWrite = {
   key: string;
   /** null deletes the row. */
   row: Row | null;
-  /** Ascending place in the list of its scope; rows without one are found by key only. */
+  /** Ascending place in the list of its scope; rows without one are found only by key. */
   sort: number | null;
   /** The entries that the row has from this write on, and those that it no longer has. */
   added?: readonly ListEntry[];
@@ -182,10 +182,9 @@ export class ReadModelParked extends ReadModelRebuilding {
   override readonly name = 'ReadModelParked';
 }
 
-/** The rows of one owner at one position of the log, folded in memory by the projections of the read models. */
-
 export type RowPlace = RowKey & { readModel: string };
 
+/** The rows of one owner at one position of the log, folded in memory by the projections of the read models. */
 export type OwnerFold = {
   /** The folded rows, as a process reads those of its read models. They change with the next `add`. */
   readonly rows: ReadModels;
@@ -201,7 +200,7 @@ export type OwnerFold = {
 export type ReadModelFollower = {
   /**
    * Resolves to true once every read model has folded the log up to `position`, and to false after
-   * `waitMs`. In a process that does not fold, it waits for `scope` only; without a scope, true means
+   * `waitMs`. In a process that does not fold, it waits only for `scope`; without a scope, true means
    * that this process knows the position and shows no older rows. Parked partitions are not awaited,
    * because their rows are not shown.
    */

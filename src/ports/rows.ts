@@ -18,7 +18,7 @@ export type CodeRow = {
 /** The key of an owner's row beside those of the codes. */
 export const LINK_SETTINGS = 'settings';
 
-/** `confirms`: the token is of the mail that confirms an RFQ; the number is that of the sending. */
+/** `confirms`: the token belongs to the mail that confirms an RFQ; the number is the sending's. */
 export type ReviewTokenRow = { owner: string; handoff_id: string; confirms?: number };
 
 /** The only scope of the list of all owners. */
@@ -35,10 +35,10 @@ export type ErasureRow = { subject: string; contact?: string | undefined; sort: 
 /** A lead, handoff or profile with a contact of the mailbox that is the scope; `addresses`: keys of its spellings there. */
 export type MailboxRow = { owner: string; record: string; addresses: string[]; sort: number };
 
-/** The key of the row of a mailbox that has who may not contact its person. */
+/** The key of a mailbox's row, which names who may not contact its person. */
 export const SUPPRESSION = 'suppression';
 
-/** The name of the list of the rows that have these values, like `state=won&link=lnk_1`. */
+/** The name of the list of rows with these values, like `state=won&link=lnk_1`. */
 export const listBy = (values: Readonly<Record<string, string>>): string =>
   Object.entries(values)
     .map(([field, value]) => `${field}=${value}`)
@@ -107,7 +107,7 @@ export type DeskTokenRow = EventData<'DeskTokenIssued'> & {
 export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): string =>
   `${ownerId}/${kind}`;
 
-/** The only scope of a list of the open records of all owners; no owner can have this name. */
+/** The only scope of a list of all owners' open records; no owner can have this name. */
 export const OPEN_RECORDS = 'open';
 
 /** A row with what staff plan for its record: the id of a person, and when the next step is due, in epoch milliseconds. */
@@ -131,10 +131,10 @@ export const WITH_NEXT_STEP = 'next-step';
 /** A record that is not at its end: its owner, and its state as the decider folds it. */
 export type OpenRow<State = object> = PlannedRow & { owner: string; state: State };
 
-/** The only scope of the leads of all owners. */
+/** The only scope of all owners' leads. */
 export const ALL_LEADS = 'all';
 
-/** Keyed hashes of the telephone of a lead, and of the domains that tell its company. */
+/** Keyed hashes of a lead's telephone, and of the domains that tell its company. */
 export type LeadHintRow = {
   owner: string;
   lead_id: string;
@@ -146,10 +146,10 @@ export type LeadHintRow = {
 /** The list of the leads that staff can move, and of those whose correction waits for approval. */
 export const OPEN_LEADS = 'open';
 
-/** The only scope of the requests for access of all owners, and the list of all of them. */
+/** The only scope of all owners' requests for access, and the list of all of them. */
 export const ALL_ACCESS_REQUESTS = 'all';
 
-/** The only scope of the list of the RFQs of all owners. */
+/** The only scope of the list of all owners' RFQs. */
 export const ALL_RFQS = 'all';
 
 /** The list of the RFQs without an outcome. */

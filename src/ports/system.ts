@@ -64,7 +64,7 @@ export type Secrets = {
   readonly mailboxGeneration: number;
   /** Signs published documents and notifications. */
   readonly signing: SigningKey;
-  /** Signs attribution tokens only. */
+  /** Signs only attribution tokens. */
   readonly attribution: SigningKey & {
     /** Whether `signature`, in base64url, is ours of these bytes. */
     verify(bytes: Uint8Array, signature: string): boolean;
@@ -110,7 +110,7 @@ export type KeyVault = {
 /** The 32 bytes of a subject's key, or why there is none. */
 export type SubjectKey = Uint8Array | 'destroyed' | 'never';
 
-/** Access to raw keys, for copying a vault only. Both methods throw like those of the vault. */
+/** Access to raw keys, only for copying a vault. Both methods throw like those of the vault. */
 export type MovableKeys = {
   keyOf(subject: string): Promise<SubjectKey>;
   /**

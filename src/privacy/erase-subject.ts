@@ -89,8 +89,6 @@ export const eraseRecord = async (
   return done({ subject, key, erased_from: [stream] }, traceOf(written));
 };
 
-/** Erasures that were interrupted after their event and before their key was destroyed. */
-
 const PAGE_ROWS = 100;
 
 /**

@@ -82,8 +82,6 @@ const matchOf = async (
   return present.some((one) => isSameMailbox(one, email)) ? 'folded' : undefined;
 };
 
-/** The records of a person: what they say of the person, and their erasure. */
-
 /**
  * Reads a record with its personal data, also if its person refuses contact, and without the link of its buyer. The
  * contact of an RFQ, and the address that the agent entered, are left out if their mailbox differs from `email`: they

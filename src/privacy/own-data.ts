@@ -41,13 +41,12 @@ export type OwnData = {
   until: number;
   records: (FoundRecord & { isErased: boolean })[];
   contact: ReturnType<typeof renderSuppression>;
-  /** Whether every stored contact was searched. */
 };
 
 /** How many records were erased as a whole, and of how many lists only an unconfirmed request. */
 export type Erasure = { records: number; requests: number };
 
-/** A copy of the records of an address. */
+/** A copy of an address's records. */
 export type OwnDataCopy = Pick<OwnData, 'email' | 'contact'> & { data: { id: string }[] };
 
 type Link = Pick<OwnData, 'email' | 'until'> & { sealedFor: string };
@@ -134,7 +133,7 @@ const show = async (deps: Deps, { email, until }: Link): Promise<OwnData> => {
   };
 };
 
-/** Runs an act of the holder of a link. */
+/** Runs an act of a link's holder. */
 const actWith = async <Value>(
   deps: Deps,
   call: HolderCall,

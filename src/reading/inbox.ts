@@ -30,7 +30,7 @@ const isPlanned = (call: DeskCall, { assigned_to, due_by }: InboxInput, { plan }
   );
 };
 
-/** The shortest list that has all rows that the input selects, of those that every kind of record has. */
+/** The shortest list that contains all rows that the input selects, of those that every kind of record has. */
 const listOf = (
   { agent_id: agent, assigned_to, due_by }: InboxInput,
   owner: string | undefined,

@@ -40,7 +40,7 @@ export const newestEntries = async (
 type Index = Pick<Deps, 'readModels' | 'following'>;
 type OwnerQuery = { owner: string; upTo: Position; limit: number };
 
-/** Whether the read model `history` has the events of this owner. */
+/** Whether the read model `history` contains this owner's events. */
 const hasHistory = (owner: string): boolean => owner === DESK || !SYSTEM_OWNERS.includes(owner);
 
 /**

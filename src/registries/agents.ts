@@ -1,4 +1,4 @@
-/** The table of handlers of agents. */
+/** The table of the agents' handlers. */
 import type { AgentActor, SignaturesOf } from '#src/calls/rules.ts';
 import type { AgentOperations } from '#contracts/registries/agents.ts';
 import type { Handler } from '#src/calls/handlers.ts';

@@ -1,4 +1,4 @@
-/** The table of handlers of the desk, and the slices of what they need. */
+/** The table of the desk's handlers, and the slices of what they need. */
 import {
   requestAccess,
   approveAccess,

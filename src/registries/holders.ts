@@ -1,4 +1,4 @@
-/** The table of handlers of the holders of links, and the rules of their calls. */
+/** The table of handlers for the holders of links, and the rules for their calls. */
 import type { Declared } from '#contracts/operation.ts';
 import type { HolderOperationId } from '#contracts/registries/holders.ts';
 import {
@@ -44,7 +44,7 @@ type HolderLimits = {
   links: Pick<Limiter, 'take'>;
 };
 
-/** The handlers of the operations of holders of a link, one line each. */
+/** The handlers of the link holders' operations, one line each. */
 export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
   ({
     requestPrivacyLink: linkRequester(links),

@@ -39,7 +39,7 @@ const QUESTION = 'answerAttributionQuestion';
 
 type Pipelines = { agents: AgentPipeline; tasks(): TaskPipeline };
 
-/** The messageId is the key of a message, and the fingerprint is of the rest of it, without secrets of a receiver. */
+/** The messageId is a message's key, and the fingerprint covers the rest of the message, without a receiver's secrets. */
 const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
   const { messageId, push: _push, ...message } = input as { messageId: string; push?: object };
   return {

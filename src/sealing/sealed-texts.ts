@@ -36,7 +36,7 @@ export const isLost = (opened: Unsealed | undefined): opened is LostKey =>
 /** Opens nothing: for records that are shown without their texts. */
 export const NO_TEXTS: OpenedTexts = () => null;
 
-/** Opens texts in one call of the vault. A state has an empty text in place of an erased one. */
+/** Opens texts in one call of the vault. A state contains an empty text in place of an erased one. */
 export const openTexts = async (
   vault: OpeningVault,
   sealed: readonly string[],

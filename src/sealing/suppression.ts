@@ -31,7 +31,7 @@ type Keys = Pick<Secrets, 'mac' | 'mailboxGeneration'>;
 const keyOf = ({ mac }: Keys, generation: number, value: string): string =>
   `${generation}.${mac('privacy', value, generation).slice(0, KEY_CHARS)}`;
 
-/** Keyed hash of the mailbox of an address, which is equal for all spellings of one mailbox. */
+/** Keyed hash of an address's mailbox, which is equal for all spellings of one mailbox. */
 const deriveMailboxKey = (
   secrets: Keys,
   email: string,

@@ -246,8 +246,6 @@ export class Dispatcher {
   }
 }
 
-/** How one item is sent: what is due now, the attempts, and the records of their outcomes. */
-
 export type Scheduling = {
   /** Runs `task` after `ms`; the function that it returns cancels it. */
   schedule(task: () => void, ms: number): () => void;

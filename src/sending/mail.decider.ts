@@ -82,8 +82,6 @@ export const mail: Decider<MailState, MailCommand, Event, MailRejection> = {
   },
 };
 
-/** A mailbox that somebody typed into a form: how often it was mailed, and whether its holder refuses such mail. */
-
 type MailboxEvent = EventOf<MailboxEventType>;
 
 /** The least time between two messages, and how many are sent within a period; in milliseconds. */
@@ -104,6 +102,7 @@ export type MailedState = {
 /** More than any limit, so that a limit can be raised. */
 const KEPT = 20;
 
+/** A mailbox that somebody typed into a form: how often it was mailed, and whether its holder refuses such mail. */
 export const mailedMailbox: Decider<MailedState, MailboxCommand, MailboxEvent, MailboxRejection> = {
   evolve(state = { mailed: [] }, event) {
     if (event.type === 'MailboxBlocked') return { ...state, blocked_until: event.data.until };

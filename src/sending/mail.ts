@@ -170,15 +170,16 @@ export const noticeOfRfq = (
     facts: { ...rfq, owner_id: call.ownerId },
   });
 
-/** The tokens of mailed links whose subject is in the token. No event has a token: only the service can make it. */
-
 const SECRET_CHARS = 40;
 const TOKEN = /^((?:[0-9a-f]{2}){1,40})\.[0-9a-f]{40}$/;
 
 /** What a link is about: its token names `subject`, and another `version` voids it. */
 type About = { subject: string; version?: string };
 
-/** Derives the token of a link: its subject in hex, because a person can have chosen it, and a secret of 160 bits. */
+/**
+ * Derives a mailed link's token: its subject in hex, because a person can have chosen it, and a secret of 160 bits. No
+ * event contains a token: only the service can make it.
+ */
 export const linkToken = (
   secrets: Pick<Secrets, 'mac'>,
   { subject, version = '' }: About,
@@ -196,17 +197,16 @@ export const subjectOfLink = (token: string): string | undefined => {
 export const isLinkAbout = (secrets: Pick<Secrets, 'mac'>, token: string, about: About): boolean =>
   areEqual(linkToken(secrets, about), token);
 
-/** Limits of mail to mailboxes that have not confirmed anything, so that a form cannot be used to flood somebody. */
-
 type MailboxDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
 
+/** Limits mail to mailboxes that have not confirmed anything, so that a form cannot be used to flood somebody. */
 const MAILBOX_LIMITS = {
   betweenMs: LIMITS.CONFIRMATION_WAIT_MINUTES * MINUTE_MS,
   perPeriod: LIMITS.CONFIRMATION_MAILS_PER_DAY,
   periodMs: DAY_MS,
 };
 
-/** The name has the address as a keyed hash only. Test spaces have limits of their own. */
+/** The name contains the address only as a keyed hash. Test spaces have limits of their own. */
 const mailboxStream = ({ secrets }: MailboxDeps, { ownerId }: Call, address: string): string => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
   return `claims-mailbox_${secrets.mac('mailbox', `${space}:${mailboxOf(address)}`)}`;

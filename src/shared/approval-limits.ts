@@ -1,3 +1,4 @@
+/** Reads the amounts of the setting APPROVAL_ABOVE, at startup. */
 import { StartupError } from '#src/ports/startup-error.ts';
 import { moneyIn } from './cells.ts';
 

@@ -20,7 +20,7 @@ export type Refusal = {
   headers?: Readonly<Record<string, string>>;
 };
 
-/** Carries a refusal through code that passes errors only: a handler's callees, or fastify. */
+/** Carries a refusal through code that passes only errors: a handler's callees, or fastify. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly refusal: Refusal;

@@ -67,7 +67,7 @@ const foldCase = (text: string): string => text.toUpperCase().toLowerCase().norm
 const skeletonOf = (name: string): string =>
   foldCase(essence(replaceConfusables(name.normalize('NFKC'))));
 
-/** Letters look alike in one case only: B and Cyrillic В, but not b and в. */
+/** Letters look alike in only one case: B and Cyrillic В, but not b and в. */
 const CASES: readonly ((name: string) => string)[] = [
   (name) => name,
   (name) => name.toUpperCase(),

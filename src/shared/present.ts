@@ -1,3 +1,4 @@
+/** Copies objects without undefined members, for answers and events, whose absent members are left out. */
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Copies the members that are not undefined. */

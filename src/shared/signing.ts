@@ -34,7 +34,7 @@ export const signDocument = (
   sign(signer.signing, base64url(canonicalJson(document)), { typ: 'JOSE', jku });
 
 /**
- * Makes a compact JWS of the bytes of a body with the payload left out (RFC 7515, appendix F). Its header names the
+ * Makes a compact JWS of a body's bytes with the payload left out (RFC 7515, appendix F). Its header names the
  * receiver (`aud`), the notification (`jti`) and the time (`iat`), so that another receiver, or a later time, can
  * recognize a replay. `at` is in epoch milliseconds.
  */
@@ -48,7 +48,7 @@ export const signBody = (
   return `${header}..${signature}`;
 };
 
-/** Makes a compact JWS of the claims of an attribution token. */
+/** Makes a compact JWS of an attribution token's claims. */
 export const signAttribution = (
   { attribution }: Pick<Secrets, 'attribution'>,
   claims: AttributionClaims,

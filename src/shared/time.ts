@@ -1,3 +1,4 @@
+/** Units and texts of time, which all capabilities use. */
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
 export const MINUTE_MS = 60_000;

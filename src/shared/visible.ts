@@ -1,3 +1,4 @@
+/** Makes invisible characters visible, for people who decide about a text. */
 import { codePointOf, INVISIBLE } from '#contracts/texts.ts';
 
 type Hidden = { offset: number; code_point: string };

@@ -12,14 +12,12 @@ import {
 import { lowerBound } from '#src/ports/lower-bound.ts';
 
 /**
- * The file of an audit: a head, then one event a line in canonical JSON. Each line begins with a hash of itself and of the
- * line before, so a change, a cut and another order are noticed at the line where they are. The head has the hash of all
- * lines, and one of itself.
- * Nothing in a file proves who wrote it.
+ * The head of an audit file. The head is followed by one event a line in canonical JSON. Each line begins with a hash
+ * of itself and of the line before, so a change, a cut and a different order are noticed at the line where they are.
+ * The head contains the hash of all lines, and its own hash. Nothing in a file proves who wrote it.
  */
-
 type AuditFileHead = {
-  /** The file has the owner's events after this position. */
+  /** The file contains the owner's events after this position. */
   after: Position;
   /** Time of the owner's last event up to `up_to`. */
   at: string | null;
@@ -63,12 +61,12 @@ class Chain {
   }
 }
 
-/** Follows the hashes of the lines of a file. */
+/** Follows the hashes of a file's lines. */
 class ChainReader {
   readonly #chain = new Chain();
 
   /**
-   * Returns the text of the line from `start` to `end`; undefined if its hash is not right. The line has no line break.
+   * Returns the text of the line from `start` to `end`; undefined if its hash is not right. The line contains no line break.
    * Changes its bytes.
    */
   next(bytes: Buffer, start: number, end: number): string | undefined {

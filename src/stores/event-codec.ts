@@ -151,12 +151,6 @@ export const readEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => 
 export const readAnyEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent =>
   SCHEMAS.has(event.type) ? readEvent(upcasts, event) : event;
 
-/**
- * Subscriptions to a log within this process. Each reads history in pages and then receives the events
- * of every commit, in one order. A subscriber that is waiting when a commit is pushed runs before the
- * append of that commit resolves.
- */
-
 const PAGE_EVENTS = 500;
 const QUEUE_EVENTS_MAX = 4_096;
 
@@ -166,7 +160,7 @@ export type LogPage = { events: FoldEvent[]; position: Position };
 type Source = {
   /** Position up to which commits were pushed. */
   head(): Position;
-  /** Reads history; a log that contains nothing but events returns these only. */
+  /** Reads history; a log that contains nothing but events returns only these. */
   page(after: Position, limit: number): FoldEvent[] | Promise<LogPage>;
   /** Called before `head` and `page`: resolves when commits after `head` are pushed. */
   start?(after: Position): Promise<void>;
@@ -337,6 +331,10 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
   }
 }
 
+/**
+ * Subscriptions to a log within this process. Each reads history in pages and then receives the events of every commit,
+ * in one order. A subscriber that is waiting when a commit is pushed runs before the append of that commit resolves.
+ */
 export class Subscribers {
   readonly #hub: Hub;
   #isClosed = false;

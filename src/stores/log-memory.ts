@@ -30,7 +30,7 @@ export type MarkPlace = {
   /** Whether other processes also use it. */
   readonly isShared: boolean;
   load(): Promise<LogMark | undefined>;
-  /** Stores the mark durably, unless the place has a mark of another log, or a newer one. */
+  /** Stores the mark durably, unless the place holds a mark of another log, or a newer one. */
   store(mark: LogMark): Promise<void>;
   /** The same without a promise, where the place is a file. */
   storeNow?(mark: LogMark): void;

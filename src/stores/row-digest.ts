@@ -1,6 +1,6 @@
 /**
  * What proves the integrity of rows. A row is hashed as the JSON of its scope, key, sort key and data, so the hash shows a
- * row in a wrong place, too. The digest of a partition is the sum of the hashes of its rows and list entries: it does not
+ * row in a wrong place, too. A partition's digest is the sum of its rows' and list entries' hashes: it does not
  * depend on their order, and a change of one row changes it without reading the others. Hashes have 48 bits, so that
  * JavaScript and Lua can add them.
  */
@@ -53,7 +53,7 @@ export const digestText = ({ rows, sum }: RowDigest): { rows: number; digest: st
 /** Collects each record of a partition, and compares them with the digest that was written with its checkpoint. */
 export class PartitionCheck {
   readonly #found = noRows();
-  /** The entries of the list of all rows, as the rows imply them and as the list has them. */
+  /** The entries of the list of all rows, as the rows imply them and as the list contains them. */
   readonly #implied = noRows();
   readonly #listed = noRows();
 

@@ -33,7 +33,7 @@ const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const PREFIX = 's1';
 
-/** AES-256-GCM with `bound` as associated data: decryption succeeds for the same `bound` only. */
+/** AES-256-GCM with `bound` as associated data: decryption succeeds only for the same `bound`. */
 const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
   const iv = randomView(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));

@@ -1,4 +1,4 @@
-/** The data directory: created, checked, and readable by its user only. */
+/** The data directory: created, checked, and readable only by its user. */
 import {
   accessSync,
   chmodSync,

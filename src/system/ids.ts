@@ -1,3 +1,4 @@
+/** The clock and the ids of a running service; tests pass their own. */
 import { randomUUID } from 'node:crypto';
 import { randomView } from './crypto-seal.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';

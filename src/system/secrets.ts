@@ -26,7 +26,7 @@ export type SystemSecrets = Secrets & {
 
 /**
  * Derives one key for each purpose (HKDF) from a root secret of 32 bytes, so that a value of one purpose
- * is worthless for another. The root is given, or stored in `directory`, readable by this user only.
+ * is worthless for another. The root is given, or stored in `directory`, readable only by this user.
  * Without it every credential, review link and piece of personal data is lost, so a new one is created
  * only where nothing depends on another. Throws StartupError when the stored root is missing, invalid,
  * or different from the given one.

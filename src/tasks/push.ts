@@ -39,8 +39,6 @@ import {
 import type { TaskView } from './task-view.ts';
 import { isTerminal, type TaskRow, tasksScope } from './task.decider.ts';
 
-/** Registers where the changes of a task are sent. */
-
 /** What a client registers, without the task. */
 export type PushTarget = Omit<TaskInput<'createPushConfig'>, 'taskId'>;
 
@@ -204,8 +202,6 @@ const forgetSecrets = async (
   if (state?.sealed_for !== undefined) await vault.destroy(state.sealed_for);
 };
 
-/** The push notification configurations of tasks. Each belongs to the agent that registered it. */
-
 const NO_CONFIG = refuse(
   'resource_not_found',
   'There is no such push notification configuration.',
@@ -267,8 +263,6 @@ export const deletePushConfig: TaskHandler<'deletePushConfig'> = async (deps, in
   await forgetSecrets(deps, written.state);
   return done({}, traceOf(written));
 };
-
-/** Advances one push notification configuration: sends the newest change of its task when it is due. */
 
 export type PushSendingDeps = Deps &
   Scheduling & {

@@ -52,7 +52,7 @@ import {
 
 const NAME_CHARS = 12;
 
-/** Completes the id of a context of this agent. It contains a MAC, so it need not be stored. */
+/** Completes the id of one of this agent's contexts. It contains a MAC, so it need not be stored. */
 const contextIdOf = ({ secrets }: Deps, { ownerId, agentId }: AgentCaller, name: string): string =>
   `ctx_${name}${secrets.mac('task-context', digestOf(ownerId, agentId, name)).slice(0, NAME_CHARS)}`;
 
@@ -164,7 +164,7 @@ export const readView = async (
   return viewOfHandoff(await showHandoff(maskingDeps(deps), shown, { ownerId, at }), row);
 };
 
-/** The task as of one event of its own stream, or of the stream of its record. */
+/** The task as of one event of its own stream, or of its record's stream. */
 export const readChange = (
   deps: Deps,
   ownerId: string,
@@ -185,7 +185,7 @@ export const permitted = ({ scopes }: Pick<AgentCaller, 'scopes'>, view: TaskVie
 
 /**
  * Reads the events that changed a task, in log order: those of its own stream and of its record. Their number only grows,
- * so the number of the newest change names one change only. Reads two streams.
+ * so the number of the newest change names only one change. Reads two streams.
  */
 export const changesOf = async (
   { log }: Pick<Deps, 'log'>,

@@ -137,7 +137,7 @@ export const admitHolders = async (
   { linkTo, buttons, otherwise }: Admitting,
 ): Promise<Admissions> => {
   const words = WORDS[linkTo];
-  // Forms only: a program would send JSON.
+  // Accepts only forms: a program would send JSON.
   scope.removeAllContentTypeParsers();
   await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   const exchangeOf = ({ routeOptions }: FastifyRequest): string =>

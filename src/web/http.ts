@@ -19,15 +19,13 @@ import { refuse, type Refusal, forbidden, Refused } from '#src/shared/outcome.ts
 import { redirectWithoutTail } from './link-tails.ts';
 import { problemBody, problemHeaders, logFailures, rememberFailure, NOSNIFF } from './problem.ts';
 
-/** Protection of connections: one request at a time, no stalled ones, limits by address. */
-
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 type Queue = { waiting: number; last: IncomingMessage };
 
 /**
  * Handles the requests of one connection one after another. Node emits all requests of a packet at once and buffers
  * each answer until the client has read the one before: 300 pipelined requests for a large page in 20 kB would take
- * gigabytes and block all other clients. RFC 9112 (9.3.2) allows concurrent handling of safe methods only, and few
+ * gigabytes and block all other clients. RFC 9112 (9.3.2) allows concurrent handling only of safe methods, and few
  * clients pipeline.
  *
  * The connection is not read while a request waits. Requests that wait on a closed connection are dropped.
@@ -336,8 +334,6 @@ declare module 'fastify' {
 const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined =>
   reply.request.routeOptions.config.refuse?.(reply, refusal);
 
-/** Checks that every request must pass before it is routed. */
-
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, 7.2). */
@@ -417,7 +413,7 @@ type HttpOptions = {
   onForbidden(request: FastifyRequest, boundary: BoundaryId): Promise<void> | undefined;
   /** The limit of the connections of one network address. */
   socketLimit?: Pick<SocketLimit, 'max' | 'onRefused'>;
-  /** Answers a refusal to a browser; undefined if the request is of a program. */
+  /** Answers a refusal to a browser; undefined if a program sent the request. */
   refuseBrowser?: (reply: FastifyReply, refusal: Refusal) => FastifyReply | undefined;
   /** Why an address may not send another request now. */
   refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
@@ -538,7 +534,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   return server;
 };
 
-/** Accepts JSON bodies only; a refused one keeps what can be read of it, for the id of a JSON-RPC request. */
+/** Accepts only JSON bodies; a refused one keeps what can be read of it, for the id of a JSON-RPC request. */
 const acceptJson = (server: FastifyInstance): void => {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {

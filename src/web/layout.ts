@@ -248,7 +248,7 @@ export const LINK_HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 } as const;
 
-/** Headers of pages whose address has an attribution token. */
+/** Headers of pages whose address contains an attribution token. */
 export const ATTRIBUTED_PAGE = {
   'cache-control': 'private, max-age=60',
   'x-robots-tag': 'noindex',

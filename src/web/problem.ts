@@ -40,7 +40,7 @@ export const problemBody = (
 
 export type ProblemBody = ReturnType<typeof problemBody>;
 
-/** The number of lines of a handoff: each may have a fault, and the answer stays smaller than the body. */
+/** The number of lines in a handoff: each may have a fault, and the answer stays smaller than the body. */
 const ERRORS_MAX = LIMITS.HANDOFF_LINES_MAX;
 const POINTER_CHARS_MAX = 200;
 
@@ -93,8 +93,6 @@ const challenge = (code: ProblemCode): string =>
     ? 'Bearer realm="affiliate"'
     : 'Bearer realm="affiliate", error="invalid_token"';
 
-/** Logs requests that fail with a 5xx. Others have no log line, which would cost as much as a read. */
-
 const codes = new WeakMap<FastifyRequest, ProblemCode>();
 const errors = new WeakMap<FastifyRequest, Error>();
 
@@ -113,8 +111,9 @@ export const rememberFailure = (
 const OVERLOADED_INTERVAL_MS = 10_000;
 
 /**
- * Logs each failure with the pattern of its route, because clients make up paths; an error that an operator must see with its stack. Of
- * requests that are refused in an overload, it logs one per interval, with the number of the others.
+ * Logs each request that fails with a 5xx, with the pattern of its route, because clients make up paths, and with the
+ * stack of an error that an operator must see. Of requests that are refused in an overload, it logs one per interval,
+ * with the number of the others. Other requests have no log line, which would cost as much as a read.
  */
 export const logFailures = (server: FastifyInstance, log: Logger): void => {
   let overloadedAt = -Infinity;

@@ -58,7 +58,7 @@ export const checkInThread = (
     });
 };
 
-/** `file` in the directory has the rows. */
+/** `file` in the directory holds the rows. */
 export type CheckTask = { directory: string; file: string; rows: CheckedRows };
 
 export type CheckReport = { position: Position; rows: number } | { check: RowCheck };

@@ -59,11 +59,6 @@ import { checkInThread, type CheckRows, rowCheckOf } from './check-rows.ts';
 import { closeAfterGrace } from './listener.ts';
 import { throttledLog } from './logger.ts';
 
-/**
- * The progress of a remote store that other processes fold: the engine of this process knows the
- * events, and the store has the checkpoints.
- */
-
 const POLL_MS_FIRST = 4;
 const POLL_MS_MAX = 50;
 /** A store that fails for this long is unavailable; shorter failures happen on a busy machine. */
@@ -78,6 +73,10 @@ const SCOPES: readonly string[] = (() => {
   return scopes;
 })();
 
+/**
+ * The progress of a remote store that other processes fold: the engine of this process knows the events, and the store
+ * holds the checkpoints.
+ */
 export class RemoteProgress {
   readonly #store: Pick<RemoteStore, 'find' | 'checkpoints' | 'refresh'>;
   readonly #engine: Pick<Engine, 'requiredCheckpoint' | 'completeUpTo' | 'status'>;

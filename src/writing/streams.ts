@@ -7,8 +7,6 @@ import type { EventLog, StoredEvent, Position } from '#src/ports/event-log.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { canonicalJson } from '#src/shared/json.ts';
 
-/** Folds the events of a stream into the state of its record. */
-
 export type DomainEvent = { type: string; data: object };
 
 /** Folds events that happened at `at`, in epoch milliseconds, into `state`. */

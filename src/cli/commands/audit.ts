@@ -17,8 +17,6 @@ import type { DeskAnswer } from '#src/cli/transport.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
 import { systemIds } from '#src/system/ids.ts';
 
-/** Compares live rows with a fold of the log, and waits for the end. */
-
 type CheckOptions = CommonOptions & { owner?: string; all?: boolean; sample?: number };
 type Checked = DeskAnswer<'auditCheck'>;
 
@@ -56,6 +54,7 @@ const differenceText = (
   ].join('\n');
 };
 
+/** Compares live rows with a fold of the log, and waits for the end. */
 export const checkAudit = async (options: CheckOptions): Promise<void> => {
   const { owner, all, sample } = options;
   if ((owner === undefined) === (all === undefined))
@@ -71,8 +70,6 @@ export const checkAudit = async (options: CheckOptions): Promise<void> => {
   const text = `${owner ?? 'All owners'}: ${formatPlural(rows, 'row')}, equal to a fold of the log as of position ${position}`;
   printResult(options, checked, `${style('green', '✓')} ${text}`);
 };
-
-/** Writes an owner's events to a file that answers audits by itself. */
 
 type ExportOptions = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
 type Page = DeskAnswer<'auditExport'>;
@@ -95,7 +92,10 @@ const writeWhole = async (path: string, head: string, bodyPath: string): Promise
   }
 };
 
-/** Writes the body first, because the head has its hash; the file gets its name when it is complete. */
+/**
+ * Writes an owner's events to a file that answers audits by itself. Writes the body first, because the head has its
+ * hash; the file gets its name when it is complete.
+ */
 export const exportAudit = async (path: string, options: ExportOptions): Promise<void> => {
   const { owner, from, to, reason } = options;
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)

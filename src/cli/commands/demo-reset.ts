@@ -1,3 +1,4 @@
+/** The command `demo reset`, which removes the data directory of a demo. */
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';

@@ -43,8 +43,6 @@ import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';
 import { openSecrets, subjectsWithoutKey } from '#src/wiring/vault.ts';
 
-/** Makes this installation belong to the log that its server has now. */
-
 const HALT_REASON = 'The log was replaced: check which requests were sent already, then resume.';
 
 const textOf = (
@@ -78,6 +76,7 @@ const haltOutreach = async (config: Config): Promise<void> => {
   }
 };
 
+/** Makes this installation belong to the log that its server has now. */
 export const adoptRemoteLog = async (
   known: string,
   found: string,
@@ -111,8 +110,6 @@ export const adoptRemoteLog = async (
     textOf(config, files, { readModels, isEmpty }),
   );
 };
-
-/** Makes one log the same as another. */
 
 /** One end of a copy: its events, and the keys of personal data beside them. */
 type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
@@ -305,6 +302,7 @@ const copyEverything = async (
   }
 };
 
+/** Copies one log and its keys to another. */
 export const copyLogs = async (
   from: string,
   to: string,
@@ -348,7 +346,7 @@ const faultText = (reason: string, events: number): string =>
   `the log is damaged: ${reason.replace(/\.$/, '')}. No accidental damage was found in ` +
   `${formatPlural(events, 'event')} before that.`;
 
-/** Checksums show accidents only: a person who can write the file can also write fitting checksums. */
+/** Checksums show only accidents: a person who can write the file can also write fitting checksums. */
 const successText = (events: number): string =>
   `${formatPlural(events, 'event')}: no accidental damage found. Deliberate changes are not detected.`;
 

@@ -47,7 +47,7 @@ const skillOf = (skill: Skill): object => ({
 });
 
 /**
- * The agent card of A2A 1.0: constants and the origin, with members of its schema only. No member is empty: verifiers
+ * The agent card of A2A 1.0: constants and the origin, with only the members of its schema. No member is empty: verifiers
  * drop empty members before they check the signature, so it would not cover them.
  */
 export const agentCard = (origin: string, skills: readonly Skill[] = Object.values(SKILLS)) => ({

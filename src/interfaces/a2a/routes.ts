@@ -176,7 +176,7 @@ const routeOf = (a2a: A2aInterface, binding: Binding, exchange: string) => ({
     admissions.set(request, admitted.value);
     return undefined;
   },
-  // After the body is parsed: over JSON-RPC the refusal has the id of the request.
+  // After the body is parsed: over JSON-RPC the refusal carries the request's id.
   preHandler(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     const version = versionRefusal(request);
     if (version) refuseRequest({ a2a, reply, binding }, exchange, version);

@@ -228,11 +228,6 @@ export const DOC_PAGES: readonly DocPage[] = [
   },
 ];
 
-/**
- * HTML of the documentation pages, which `make publish` renders once for all services. What differs between services is a
- * placeholder in it.
- */
-
 /** A reserved name, which no page contains otherwise. */
 export const TEMPLATE_ORIGIN = 'https://origin.invalid';
 
@@ -242,6 +237,10 @@ export const TEMPLATE_RATES: PageRates = {
   writesPerMinute: 999_999_002,
 };
 
+/**
+ * Completes a documentation page, whose HTML `make publish` renders once for all services. A placeholder stands for
+ * what differs between services.
+ */
 export const fillTemplate = (html: string, origin: string, rates: PageRates): string =>
   html
     .replaceAll(TEMPLATE_ORIGIN, origin)

@@ -217,7 +217,7 @@ export const refusedArguments = (context: ResultContext, refusal: Refusal): stri
 
 type ResultContext = Pick<McpRequest, 'app' | 'requestId' | 'era'>;
 
-/** A problem as text only: clients validate structuredContent even of errors. */
+/** A problem only as text: clients validate structuredContent even of errors. */
 const refusedResult = ({ app, requestId, era }: ResultContext, refusal: Refusal): string => {
   const text = JSON.stringify(problemOf(refusal, { origin: app.origin(), requestId }));
   const members = { content: [{ type: 'text', text }], isError: true };

@@ -467,7 +467,7 @@ type Ready = { fault?: undefined; era: Era; message: Message; method: McpMethod 
 /** What a request is audited as before its message is parsed. */
 export const UNREAD: About = { operation: 'mcp:request', budget: 'read' };
 
-/** Audit records have no method names that clients make up. */
+/** Audit records contain no method names that clients make up. */
 const UNKNOWN = 'mcp:unknown';
 
 const NOTIFICATIONS: ReadonlySet<string> = new Set([

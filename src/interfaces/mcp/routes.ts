@@ -142,7 +142,7 @@ const sendResult = (
   return reply.send(body);
 };
 
-/** Whether the client accepts an event stream only: it then gets its answer as the only event. */
+/** Whether the client accepts only an event stream: it then gets its answer as the single event. */
 const wantsEvents = ({ headers: { accept } }: FastifyRequest): boolean =>
   accept !== undefined &&
   !accept.includes('application/json') &&

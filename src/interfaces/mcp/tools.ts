@@ -22,7 +22,7 @@ const LIMIT_NAMES = [
   'tool_result_bytes_max',
 ] as const;
 
-/** What get_connection answers: a model pays for every word, and the documents have the rest. */
+/** What get_connection answers: a model pays for every word, and the documents contain the rest. */
 const toolConnection = z.object({
   agent: z.object({ id: z.string(), name: z.string(), owner_id: z.string() }),
   environment: z.enum(['live', 'test']),
@@ -113,7 +113,7 @@ const isOpenMap = ({ additionalProperties }: Schema): boolean =>
 
 /**
  * Reduces an input to what strict clients accept: closed objects, one type for each value, and no condition between
- * fields. The server accepts more: open maps and conditions are in REST only, and null is the same as absent.
+ * fields. The server accepts more: only REST has open maps and conditions, and null is the same as absent.
  */
 const portableInput = (node: Schema): void => {
   const { default: value, description } = node;
@@ -173,7 +173,7 @@ const inlined = (node: unknown, named: Record<string, unknown>): unknown => {
   return { ...target, ...own };
 };
 
-/** What a schema is made for. The published output has no words and no bounds. */
+/** What a schema is made for. The published output contains no words and no bounds. */
 type SchemaUse = 'input' | 'output' | 'published output';
 
 /** A zod schema as a tool shows it: one object, without references, in the words of tools. */
@@ -257,7 +257,7 @@ export type ToolEntry = {
   title: string;
   description: string;
   inputSchema: Schema;
-  /** Not of a command whose record a query answers, too: it would be repeated. */
+  /** Absent for a command whose record a query also answers: it would be repeated. */
   outputSchema?: Schema;
   annotations: {
     title: string;

@@ -140,7 +140,7 @@ export const readMessage = (body: unknown): Message | McpFault => {
   return { ...(isId(id) && { id }), method, params };
 };
 
-/** How long a client may cache an answer, and whether callers may share it. For the modern era only. */
+/** How long a client may cache an answer, and whether callers may share it. Only for the modern era. */
 export type Caching = { ttlMs: number; cacheScope: 'public' | 'private' };
 
 /** For what is the same for every key. */

@@ -113,7 +113,7 @@ export const BROWSER_TEXT =
   'under the name of its promoter. So calls from pages of other sites are not allowed (no CORS); the public documents, ' +
   'which need no key, can be read from every page.';
 
-/** The page about the REST operations as Markdown, with the place of each field and a working call. */
+/** Renders the page about the REST operations as Markdown, with the place of each field and a working call. */
 export const restMarkdown = (origin: string, rates: PageRates): string =>
   [
     '# REST',

@@ -393,7 +393,7 @@ export const openApi = (server: string, rates = DEFAULT_RATES): string =>
       `stock or send payment.\n\nScopes:\n${SCOPE_LIST}`,
   });
 
-/** Returns the contract of the desk, which is for people only. */
+/** Returns the desk's contract, which is only for people. */
 export const deskOpenApi = (server: string, rates = DEFAULT_RATES): string =>
   document(deskOperations, {
     title: 'Tributary, desk',

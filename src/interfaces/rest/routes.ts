@@ -40,7 +40,7 @@ const BYTE_ORDER_MARK = '\ufeff';
 const amountsText = (amounts: Performance['totals']['rfq_value']): string =>
   amounts.map(moneyText).join('|');
 
-/** CSV (RFC 4180) with a header that depends on the query only. Amounts are decimals with their currency. */
+/** CSV (RFC 4180) with a header that depends only on the query. Amounts are decimals with their currency. */
 export const performanceCsv = (
   { comparison_totals }: Pick<Performance, 'comparison_totals'>,
   { group_by: dimensions = [] }: Question,

@@ -129,8 +129,6 @@ export const isDeleted = (error: unknown): boolean =>
 export const noAnswer = (ms: number): Error =>
   new Error(`4 DEADLINE_EXCEEDED: no answer within ${ms} ms`);
 
-/** Repetition and time limits of calls to the server. */
-
 /** Time limits, in milliseconds. */
 export type Timing = {
   /** Time to wait at startup for a server that does not answer. */

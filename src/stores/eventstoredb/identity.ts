@@ -72,7 +72,7 @@ const hasNewest = async ({ newest }: LogMark, readOne: ReadOne): Promise<boolean
   }
 };
 
-/** The database that the processes of this log found at its address. `id`: null when it has no log. */
+/** The database that the processes of this log found at its address. `id`: null when it contains no log. */
 type FoundLog = { id: string | null; isKnown: boolean };
 
 /** Compares the log on the server with the mark: its identity, and its newest event. */
@@ -105,11 +105,6 @@ export const describeReplacement = (
   );
 };
 
-/**
- * Detects that the server behind the address has another log: an empty one, an older copy of this one, or
- * another database. Compares it with the mark after each failed call, each new connection and each pause.
- */
-
 type LogGuardOptions = {
   url: string;
   mark: LogMark;
@@ -123,6 +118,10 @@ type LogGuardOptions = {
 export const isReplaced = (error: unknown): error is LogUnavailable =>
   error instanceof LogUnavailable && error.reason === 'replaced';
 
+/**
+ * Detects that the server behind the address holds a different log: an empty one, an older copy of this one, or a
+ * different database. Compares it with the mark after each failed call, each new connection and each pause.
+ */
 export class LogGuard {
   readonly #options: LogGuardOptions;
   #mark: LogMark;
@@ -139,7 +138,7 @@ export class LogGuard {
     this.#mark = options.mark;
   }
 
-  /** Why nothing is written; undefined while the server has the known log. */
+  /** Why nothing is written; undefined while the server holds the known log. */
   get replacement(): string | undefined {
     return this.#replacement;
   }
@@ -172,7 +171,7 @@ export class LogGuard {
   }
 
   /**
-   * Resolves when the server has the known log; at once unless there is a doubt. Throws LogUnavailable:
+   * Resolves when the server holds the known log; at once unless there is a doubt. Throws LogUnavailable:
    * `replaced` when it has another one.
    */
   async require(): Promise<void> {

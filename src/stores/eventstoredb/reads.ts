@@ -70,8 +70,6 @@ const cancel = (stream: Cancellable): void => {
   void Promise.resolve(stream.cancel()).catch(() => {});
 };
 
-/** Conversion between the port's positions and EventStoreDB's, which are byte offsets. */
-
 /**
  * Converts a commit position, which identifies a record: prepare positions differ from it only in
  * transactions of the old TCP protocol. Throws RangeError above 2^53, where a number would be
@@ -85,12 +83,6 @@ const exactPosition = (commit: number): Position => {
     throw new RangeError(`commit position ${commit} is not an exact number`);
   return commit;
 };
-
-/**
- * Decodes the messages of a read or a subscription (`ReadResp` in EventStoreDB's streams.proto) without
- * parsing the contents of records: the client's decoder costs several times as much as the message does
- * on the network, and parses JSON that no fold of this process needs.
- */
 
 /** `other`: a message without meaning here, such as the confirmation of a subscription. */
 type ReadItem = Recorded | { checkpoint: Position } | 'caughtUp' | 'other';
@@ -170,6 +162,11 @@ class Fields {
   }
 }
 
+/**
+ * Decodes a message of a read or a subscription (`ReadResp` in EventStoreDB's streams.proto) without parsing the
+ * contents of records: the client's decoder costs several times as much as the message does on the network, and parses
+ * JSON that no fold of this process needs.
+ */
 const decodeReadResponse = (bytes: Buffer): ReadItem => {
   const fields = new Fields(bytes);
   while (fields.next()) {
@@ -288,8 +285,6 @@ class LazyRecord implements Recorded {
     else if (name === 'content-type') this.isJson = value === 'application/json';
   }
 }
-
-/** Calls that read `$all`, the stream of all records of the database. */
 
 const { Options } = streams.ReadReq;
 type Options = InstanceType<typeof Options>;
@@ -495,8 +490,6 @@ const startAfter = async (
   if (!next || next.position <= after) return after;
   return (await read(true))?.position ?? 0;
 };
-
-/** Conversion of events to and from EventStoreDB's records. */
 
 /** A record of the server: an event of the log, or what others store in the database. */
 export type Recorded = {

@@ -16,7 +16,7 @@ import { feed, type LogFeedItem, logPageOf, type Reads } from './reads.ts';
 
 /** Records that wait for a busy event loop. */
 const BUFFER_MAX = 4_096;
-/** After this many rejections in a row the server does not have the position. */
+/** After this many rejections in a row the server does not know the position. */
 const INVALID_POSITIONS_MAX = 5;
 
 type SubscriptionOptions = {
@@ -51,7 +51,7 @@ class Subscription {
     this.#position = after;
   }
 
-  /** Ends when `signal` aborts. Throws LogUnavailable when the server does not have the position. */
+  /** Ends when `signal` aborts. Throws LogUnavailable when the server does not know the position. */
   async *pages(signal: AbortSignal): AsyncGenerator<LogPage, undefined> {
     const { client, timing, guard } = this.#options;
     while (!signal.aborted) {

@@ -6,8 +6,6 @@ import { timeLimit } from '#src/stores/time-limit.ts';
 import { readCertificate, isLoopback } from '#src/system/hosts.ts';
 import { type Client, script, mastersOf } from './scripts.ts';
 
-/** Connection options in READ_MODEL_URL. */
-
 const PORT = 6379;
 const OPTIONS = ['tlsCAFile'];
 
@@ -57,8 +55,6 @@ const connectionOptions = (url: URL) => {
     ...(protocol === 'rediss:' && { tls: certificate ?? {} }),
   };
 };
-
-/** The wait for Redis at startup, its user's rights, and advice for the operator. */
 
 const TRIAL_KEYS = ['hash', 'order', 'text'].map((name) => `tributary:{trial}:${name}`);
 /** Uses the commands of the other scripts. */

@@ -48,12 +48,6 @@ import {
   type Spaces,
 } from './scripts.ts';
 
-/**
- * Reads a partition as of one checkpoint in small commands, while projectors commit to it. For as long as a reader has
- * a snapshot, each commit first stores the value that a row or a member of the order had before, if it is the first
- * change since then. The reader replaces what it read by these values at the end.
- */
-
 /** A snapshot whose reader died ends after this time. */
 const LEASE_MS = 10_000;
 /** Rows or members of the first command, and of each: Redis is busy for less than a millisecond. */
@@ -118,8 +112,10 @@ const noSnapshot = (): PartitionSnapshot => ({
 });
 
 /**
- * Reads the partition; empty at checkpoint 0 if it is lost. Waits for another reader of the partition. Throws RowDamaged if
- * its head is damaged.
+ * Reads a partition as of one checkpoint in small commands, while projectors commit to it; empty at checkpoint 0 if it
+ * is lost. While a reader has a snapshot, each commit first stores the value that a row or a member of the order had
+ * before, if it is the first change since then. The reader replaces what it read by these values at the end. Waits for
+ * another reader of the partition. Throws RowDamaged if its head is damaged.
  */
 const readSnapshot = async (client: Client, keys: PartitionKeys): Promise<PartitionSnapshot> => {
   for (let restarts = 0; restarts <= RESTARTS_MAX; ) {

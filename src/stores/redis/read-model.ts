@@ -28,7 +28,7 @@ const READ_MS = 50;
 const WARM_ROWS_MAX = 50_000;
 /** With 1,000 events, each partition's script would write only a handful of rows. */
 const FILL_EVENTS = 16_000;
-/** A script that loads or writes the rows of a batch of this size keeps Redis busy for less than a millisecond. */
+/** A script that loads or writes a batch of this many rows keeps Redis busy for less than a millisecond. */
 const COMMIT_ROWS_MAX = 250;
 
 /**

@@ -25,14 +25,11 @@ import {
 } from '#src/stores/row-digest.ts';
 
 /**
- * Keys in Redis, and the format of rows.
- *
- * Every key begins with the identity of the log, so that rows of other logs are not visible. A
- * partition's keys share its number as their hash tag, so that one script can use all of them in Redis
- * Cluster, too. A space has an id that is drawn when it is created and never reused, so that nothing
- * which survived a flush, a drop or a restore is taken for part of it.
+ * The keys of a partition in Redis. Every key begins with the log's identity, so that rows of other logs are not
+ * visible. A partition's keys share its number as their hash tag, so that one script can use all of them even in Redis
+ * Cluster. A space's id is drawn when it is created and never reused, so that nothing which survived a flush, a drop or
+ * a restore is mistaken for part of it.
  */
-
 export type PartitionKeys = readonly [head: string, rows: string, order: string, before: string];
 
 export type Keys = {
@@ -45,7 +42,7 @@ export type Keys = {
   /** What one client has used of one limit. */
   limit(digest: string): string;
   /**
-   * The head has the checkpoint of the partition, its numbers of rows and of members of the order, and the sum of its
+   * The head holds the partition's checkpoint, its numbers of rows and of members of the order, and the sum of its
    * digest. `before` exists while a process reads a snapshot of the partition.
    */
   partition(id: string, partition: number): PartitionKeys;

@@ -17,7 +17,7 @@ const FULL = 13;
 const NOTADB = 26;
 // Errors of reads. SQLite reports EIO of a read as CORRUPT or as IOERR_CORRUPTFS.
 const READ_ERRORS: readonly (number | undefined)[] = [266, 522, 8_458];
-// A failed write: of the errors of the file system, SQLite reports only ENOSPC by a code of its own.
+// A failed write: ENOSPC is the only file system error for which SQLite has a code of its own.
 const IOERR_WRITE = 778;
 
 export type SqliteFailure = 'full' | 'busy' | 'damaged' | 'fault';

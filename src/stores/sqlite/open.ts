@@ -7,8 +7,6 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import { runtimeFault } from '#src/system/runtime.mjs';
 import { messageOfError } from './failure.ts';
 
-/** What every SQLite file of ours needs, whatever it holds. */
-
 type Options = NonNullable<ConstructorParameters<typeof DatabaseSync>[1]>;
 
 /**
@@ -143,7 +141,7 @@ const isWritable = (directory: string): boolean => {
 };
 
 /**
- * Opens a file for reading only. SQLite creates two files beside it even then. In a directory that
+ * Opens a file only for reading. SQLite creates two files beside it even then. In a directory that
  * cannot be written nothing changes, and a file that was closed properly is complete by itself.
  */
 export const openToRead = (path: string): DatabaseSync => {

@@ -63,7 +63,7 @@ class PriceTierColumn {
   }
 }
 
-// The facts of a product that a search computes with, in the order of the columns of columns.ts.
+// The facts of a product that a search computes with, in the order of the columns in columns.ts.
 
 const CODED = ['category', 'brand', 'ship_from', 'origin', 'currency', 'stock'] as const;
 export type Coded = (typeof CODED)[number];
@@ -239,7 +239,7 @@ export class CatalogColumns {
     return rows;
   }
 
-  /** Returns unit prices indexed by row, of `rows` only, valid until the next call. */
+  /** Returns unit prices indexed by row, only of `rows`, valid until the next call. */
   prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
     if (quantity === undefined) return this.#counted.price;
     const cached = this.#pricesAt.get(quantity);

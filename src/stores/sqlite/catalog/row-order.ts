@@ -143,7 +143,7 @@ class RowOrder {
 
 /**
  * Returns the first `count` rows in rising order of `column`; `ties`, unique by row, decides between
- * equal values. A heap has the best rows so far, with the worst of them on top, so that one comparison
+ * equal values. A heap holds the best rows so far, with the worst of them on top, so that one comparison
  * rejects most rows.
  */
 const topRows = (
@@ -199,7 +199,7 @@ export type SearchIndex = { columns: CatalogColumns; ranks: Ranks };
 /** Rows in order; with a text, whose best match is first, also their scores. */
 export type OrderedRows = { rows: Uint32Array; scores?: Float64Array };
 
-/** Returns the first `count` rows in the order of the query. `matches` has the scores of a text. */
+/** Returns the first `count` rows in the order of the query. `matches` holds the scores of a text. */
 export const orderRows = (
   index: SearchIndex,
   rows: Uint32Array,

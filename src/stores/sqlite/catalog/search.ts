@@ -7,11 +7,12 @@ import { conditionsOf, countValues, type FacetCounts, filterRows } from './filte
 import { type OrderedRows, type SearchIndex, orderRows } from './row-order.ts';
 import type { CatalogText, Matches } from './text.ts';
 
-/** Marks where a page ended, so that the next page continues there whatever has changed meanwhile. */
-
 type OrderedResult = { query: ProductSearch; ordered: OrderedRows };
 
-/** Returns the mark of the row at `position` of the result. */
+/**
+ * Marks where a page ended, by the row at `position` of the result, so that the next page continues there whatever has
+ * changed meanwhile.
+ */
 const markAt = (index: SearchIndex, result: OrderedResult, position: number): ProductMark => {
   const { query, ordered } = result;
   const row = ordered.rows[position] ?? 0;
@@ -73,7 +74,7 @@ type SearchResult = {
   /** The first rows in order, as many as were needed so far. */
   ordered: OrderedRows;
   facets: Map<FacetField, FacetCounts>;
-  /** The weights of the words of a text. */
+  /** The weights of a text's words. */
   weights?: string;
 };
 

@@ -1,17 +1,11 @@
-/** Words of products and of searches: how texts are cut, which words there are, and which products have each. */
+/** Words of products and of searches: how texts are cut, which words there are, and which products contain each. */
 import { DatabaseSync } from 'node:sqlite';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { Pause } from '#src/ports/system.ts';
 import { LruCache } from '#src/stores/caches.ts';
 import type { CatalogColumns } from './columns.ts';
 
-/**
- * The postings of each word, read from the file once, cached and kept up to date, so that those of a prefix are the
- * union of those of its few words. FTS5 walks the postings of a prefix in the file, once per column group: 10 to 60 ms
- * for prefixes that occur in 20,000 to 100,000 rows.
- */
-
-/** Rows of a word, rising, and for each the column groups that have the word, as bits. */
+/** Rows of a word, rising, and for each the column groups that contain the word, as bits. */
 type Postings = { rows: Uint32Array; groups: Uint8Array };
 
 /** The groups of columns that have a weight of their own. */
@@ -29,7 +23,7 @@ export const COLUMN_GROUPS = [
   GROUP.any,
 ];
 
-/** The groups in which changed rows have a word now, by word and row; 0 if a row has it no longer. */
+/** The groups in which changed rows contain a word now, by word and row; 0 if a row no longer contains it. */
 export type WordChanges = Map<string, Map<number, number>>;
 
 export const addWordChange = (
@@ -56,7 +50,7 @@ const createWordTable = (db: DatabaseSync): void =>
     "create virtual table temp.word_place using fts5vocab('main', 'product_text', 'instance')",
   );
 
-/** One number for each column of a row that has the word. */
+/** One number for each column of a row that contains the word. */
 const POSTING = `doc * ${GROUP_BITS} + case col
   when 'title' then ${TITLE_OR_SKU}
   when 'sku' then ${TITLE_OR_SKU}
@@ -64,6 +58,11 @@ const POSTING = `doc * ${GROUP_BITS} + case col
   when 'brand' then ${CATEGORY_OR_BRAND}
   else ${GROUP.any} end`;
 
+/**
+ * The postings of each word, read from the file once, cached and kept up to date, so that those of a prefix are the
+ * union of those of its few words. FTS5 walks the postings of a prefix in the file, once per column group: 10 to 60 ms
+ * for prefixes that occur in 20,000 to 100,000 rows.
+ */
 export class WordPostings {
   readonly #db;
   readonly #select;
@@ -193,8 +192,6 @@ const changePostings = (
   return { rows: into.rows.slice(0, count), groups: into.groups.slice(0, count) };
 };
 
-/** Finds the rows of words, and how often each row has them, weighted by column. */
-
 /** A word to find, or the prefix of one. */
 export type QueryTerm = { word: string; isWhole: boolean };
 
@@ -208,7 +205,7 @@ const WEIGHTS = [
   { filter: '{title sku} :', group: GROUP.titleOrSku, weight: 5, isWhole: true },
 ];
 
-/** A bit beside those of the groups: title or SKU has the whole word, not only a longer one. */
+/** A bit beside those of the groups: title or SKU contains the whole word, not only a longer one. */
 const WHOLE = 8;
 
 /** The weight of each combination of groups, by its bits. */
@@ -385,7 +382,7 @@ export class SortedWords {
     return found;
   }
 
-  /** Returns the block that has or would have the word, and the index of the first word that is not below it. */
+  /** Returns the block that contains or would contain the word, and the index of the first word that is not below it. */
   #find(word: string): { block: number; index: number } {
     const blocks = this.#blocks;
     const last = blocks.length - 1;
@@ -395,11 +392,6 @@ export class SortedWords {
     return { block, index: lowerBound(words.length, (index) => (words[index] ?? '') < word) };
   }
 }
-
-/**
- * Splits text into words, the same way for the index and for queries: lower case, without accents, in
- * compatibility form, so that a full-width or composed letter equals the plain one.
- */
 
 /** Letters that people type as others, and that no decomposition reaches. */
 const LETTERS: Readonly<Record<string, string>> = {
@@ -424,6 +416,10 @@ const ACCENTS = /[\u0300-\u036f]+/g;
 const ALONE = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]';
 const WORD = new RegExp(`${ALONE}|[[\\p{L}\\p{N}\\p{M}]--${ALONE}]+`, 'gv');
 
+/**
+ * Splits text into words, the same way for the index and for queries: lower case, without accents, in compatibility
+ * form, so that a full-width or composed letter equals the plain one.
+ */
 export const splitWords = (text: string): string[] => {
   if (!NON_ASCII.test(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
   const folded = text
@@ -506,7 +502,7 @@ export class Vocabulary {
 export type Matches = { rows: Uint32Array; scores: Float64Array };
 
 /**
- * How rare a word is, in eighths, and the mean number of words of a product. Rounded, so that they
+ * How rare a word is, in eighths, and the mean number of words in a product. Rounded, so that they
  * remain the same for a long time.
  */
 type WordWeight = { rarity: number; mean: number };
@@ -568,7 +564,7 @@ const intersect = (one: Matches, other: Matches, into: Matches): Matches => {
   return { rows: rows.subarray(0, count), scores: scores.subarray(0, count) };
 };
 
-/** Scores each row; depends on other products by the weight only. */
+/** Scores each row; depends on other products only by the weight. */
 const scoreRows = (
   { rows, frequencies }: TermFrequencies,
   { rarity, mean }: WordWeight,

@@ -94,8 +94,6 @@ const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): vo
   }
 };
 
-/** Writes keys to the disk: those of one turn in one commit, those that arrive meanwhile in the next. */
-
 type Waiting = { records: Records; resolve(result: CommitResult): void };
 
 const CLOSED: CommitResult = {
@@ -105,6 +103,7 @@ const CLOSED: CommitResult = {
   text: 'the key vault is closed',
 };
 
+/** Writes keys to the disk: those of one turn in one commit, those that arrive meanwhile in the next. */
 export class KeyWriter {
   readonly #start: () => Commits;
   #commits: Commits;
@@ -287,7 +286,7 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   #erase(subject: string): Promise<KeyObject | null> {
     return this.#trackWrite(subject, async () => {
       const result = await this.#writer.write(subject, null);
-      // Even if the write failed: the file has the current state.
+      // Even if the write failed: the file holds the current state.
       this.#cached.delete(subject);
       requireCommitted(result, NOT_DESTROYED);
       return null;
@@ -364,8 +363,6 @@ const openInMemory = (): OpenKeys => {
   };
 };
 
-/** Reads keys.db without changing a byte of it, also while a service has it open. */
-
 /** Lists the subjects without a row in the file, which never had a key. Needs no root secret. */
 export const listUnknownSubjects = (file: string, subjects: ReadonlySet<string>): string[] => {
   if (!hasContent(file)) return [...subjects];
@@ -391,7 +388,10 @@ export const acceptedKeyLoss = (file: string): Position => {
 
 export type ReadOnlyKeys = Pick<MovableKeys, 'keyOf'> & { close(): void };
 
-/** Returns undefined if the file is empty. Throws StartupError as the vault does. */
+/**
+ * Opens keys.db to read it without changing a byte, even while a service has it open. Returns undefined if the file is
+ * empty. Throws StartupError as the vault does.
+ */
 export const openKeysToRead = (file: string, wrappingKey: Buffer): ReadOnlyKeys | undefined => {
   inspectKeys(file);
   if (inspectStore(file, KEY_STORE, () => true) === null) return undefined;

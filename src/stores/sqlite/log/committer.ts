@@ -73,13 +73,12 @@ export class Committer {
   }
 }
 
-/**
- * Merges the write-ahead log into log.db after a commit was answered. SQLite's own checkpoint runs
- * inside the commit and hides a failed fsync, after which the contents of the file are unknown.
- */
-
 const PAGES = 1_000;
 
+/**
+ * Merges the write-ahead log into log.db after a commit was answered. SQLite's own checkpoint runs inside the commit
+ * and hides a failed fsync, after which the contents of the file are unknown.
+ */
 export class Checkpointer {
   readonly #db: DatabaseSync;
   readonly #onFault: (error: unknown) => void;

@@ -21,8 +21,6 @@ import { LogReader, LOG_STORE } from './log-reader.ts';
 import { type LogHead, LogTransaction, LogWriter, type WriterOptions } from './log-writer.ts';
 import { StreamIndex, StreamHeads } from './stream-index.ts';
 
-/** Opens log.db after checking that it is the log that it was when it was last acknowledged. */
-
 // A crash most likely damages the newest records; `log verify` checks the others.
 const RECORDS_CHECKED = 1_000;
 
@@ -61,7 +59,7 @@ export const refuseDamage = <T>(open: () => T): T => {
 const APPLICATION_ID_OFFSET = 68;
 
 /**
- * Throws StartupError if log.db is another application's file. Reads its header only, which creates no
+ * Throws StartupError if log.db is another application's file. Reads only its header, which creates no
  * file beside it; with a write-ahead log the header proves nothing, and is not checked.
  */
 export const requireLogFile = (directory: string): void => {
@@ -111,7 +109,10 @@ export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number
   return head;
 };
 
-/** Opens the log of a data directory, or creates it. Throws StartupError. */
+/**
+ * Opens the log of a data directory, or creates it, after checking that it still holds what was last acknowledged.
+ * Throws StartupError.
+ */
 export const openLogFile = (directory: string, checked = RECORDS_CHECKED): LogFile => {
   inspectLog(directory, checked);
   const path = join(directory, 'log.db');
@@ -135,7 +136,7 @@ export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSo
     throw new StartupError(`${path} is empty`);
   const db = openToRead(path);
   const id = logIdIn(db);
-  // The service may append while a page is read; the page must have all events up to this position.
+  // The service may append while a page is read; the page must contain all events up to this position.
   let head = 0;
   const reader = new LogReader(db, () => head, upcasts);
   try {
@@ -168,8 +169,6 @@ export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSo
     close: async () => db.close(),
   };
 };
-
-/** Looks for accidental damage in every record and every index entry of the log. */
 
 type Fault = { position: number; reason: string };
 
@@ -220,7 +219,10 @@ const findFault = (log: VerifiedLog, after: number, to: number): Fault | null =>
   return { position: after + 1, reason: 'a page of the log cannot be read' };
 };
 
-/** Reads a page per turn; `onProgress` gets the last position of each. */
+/**
+ * Looks for accidental damage in every record and every index entry of the log. Reads a page per turn; `onProgress`
+ * gets the last position of each.
+ */
 export const verifyLog = async (
   log: VerifiedLog,
   onProgress?: (position: number) => void,

@@ -184,9 +184,10 @@ export class MarkWriter {
   }
 }
 
-/** A file that was unlinked or replaced still exists for the processes that have it open. */
-
-/** Identifies the file at the path by device and inode; undefined if there is none. */
+/**
+ * Identifies the file at the path by device and inode; undefined if there is none. A file that was unlinked or replaced
+ * still exists for the processes that have it open.
+ */
 export const fileAt = (path: string): string | undefined => {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;

@@ -22,15 +22,14 @@ import { readLogFile } from '#src/stores/sqlite/failure.ts';
 import type { StoreKind } from '#src/stores/sqlite/open.ts';
 import type { Recording, Records } from './committer.ts';
 
-/**
- * The format of log.db and its records. SQLite does not notice a flipped bit in a table page, so each
- * record has two CRC-32: `crc` over what a fold reads, so that a rebuild checks it without reading the
- * rest, and `seal` over the whole record, continued from `crc`.
- */
-
-/** 4,096 events share a slice of the index of owners. Part of the file format. */
+/** 4,096 events share a slice of the owner index. Part of the file format. */
 const SLICE_BITS = 12;
 
+/**
+ * The format of log.db and its records. SQLite does not notice a flipped bit in a table page, so each record has two
+ * CRC-32: `crc` over what a fold reads, so that a rebuild checks it without reading the rest, and `seal` over the whole
+ * record, continued from `crc`.
+ */
 export const LOG_STORE: StoreKind = {
   what: 'event log',
   applicationId: 0x5452_424c,
@@ -38,7 +37,7 @@ export const LOG_STORE: StoreKind = {
   synchronous: 'FULL',
   cacheKiB: 16_384,
   // No index has a random key, because each insert would write a page of its own (half the speed).
-  // The id of a stream is the position of its first event, which rises with time; streams.db has the
+  // The id of a stream is the position of its first event, which rises with time; streams.db holds the
   // names. Owners are indexed within slices of the log, so that inserts touch few pages, however many
   // owners are active; a reader looks into each slice. SQLite appends the position to each index.
   schema: `
@@ -145,8 +144,6 @@ const requireFullRow = (row: FullRow): void => {
     throw damaged(position, 'its owner differs from the owner in its stream name');
   }
 };
-
-/** The statements that read log.db. They check nothing. */
 
 /** Ends with `meta.v` if an upcast needs it. */
 type FoldRowV = [...FoldRow, v?: number];
@@ -257,6 +254,7 @@ type OwnerRange = { after: Position; upTo: Position; limit: number };
 const ownerValues = (owner: string, { after, upTo, limit }: OwnerRange) =>
   [sliceOf(after), sliceOf(upTo), owner, after, upTo, limit] as const;
 
+/** Reads log.db by prepared statements, which check nothing. */
 export class LogReader {
   readonly #reads: ReturnType<typeof prepareReads>;
   readonly #head: () => Position;
@@ -362,7 +360,7 @@ export class LogReader {
     return this.#reads.stream(position)[0]?.[0];
   }
 
-  /** Reads rows up to the head only. */
+  /** Reads rows only up to the head. */
   #readDense<Row extends readonly unknown[]>(
     read: (after: Position, limit: number) => Row[],
     after: Position,

@@ -220,8 +220,6 @@ export class LogWriter {
   }
 }
 
-/** One transaction of the log: decides appends in order, each against the state after the previous. */
-
 /** The end of the log as committed; replaced as a whole, and only after a commit. */
 export type LogHead = { position: Position; at: number | null; seal: number };
 
@@ -230,7 +228,10 @@ type AppendDecision = AppendResult | LogCorrupted | StreamAdvanced | 'later';
 
 type State = { head: LogHead; heads: StreamHeads; reader: LogReader; hasSubscribers: boolean };
 
-/** Its fields are what a commit would make true; nothing outside sees them before. */
+/**
+ * One transaction of the log: decides appends in order, each against the state after the previous. Its fields are what
+ * a commit would make true; nothing outside sees them before.
+ */
 export class LogTransaction {
   readonly #committed: StreamHeads;
   readonly #reader: LogReader;

@@ -20,8 +20,6 @@ import {
 } from '#src/stores/sqlite/open.ts';
 import type { LogReader } from './log-reader.ts';
 
-/** streams.db: the position where a stream begins, by a hash of its name. The log can rebuild it. */
-
 type StreamEntry = { hash: number; streamId: number };
 
 type IndexedLog = {
@@ -102,7 +100,7 @@ class StreamFile {
     this.#select.setReturnArrays(true);
   }
 
-  /** The file has all streams that began at this position or before. */
+  /** The file contains all streams that began at this position or before. */
   get through(): number {
     return this.#about.through;
   }
@@ -174,6 +172,7 @@ const damagedIndex = (what: string): LogCorrupted =>
       'rebuilds it from the log.',
   );
 
+/** streams.db holds the position where a stream begins, by a hash of its name. The log can rebuild it. */
 export class StreamIndex {
   readonly #reader: LogReader;
   readonly #head: IndexOptions['head'];

@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { sqliteFailureOf } from '#src/stores/sqlite/failure.ts';
 
-/** Part of the schema of every cache. */
+/** Part of every cache's schema. */
 export const MARK_TABLE = 'CREATE TABLE opened (boot TEXT NOT NULL);';
 
 /** Returns null if the machine does not report its boot. */

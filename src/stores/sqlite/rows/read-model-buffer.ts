@@ -53,7 +53,7 @@ export class RowBuffer {
     this.#clean = new GenerationCache(cleanRowsMax);
   }
 
-  /** The number of rows of a space that the file does not have yet. */
+  /** The number of rows in a space that the file does not contain yet. */
   dirtyRows(id: number): number {
     return this.#dirtyRows.get(id) ?? 0;
   }
@@ -97,7 +97,7 @@ export class RowBuffer {
     return [...(this.#dirty.get(partitionName(id, partition))?.values() ?? [])];
   }
 
-  /** The file has all rows of the partition now. */
+  /** The file contains all rows of the partition now. */
   markClean(id: number, partition: number): void {
     for (const [name, cell] of this.#takeDirty(id, partition)) {
       cell.entries = undefined;

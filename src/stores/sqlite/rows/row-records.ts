@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 
-/** `text` has the row, or the block with this number has it. */
+/** `text` holds the row, or the block with this number does. */
 export type RowRecord = { hash: number; block: number | null; text: string | null };
 
 /** A partition can have this many blocks. */

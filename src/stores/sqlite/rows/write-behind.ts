@@ -151,7 +151,7 @@ export class WriteBehind {
 
   /** Writes rows and checkpoints of the partitions in one transaction. */
   #write(moved: readonly SpacePartition[]): void {
-    // The file may have been replaced meanwhile by one that does not have the space.
+    // The file may have been replaced meanwhile by one that does not contain the space.
     const partitions = moved.filter(({ state }) => this.spaces.find(state.space) === state);
     if (partitions.length === 0) return;
     const digests = partitions.map(({ state, partition }) => ({
