@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { packagesFrom } from './support/source/reach.ts';
-import { exportedNames, functionsOf } from './support/source/shapes.ts';
+import { exportedNames, functionsOf, strayComments } from './support/source/shapes.ts';
 import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';
 import { papers } from './support/source/papers.ts';
@@ -201,11 +201,23 @@ describe('the repository', () => {
     expect(continuedTitles([{ path: 'test/planted.ts', text }])).toEqual([]);
   });
 
-  it('Each longer file says at its beginning what it is', () => {
-    const silent = product.filter(
-      ({ text }) => text.split('\n').length > 40 && !text.startsWith('/*'),
-    );
+  it('Each file says at its beginning what it is', () => {
+    const silent = product.filter(({ text }) => !text.startsWith('/*'));
     expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('Each doc comment after the beginning of a file is followed by its declaration', () => {
+    expect(strayComments(product)).toEqual([]);
+    const planted = [
+      '/** Stray. */\n\n/** A. */',
+      '/**\n * Stray.\n */\n\nconst a = 1;',
+      '  /** A. */\n}',
+    ];
+    const files = planted.map((text, i) => ({
+      path: `src/${i}.ts`,
+      text: `/** Head. */\n${text}\n`,
+    }));
+    expect(strayComments(files)).toHaveLength(planted.length);
   });
 
   it('No function has more than 60 lines', () => {

@@ -37,3 +37,11 @@ export const exportedNames = ({ path, text }: SourceFile): string[] =>
       moduleRequest || name === null ? [] : [name],
     ),
   );
+
+/** Doc comments after the beginning of a file that no declaration follows, such as heads of files that were joined. */
+export const strayComments = (files: readonly SourceFile[]): string[] =>
+  files.flatMap(({ path, text }) =>
+    [...text.matchAll(/^ *\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(?=\n| *(?:\/[*/]|[)}\]]))/gm)]
+      .filter(({ index }) => index > 0)
+      .map(({ index }) => `${path}:${lineCounter(text)(index)}`),
+  );
