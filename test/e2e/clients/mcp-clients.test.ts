@@ -14,6 +14,7 @@ import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
+import { COMPILED } from '../../support/processes/child-service.ts';
 import { configure } from '../../support/world/outreach.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
@@ -175,7 +176,10 @@ describe('The MCP Inspector', () => {
         ...args,
       ],
       // The Inspector stores files in its home directory.
-      { env: { PATH: '/usr/bin:/bin', HOME: app.directory }, maxBuffer: 4_000_000 },
+      {
+        env: { PATH: '/usr/bin:/bin', HOME: app.directory, NODE_COMPILE_CACHE: COMPILED },
+        maxBuffer: 4_000_000,
+      },
     );
 
   it('The MCP Inspector reports no problem of the schemas', async () => {

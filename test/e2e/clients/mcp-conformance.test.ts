@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
 import { keyProxy, type KeyProxy } from '../../support/clients/mcp-proxy.ts';
+import { COMPILED } from '../../support/processes/child-service.ts';
 
 const SUITE = join(
   dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json'))),
@@ -106,7 +107,7 @@ const checksOf = async (version: string, scenario: string): Promise<Check[]> => 
     directory,
   ];
   const output = await new Promise<string>((resolve) => {
-    const env = { PATH: '/usr/bin:/bin' };
+    const env = { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED };
     execFile(process.execPath, args, { env }, (_error, stdout, stderr) => resolve(stdout + stderr));
   });
   const [report] = globSync(join(directory, '**/checks.json'));

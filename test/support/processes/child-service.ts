@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { until, untilServed } from '../clients/cli.ts';
@@ -22,8 +21,8 @@ export type ChildService = {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; signal: string | null }>;
 };
 
-/** The compile cache of Node, which halves the start time; the first process that exits normally fills it. */
-const COMPILED = join(tmpdir(), 'tributary-test-compile-cache');
+/** Node's compile cache, which halves the start time; the first process that exits normally fills it. */
+export const COMPILED = join(ROOT, 'node_modules/.cache/node');
 
 const running = new Set<ChildProcess>();
 
