@@ -38,7 +38,7 @@ const check = async (
   return body;
 };
 
-const ROUNDS = 5;
+const ROUNDS = 2;
 
 const world = async () => {
   app = await testApp();
@@ -77,7 +77,7 @@ describe('A check of live rows', () => {
   it('A check of live rows finds those of an owner and of all equal, while the service writes', async () => {
     const { act } = await world();
     const writing = (async () => {
-      for (let n = 0; n < 40; n += 1) await act();
+      for (let n = 0; n < 20; n += 1) await act();
     })();
     for (let n = 0; n < ROUNDS; n += 1) {
       expect(await check({ owner: OWNER })).not.toHaveProperty('difference');
