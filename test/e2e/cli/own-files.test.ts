@@ -102,7 +102,7 @@ describe('A directory with other files', () => {
   });
 });
 
-it('Doctor reports files that other users can read', async () => {
+it('`status --check` reports files that other users can read', async () => {
   const directory = fresh();
   const permissionsLine = async (): Promise<string> => {
     const { stdout } = await run('status', '--check', '--data', directory);
