@@ -70,18 +70,6 @@ describe('serve --demo', () => {
     expect(stdout).toContain(`has the roles ${UNBOUND_ROLES.join(', ')};`);
   });
 
-  it('`serve --demo` writes its log lines to a file, which the banner names, and none to stderr', async () => {
-    const own = await serve(directory.fresh(), '--demo');
-    const { stdout } = await run('status', '--data', own.ready.data);
-    const { stderr } = await own.stop();
-    expect(stderr).toBe('');
-    const file = join(own.ready.data, 'service.log');
-    expect(stdout).toContain(`Log lines    ${file}\n`);
-    expect(statSync(file).mode & 0o077).toBe(0);
-    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg');
-  });
-
   it('`serve --demo` has a month of data: valid and invalid clicks, leads, RFQs and their value', async () => {
     const answer = await fetch(`${server.ready.url}/api/affiliate/v1/performance`, {
       headers: { authorization: `Bearer ${server.ready.api_key}` },
@@ -510,5 +498,18 @@ describe('Reading commands', () => {
     const none = await run('projections', 'verify', 'none', ...at());
     expect(none.code).toBe(1);
     expect(none.stderr).toMatch(/no read model none; the read models are .*\bleads\b/);
+  });
+});
+
+describe('The server of these tests', () => {
+  it('`serve --demo` writes its log lines to a file, which status names, and none to stderr', async () => {
+    const { stdout } = await run('status', ...at());
+    const { stderr } = await server.stop();
+    expect(stderr).toBe('');
+    const file = join(data, 'service.log');
+    expect(stdout).toContain(`Log lines    ${file}\n`);
+    expect(statSync(file).mode & 0o077).toBe(0);
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('msg');
   });
 });
