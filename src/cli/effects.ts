@@ -145,7 +145,7 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
 };
 
 /** Shows an effect on a terminal, and asks for a yes, or for the id where one must be typed. */
-export const isConfirmed = async ({ lines, typed }: Effect): Promise<boolean> => {
+export const isAgreed = async ({ lines, typed }: Effect): Promise<boolean> => {
   printNotice(lines.join('\n'));
   return typed === undefined
     ? isYes(await ask('Do it? [y/N] '))
@@ -156,7 +156,8 @@ export const isConfirmed = async ({ lines, typed }: Effect): Promise<boolean> =>
 export const mayAsk = (id: string): boolean => id in EFFECTS;
 
 /**
- * Shows what a command ends for good, and asks on a terminal whether to do it. `--yes` answers in a script. Throws CommandError, with nothing done, after another answer, and where there is no terminal to ask on.
+ * Shows what a command ends for good, and asks on a terminal whether to do it. `--yes` answers in a script. Throws
+ * CommandError, with nothing done, after another answer, and where there is no terminal to ask on.
  */
 export const confirmEffect = async (
   desk: Desk,
@@ -174,5 +175,5 @@ export const confirmEffect = async (
       { code: 'confirmation_needed', detail },
     );
   }
-  if (!(await isConfirmed(effect))) throw new CommandError(EXIT.refused, 'Nothing was done.');
+  if (!(await isAgreed(effect))) throw new CommandError(EXIT.refused, 'Nothing was done.');
 };

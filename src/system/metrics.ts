@@ -21,10 +21,9 @@ const makersIn = (registry: Registry) => {
   return { counter, gauge, histogram };
 };
 
-const register = (registry: Registry) => {
-  const { counter, gauge, histogram } = makersIn(registry);
+/** What the process has done since its start. */
+const registerWork = ({ counter, histogram }: ReturnType<typeof makersIn>) => {
   const perOperation = ['surface', 'operation', 'outcome'] as const;
-  const lag = 'tributary_projection_lag';
   return {
     requests: counter('tributary_requests_total', 'HTTP requests answered.', ...perOperation),
     requestSeconds: histogram(
@@ -64,6 +63,13 @@ const register = (registry: Registry) => {
       'tributary_untrusted_forwarded_total',
       'Requests whose forwarded address is ignored, because TRUST_PROXY is not set.',
     ),
+  };
+};
+
+/** How things are when the metrics are read. */
+const registerState = ({ gauge }: ReturnType<typeof makersIn>) => {
+  const lag = 'tributary_projection_lag';
+  return {
     logUp: gauge('tributary_log_up', '1 when the head of the log could be read for this answer.'),
     log_replaced: gauge(
       'tributary_log_replaced',
@@ -86,7 +92,8 @@ const register = (registry: Registry) => {
 /** Metrics in their own registry, so that two services in one process are not mixed. */
 export const prometheusMetrics = (): Metrics => {
   const registry = new Registry();
-  const metrics = register(registry);
+  const makers = makersIn(registry);
+  const metrics = { ...registerWork(makers), ...registerState(makers) };
   let isCollecting = false;
   return {
     contentType: registry.contentType,

@@ -101,7 +101,7 @@ describe('A desk token', () => {
 });
 
 describe('Access', () => {
-  it('is approved by another person than the one who requested it', async () => {
+  it('Access is approved by another person than the one who requested it', async () => {
     const ann = await token({ name: 'Ann One' });
     const bea = await token({ name: 'Bea One' });
     const agentId = await requestAccess(ann);
@@ -109,7 +109,7 @@ describe('Access', () => {
     expect((await approveAccess(bea, agentId)).status).toBe(200);
   });
 
-  it('is not approved by the same person with another token', async () => {
+  it('Access is not approved by the same person with another token', async () => {
     const ann = await token({ name: 'Ann Two', person_id: 'ann@two', ...OWNER });
     const agentId = await requestAccess(ann);
     const sameId = await token({ name: 'A. Second', person_id: 'ann@two' });
@@ -128,7 +128,7 @@ describe('Access', () => {
     expect((await approveAccess(ann, agentId)).status).toBe(200);
   });
 
-  it('is not approved with a token that the asker issued, or by who issued the token of the asker', async () => {
+  it('Access is not approved with a token that the asker issued, or by who issued the token of the asker', async () => {
     const roles = ['operator', 'staff'];
     const ann = await token({ name: 'Ann Four', roles });
     const carl = await token({ name: 'Carl Four', roles }, ann);
@@ -143,7 +143,7 @@ describe('Access', () => {
     expect((await approveAccess(bea, byDora)).status).toBe(200);
   });
 
-  it('that a person requested is not approved with the token of the machine, which is no person', async () => {
+  it('Access that a person requested is not approved with the token of the machine, which is no person', async () => {
     const agentId = await requestAccess(await token({ name: 'Ann Nine', ...OWNER }));
     expect(await approveAccess(app.deskToken, agentId)).toMatchObject(machineRefused);
     expect((await approveAccess(await token({ name: 'Bea Nine' }), agentId)).status).toBe(200);
@@ -155,7 +155,7 @@ describe('Access', () => {
     );
   });
 
-  it('is decided by the last request: who widens it cannot approve the wider scopes', async () => {
+  it('Access is decided by the last request: who widens it cannot approve the wider scopes', async () => {
     const ann = await token({ name: 'Ann Five', ...OWNER });
     const bea = await token({ name: 'Bea Five' });
     const agentId = await requestAccess(ann);

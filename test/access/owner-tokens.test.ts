@@ -59,7 +59,7 @@ const store = async (
 };
 
 describe('issueDeskToken', () => {
-  it('gives the role owner to a token of one owner only, and no other role to it', async () => {
+  it('The operation issueDeskToken gives the role owner to a token of one owner only, and no other role to it', async () => {
     for (const roles of subsets(DESK_ROLE_NAMES))
       for (const owner of [{}, { owner_id: 'acme' }]) {
         const token = { name: 'Ann Lee', roles, ...owner };
@@ -89,7 +89,7 @@ describe('A token with the role owner and without an owner', () => {
       ...(http.method === 'POST' && { payload: {}, headers: { 'idempotency-key': freshKey() } }),
     });
 
-  it('is refused by every operation of the desk', async () => {
+  it('A token with the role owner and without an owner is refused by every operation of the desk', async () => {
     const key = await store(app, { id: 'unbound00001', secret: 'a'.repeat(43), roles: ['owner'] });
     for (const [n, operation] of Object.values(deskOperations).entries()) {
       const { status, body } = await use(key, operation, n);
@@ -100,7 +100,7 @@ describe('A token with the role owner and without an owner', () => {
     }
   });
 
-  it('has its other roles only, which no operation for the role owner alone accepts', async () => {
+  it('A token with the role owner and without an owner has its other roles only, which no operation for the role owner alone accepts', async () => {
     const others = subsets(DESK_ROLE_NAMES.filter((role) => role !== 'owner'));
     for (const [n, roles] of others.entries()) {
       const stored = { secret: 'b'.repeat(43), roles: ['owner' as const, ...roles] };
@@ -128,7 +128,7 @@ describe("The machine's own token", () => {
   };
   const UNBOUND = DESK_ROLE_NAMES.filter((role) => role !== 'owner');
 
-  it('has every role but owner from the first start on, and can issue the keys of agents', async () => {
+  it("The machine's own token has every role but owner from the first start on, and can issue the keys of agents", async () => {
     expect(rolesOf(app)).toEqual(UNBOUND);
     expect((await app.agent('acme')).key).toMatch(/^trb_live_/);
   });

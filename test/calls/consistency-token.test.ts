@@ -28,24 +28,24 @@ const answerTo = async (position: number, replacement?: string, log = 'known-log
 };
 
 describe('A consistency token', () => {
-  it('is answered as before while the server has the known log', async () => {
+  it('A consistency token is answered as before while the server has the known log', async () => {
     expect(await answerTo(FOLDED)).toBeUndefined();
     expect(await answerTo(HEAD)).toBe('consistency_timeout');
     expect(await answerTo(BEYOND)).toBe('consistency_token_invalid');
   });
 
-  it('of the known log is never called invalid while the log is replaced', async () => {
+  it('A consistency token of the known log is never called invalid while the log is replaced', async () => {
     expect(await answerTo(FOLDED, 'another log')).toBeUndefined();
     for (const position of [HEAD, BEYOND])
       expect(await answerTo(position, 'another log')).toBe('log_replaced');
   });
 
-  it('of another log is invalid, also while the log is replaced', async () => {
+  it('A consistency token of another log is invalid, also while the log is replaced', async () => {
     for (const replacement of [undefined, 'another log'])
       expect(await answerTo(FOLDED, replacement, 'other-log-1')).toBe('consistency_token_invalid');
   });
 
-  it('can be answered with log_replaced by each operation that accepts one', () => {
+  it('A consistency token can be answered with log_replaced by each operation that accepts one', () => {
     const all = { ...agentOperations, ...recordOperations, ...deskOperations, ...taskOperations };
     const accepting = Object.entries<Declared>(all).filter(([, { problems }]) =>
       problems.includes('consistency_timeout'),

@@ -44,7 +44,7 @@ describe('A fault', () => {
   });
 
   it.each(['1e3', '99999999999999999999', 'six', '4\u00a0'])(
-    'of the query parameter %s does not mention the type text, because all parameters are text',
+    'A fault of the query parameter %s does not mention the type text, because all parameters are text',
     (text) => {
       const shown = text.replace('\u00a0', '⟨U+00A0⟩');
       expect(faultsOf(searchProducts, { at_quantity: text })).toEqual([
@@ -134,7 +134,7 @@ describe('The value of a fault', () => {
       'contains U+202E, a bidirectional character "https://a.example/⟨U+202E⟩"',
     ],
     ['https://ann:secret@a.example', 'must not contain a user or a password'],
-  ])('that is the URL %s names its one cause', (website, detail) => {
+  ])('A value that is the URL %s names its one cause', (website, detail) => {
     expect(websiteOf(website)).toBe(detail);
   });
 
@@ -148,7 +148,7 @@ describe('The value of a fault', () => {
     ['', 'must not be empty ""'],
     ['\u00a0', 'must not be empty "⟨U+00A0⟩"'],
   ])(
-    'that is the name %j has its invisible characters written out, with one cause',
+    'A value that is the name %j has its invisible characters written out, with one cause',
     (name, detail) => {
       expect(faultsOf(submitLead, lead({ name }))).toEqual([
         expect.stringMatching(/^\/company\/name (?:custom|too_small): /),
@@ -157,7 +157,7 @@ describe('The value of a fault', () => {
     },
   );
 
-  it('is cut, and left out where it is like a credential or personal', () => {
+  it('The value of a fault is cut, and left out where it is like a credential or personal', () => {
     const country = `g\u200b${'x'.repeat(100)}`;
     const [fault = ''] = faultsOf(submitLead, lead({ country }));
     expect(fault).toMatch(/; U\+200B in it cannot be seen "g⟨U\+200B⟩x{58}…"$/);
@@ -174,16 +174,19 @@ describe('The value of a fault', () => {
     [submitLead, (country: string) => lead({ country }), 'company.country'],
     [createHandoff, (country: string) => list({ buyer: { country } }), 'buyer.country'],
     [getPerformance, (country: string) => ({ country }), 'country'],
-  ] as const)('that is a country may be written in lower case: %#', (operation, make, path) => {
-    for (const spelled of ['gb', 'Gb', ' GB ', 'gB\u00a0']) {
-      const read = readInput(operation.input as never, make(spelled));
-      expect(read).toHaveProperty(`value.${path}`, 'GB');
-    }
-    for (const other of ['ß', 'ﬁ', 'g', 'gbr', '1b', ''])
-      expect(readInput(operation.input as never, make(other))).toHaveProperty('faults');
-  });
+  ] as const)(
+    'A value that is a country may be written in lower case: %#',
+    (operation, make, path) => {
+      for (const spelled of ['gb', 'Gb', ' GB ', 'gB\u00a0']) {
+        const read = readInput(operation.input as never, make(spelled));
+        expect(read).toHaveProperty(`value.${path}`, 'GB');
+      }
+      for (const other of ['ß', 'ﬁ', 'g', 'gbr', '1b', ''])
+        expect(readInput(operation.input as never, make(other))).toHaveProperty('faults');
+    },
+  );
 
-  it('that is the country of all rare ones stays in lower case', () => {
+  it('A value that is the country of all rare ones stays in lower case', () => {
     expect(readInput(getPerformance.input, { country: 'other' })).toHaveProperty(
       'value.country',
       'other',
@@ -196,7 +199,7 @@ describe('The value of a fault', () => {
     ['zh-hant-tw', 'zh-Hant-TW'],
     ['DE', 'de'],
     [' pt_BR ', 'pt-BR'],
-  ])('that is the language %s is stored as %s', (locale, stored) => {
+  ])('A value that is the language %s is stored as %s', (locale, stored) => {
     expect(readInput(createHandoff.input, list({ locale }))).toHaveProperty('value.locale', stored);
   });
 });
@@ -214,20 +217,20 @@ describe('An unknown field', () => {
     },
   );
 
-  it('names a known one of the same object, at any depth', () => {
+  it('An unknown field names a known one of the same object, at any depth', () => {
     const raw = list({ buyer: { mail: 'a@b.example' }, line_items: [{ sku: 'A', qty: 1 }] });
     expect(hintsOf(createHandoff, raw).join()).toMatch(
       /\/buyer\/mail .* mean email\?.*\/line_items\/0\/qty .* mean quantity\?/,
     );
   });
 
-  it('names no other one where none is alike', () => {
+  it('An unknown field names no other one where none is alike', () => {
     expect(hintsOf(createHandoff, list({ zzz: 1, ['x'.repeat(10_000)]: 1 })).join()).not.toContain(
       'mean',
     );
   });
 
-  it('is compared with the known ones in bounded time', () => {
+  it('An unknown field is compared with the known ones in bounded time', () => {
     const raw = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`line_item${i}`, 1]));
     const hints = hintsOf(createHandoff, list(raw));
     expect(hints).toHaveLength(20_000);
@@ -336,7 +339,7 @@ describe('The faults of all operations', () => {
   const nodeOf = (input: z.ZodType) =>
     z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Node;
 
-  it('contain no message of the validation library, and name one cause of each value that they show', () => {
+  it('The faults of all operations contain no message of the validation library, and name one cause of each value that they show', () => {
     const odd = new Set<string>();
     let faults = 0;
     for (const input of inputs)
@@ -380,7 +383,7 @@ describe('The faults of all operations', () => {
     ...anyOf.flatMap(placesOf),
   ];
 
-  it('name the closest field for a slip in the name of each', () => {
+  it('The faults of all operations name the closest field for a slip in the name of each', () => {
     const slips = (name: string): string[] => [
       name.slice(0, -1),
       name.slice(0, 1) + name.slice(2),

@@ -271,7 +271,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'limits calls before the body is read, and audits each refusal once ($registry operations over $surface)',
+    'The pipeline limits calls before the body is read, and audits each refusal once ($registry operations over $surface)',
     checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
       const answers = await Promise.all(
@@ -288,7 +288,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'refuses what would wait too long, redirects last, and audits it once ($registry operations over $surface)',
+    'The pipeline refuses what would wait too long, redirects last, and audits it once ($registry operations over $surface)',
     checkEach(async (row) => {
       const { kind, id } = operationIn(row);
       const max = id === 'visitLink' ? 4 * WAIT_MS_MAX : WAIT_MS_MAX;
@@ -356,7 +356,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'audits once a request that ends before perform ($registry operations over $surface)',
+    'The pipeline audits once a request that ends before perform ($registry operations over $surface)',
     checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
       const admitted = await admit(pipeline, row);
@@ -369,7 +369,7 @@ describe('The pipeline', () => {
   );
 
   it.each(GROUPS.filter(({ registry }) => ['agent', 'record', 'task', 'desk'].includes(registry)))(
-    'refuses a missing and an unknown credential without an audit record ($registry operations over $surface)',
+    'The pipeline refuses a missing and an unknown credential without an audit record ($registry operations over $surface)',
     checkEach(async (row) => {
       const { pipeline, records } = world(row, async () => done({}));
       for (const [credential, code] of [

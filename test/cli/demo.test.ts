@@ -61,7 +61,7 @@ describe('The demo story', () => {
     await Promise.all([one.service.close(), two.service.close()]);
   });
 
-  it('has work for each kind of person, and nothing that is expired', async () => {
+  it('The demo story has work for each kind of person, and nothing that is expired', async () => {
     const env = { ADMISSION_WAIT_MS: '30000' };
     const { service, events } = await openDemo(directory.fresh(), true, env);
     const player = new Player(service);
@@ -111,7 +111,7 @@ describe('The demo story', () => {
     await service.close();
   });
 
-  it('has what is above APPROVAL_ABOVE approved by a second person', async () => {
+  it('The demo story has what is above APPROVAL_ABOVE approved by a second person', async () => {
     const env = { APPROVAL_ABOVE: '100 GBP' };
     const { service, events } = await openDemo(directory.fresh(), true, env);
     const actorsOf = (type: string) =>

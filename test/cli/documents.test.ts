@@ -349,16 +349,19 @@ const runLines = async (lines: readonly string[]): Promise<string> => {
 };
 
 describe('A command in a document', () => {
-  it.each(DOCUMENTS)('of %s runs beside the demo as it is written', async (path) => {
-    copyFileSync(join(ROOT, 'contracts/examples/demo-catalog.csv'), join(data, 'feed.csv'));
-    const lines = linesIn(textOfPage(path));
-    expect(lines.length).toBeGreaterThan(1);
-    expect(lines.flatMap(expiringIn)).toEqual([]);
-    await runLines(lines);
-  });
+  it.each(DOCUMENTS)(
+    'A command in a document of %s runs beside the demo as it is written',
+    async (path) => {
+      copyFileSync(join(ROOT, 'contracts/examples/demo-catalog.csv'), join(data, 'feed.csv'));
+      const lines = linesIn(textOfPage(path));
+      expect(lines.length).toBeGreaterThan(1);
+      expect(lines.flatMap(expiringIn)).toEqual([]);
+      await runLines(lines);
+    },
+  );
 
   // -u writes the page.
-  it('of AUDITING prints what the page shows', async () => {
+  it('A command in a document of AUDITING prints what the page shows', async () => {
     const page = await renewPositions(textOfPage(AUDITING));
     const printed = await runLines(linesIn(page));
     expect(printed).not.toContain('None.');
@@ -368,7 +371,7 @@ describe('A command in a document', () => {
     await expect(renewed.page).toMatchFileSnapshot(join(ROOT, AUDITING));
   });
 
-  it('of every other document has options and values that are accepted', async () => {
+  it('A command in a document of every other document has options and values that are accepted', async () => {
     const others = papers().filter(({ path }) => ![...DOCUMENTS, AUDITING].includes(path));
     const faults: string[] = [];
     for (const { path } of others)
@@ -381,7 +384,7 @@ describe('A command in a document', () => {
     expect(faults).toEqual([]);
   });
 
-  it('reads a message that mail list names', async () => {
+  it('A command in a document reads a message that mail list names', async () => {
     const [, id = ''] = /^(mal_\w+)/.exec(await runHere(['mail', 'list'])) ?? [];
     expect(await runHere(['mail', 'show', id])).toContain('Subject: ');
   });
@@ -430,21 +433,24 @@ const commands = leavesOf(program()).map((command): [string, Command] => [
 ]);
 
 describe('The help of a command', () => {
-  it.each(commands)('of %s names only values that its options accept', async (name, command) => {
-    helpOf(command);
-    for (const { long = '', flags, description } of command.options) {
-      for (const value of valuesIn(flags, description)) {
-        const required = requiredWords(command);
-        const at = required.indexOf(long);
-        const words = at < 0 ? required : required.toSpliced(at, 2);
-        await parseHere([...name.split(' '), ...words, long, value]).catch((error: unknown) => {
-          throw new Error(`${name} ${long} ${value}: ${(error as Error).message}`);
-        });
+  it.each(commands)(
+    'The help of a command of %s names only values that its options accept',
+    async (name, command) => {
+      helpOf(command);
+      for (const { long = '', flags, description } of command.options) {
+        for (const value of valuesIn(flags, description)) {
+          const required = requiredWords(command);
+          const at = required.indexOf(long);
+          const words = at < 0 ? required : required.toSpliced(at, 2);
+          await parseHere([...name.split(' '), ...words, long, value]).catch((error: unknown) => {
+            throw new Error(`${name} ${long} ${value}: ${(error as Error).message}`);
+          });
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('of the numbers of an owner names values that count them', async () => {
+  it('The help of a command of the numbers of an owner names values that count them', async () => {
     const [, command] = commands.find(([name]) => name === 'audit performance') ?? [];
     const options = command?.options ?? [];
     for (const long of ['--granularity', '--group-by', '--compare-to', '--channel']) {

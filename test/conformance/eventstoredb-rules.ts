@@ -127,7 +127,7 @@ export const rulesConformance = (
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
     });
 
-    test('are refused when an event id is not a UUID', async () => {
+    test('Appends are refused when an event id is not a UUID', async () => {
       for (const ids of [['no-uuid'], ['f'.repeat(8)], [a, `${b}0`]]) {
         const events = ids.map((id) => jsonEvent({ id, type: 'T', data: {} }));
         await expect(client.appendToStream(S, events)).rejects.toThrow('BadRequest');
@@ -137,7 +137,7 @@ export const rulesConformance = (
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
     });
 
-    test('of up to a mebibyte are accepted, and larger ones are refused by an error of their own', async () => {
+    test('Appends of up to a mebibyte are accepted, and larger ones are refused by an error of their own', async () => {
       const sized = (bytes: number): Promise<unknown> =>
         client.appendToStream(S, jsonEvent({ type: 'T', data: { text: 'x'.repeat(bytes) } })).then(
           () => 'taken',

@@ -355,7 +355,7 @@ describe('A refusal', () => {
   const errorsOf = async (path: string, body: object) =>
     ((await post(path, body)).body as { errors: object[] }).errors;
 
-  it('shows the value with its invisible characters, to people and programs, and not to models', async () => {
+  it('A refusal shows the value with its invisible characters, to people and programs, and not to models', async () => {
     const slug = 'spring\u00a0mugs';
     const value = 'spring⟨U+00A0⟩mugs';
     const detail = expect.stringMatching(/; U\+00A0 in it cannot be seen$/) as string;
@@ -377,7 +377,7 @@ describe('A refusal', () => {
     expect(told.text).not.toContain('spring');
   });
 
-  it('names the closest field, and the place of a field that is elsewhere', async () => {
+  it('A refusal names the closest field, and the place of a field that is elsewhere', async () => {
     expect(await errorsOf('/handoffs', { title: 'A', line_items: [], note: 'Hi' })).toMatchObject([
       { pointer: '/line_items' },
       { pointer: '/note', detail: 'is not a field of this operation; did you mean note_to_buyer?' },

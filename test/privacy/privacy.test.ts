@@ -158,7 +158,7 @@ describe('The link in the message', () => {
     expect(await deps.vault.knows(id)).toBe('key');
   });
 
-  it('says that a key was destroyed where the only one is that of an unconfirmed request', async () => {
+  it('The link in the message says that a key was destroyed where the only one is that of an unconfirmed request', async () => {
     const { id, review_url } = await world.handoff(acme);
     const contact = { name: 'Bob', email: 'only@shop.example' };
     const { deps } = app.service;
@@ -167,7 +167,7 @@ describe('The link in the message', () => {
     expect(body).toMatchObject({ subject: id, key: 'destroyed' });
   });
 
-  it('erases the records of the exact address and those that are ticked, and ends itself', async () => {
+  it('The link in the message erases the records of the exact address and those that are ticked, and ends itself', async () => {
     const mine = await world.lead(acme, 'me.too@gmail.com');
     const ticked = await world.rfq(acme, 'metoo+shop@gmail.com');
     const other = await world.rfq(acme, 'metoo+other@gmail.com');

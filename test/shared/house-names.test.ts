@@ -45,7 +45,7 @@ describe('A name looks like one of the service', () => {
     'Shop Team',
     'shop.example',
     'Gifts of SHOP EXAMPLE',
-  ])('%j', (name) => {
+  ])('A name looks like one of the service: %j', (name) => {
     expect(looksLikeHouse(name, ORIGIN)).toBe(true);
   });
 });
@@ -69,12 +69,12 @@ describe('A name does not look like one of the service', () => {
     '7 Seas',
     '№ 1',
     '用户',
-  ])('%j', (name) => {
+  ])('A name does not look like one of the service: %j', (name) => {
     expect(looksLikeHouse(name, ORIGIN)).toBe(false);
   });
 
   it.each(['http://127.0.0.1:3000', 'http://[::1]:3000', 'https://t.example'])(
-    'at %s, whose host is no name',
+    'A name does not look like one of the service at %s, whose host is no name',
     (origin) => {
       for (const name of ['acme', 'mug', 'local', 't1', 'Best example', '127001'])
         expect(looksLikeHouse(name, origin)).toBe(false);

@@ -38,7 +38,7 @@ const failing = <Part extends object>(part: Part, times: number): Part => {
 const vault: MovableKeys = { keyOf: async () => 'never', adopt: async () => true };
 
 describe('A copy', () => {
-  it('repeats every call to a log and to its keys, and reports each outage once', async () => {
+  it('A copy repeats every call to a log and to its keys, and reports each outage once', async () => {
     const { told, repeat } = world();
     const log = lastingLog(failing(memoryEventLog({ id: 'one-log-1' }), 3), repeat);
     const keys = lastingKeys(failing(vault, 3), repeat);
@@ -55,7 +55,7 @@ describe('A copy', () => {
     expect(told).toEqual(methods.map(() => 'no answer'));
   });
 
-  it('ends when the server has not answered for a minute', async () => {
+  it('A copy ends when the server has not answered for a minute', async () => {
     const { repeat, ms, told } = world();
     const { head } = lastingLog(failing(memoryEventLog({ id: 'one-log-1' }), Infinity), repeat);
     await expect(head()).rejects.toBeInstanceOf(LogUnavailable);
@@ -63,7 +63,7 @@ describe('A copy', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('ends at once when waiting does not help', async () => {
+  it('A copy ends at once when waiting does not help', async () => {
     for (const reason of ['replaced', 'full', 'closed', 'clock'] satisfies LogFault[]) {
       const { repeat, ms } = world();
       const refused = repeat(() => Promise.reject(new LogUnavailable(reason, 'no', reason)));

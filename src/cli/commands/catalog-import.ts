@@ -4,7 +4,7 @@ import { needsConfirmation, type ProductChange } from '#contracts/catalog/operat
 import { LIMITS } from '#contracts/limits.ts';
 import { columnOfField, type FeedFault, type FeedFormat, readFeed } from '#src/catalog/feed.ts';
 import { withDesk } from '#src/cli/desk.ts';
-import { isConfirmed } from '#src/cli/effects.ts';
+import { isAgreed } from '#src/cli/effects.ts';
 import type { Desk, DeskAnswer } from '#src/cli/transport.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import type { CommonOptions } from '../options.ts';
@@ -382,7 +382,7 @@ const settleAbsent = async (
     const why = 'this is more than a fifth of them, as if the feed were cut off.';
     if (!canAsk(options)) throw notEnded(`${why} If it is complete, repeat with --yes.`);
     const lines = ['They leave search, pages and landing pages, although', why];
-    if (!(await isConfirmed({ lines: [lines.join(' ')] }))) throw notEnded('it was not confirmed.');
+    if (!(await isAgreed({ lines: [lines.join(' ')] }))) throw notEnded('it was not confirmed.');
   }
   return { ...counts, ended: await endAbsent(desk, concerned, source) };
 };

@@ -234,7 +234,7 @@ describe('The command line', () => {
     ['a dry run', ['--dry-run'], 0],
     ['a strict dry run', ['--dry-run', '--strict'], 4],
     ['a strict import of a file with a bad line', ['--strict'], 1],
-  ] as const)('creates no data directory for %s', async (_what, flags, status) => {
+  ] as const)('The command line creates no data directory for %s', async (_what, flags, status) => {
     const [folder, empty] = [join(directory.fresh(), 'new'), directory.fresh()];
     const bad = status === 0 ? '' : 'D-2,Bad,free,in_stock\n';
     const text = `${HEADER}D-1,Dry,1.00 GBP,in_stock\n${bad}`;
@@ -255,7 +255,7 @@ describe('The command line', () => {
     expect(readdirSync(empty)).toEqual([]);
   });
 
-  it('imports a file into a new data directory after the dry run of --strict', async () => {
+  it('The command line imports a file into a new data directory after the dry run of --strict', async () => {
     const folder = join(directory.fresh(), 'new');
     const file = feed(directory.fresh(), 'strict.csv', `${HEADER}D-1,Dry,1.00 GBP,in_stock\n`);
     const of = ['--data', folder];

@@ -35,7 +35,7 @@ const objectsIn = (stdout: string): unknown[] =>
     .map((line) => JSON.parse(line));
 
 describe('An exported file', () => {
-  it('answers the same as the service, and nothing if it is damaged', async () => {
+  it('An exported file answers the same as the service, and nothing if it is damaged', async () => {
     const file = join(directory.fresh(), 'northwind.audit');
     const about = JSON.parse(
       (await run('audit', 'export', '--owner', 'northwind', file, '--data', data, '--json')).stdout,

@@ -194,7 +194,7 @@ const refusedAfterwards = async (uses: readonly Use[]): Promise<string[]> => {
 };
 
 describe('A process that is behind its log', () => {
-  it('refuses nothing for good that another process has made, whoever looks for it', async () => {
+  it('A process that is behind its log refuses nothing for good that another process has made, whoever looks for it', async () => {
     await hold();
     const uses = await lookups();
     expect(await refusedWhileBehind(uses)).toEqual([]);
@@ -202,7 +202,7 @@ describe('A process that is behind its log', () => {
     expect(await refusedAfterwards(uses)).toEqual([]);
   });
 
-  it('refuses no command of the desk for good on what another process has done', async () => {
+  it('A process that is behind its log refuses no command of the desk for good on what another process has done', async () => {
     const scenes = deskScenes(ahead, known.key);
     const uses: Use[] = [];
     await hold();
@@ -220,7 +220,7 @@ describe('A process that is behind its log', () => {
     expect(await refusedAfterwards(uses)).toEqual([]);
   });
 
-  it('refuses no agent for good whose scopes or state another process has changed', async () => {
+  it('A process that is behind its log refuses no agent for good whose scopes or state another process has changed', async () => {
     const narrow = await ahead.agent('acme', ['products:read']);
     const suspended = await ahead.agent('acme');
     await ahead.desk('POST', `/agents/${suspended.agentId}/suspend`, { reason: 'Checked' });
@@ -251,7 +251,7 @@ describe('A process that is behind its log', () => {
     );
   };
 
-  it('refuses for good what the log does not have either, once it has caught up', async () => {
+  it('A process that is behind its log refuses for good what the log does not have either, once it has caught up', async () => {
     for (const [url, key] of [['/l/nowhere'], [`${AGENT}/connection`, unknownKey()]] as const)
       expect((await get(url, key)).status).toBe(key === undefined ? 404 : 401);
     await hold();
@@ -261,7 +261,7 @@ describe('A process that is behind its log', () => {
   const unknownKey = (): string =>
     `${known.key.slice(0, -1)}${known.key.endsWith('a') ? 'b' : 'a'}`;
 
-  it('finds all records of a person, or asks to wait', async () => {
+  it('A process that is behind its log finds all records of a person, or asks to wait', async () => {
     await hold();
     const lead = await world.lead(known.key, 'eve@found.example');
     const acts = ['find', 'export', 'erase'].map(
@@ -275,7 +275,7 @@ describe('A process that is behind its log', () => {
     }
   });
 
-  it('shows each reader what it has acknowledged, or asks to wait', async () => {
+  it('A process that is behind its log shows each reader what it has acknowledged, or asks to wait', async () => {
     await hold();
     const lead = leadFrom('none');
     const { source: _source, ...body } = lead;

@@ -153,7 +153,7 @@ describe('log copy', () => {
     return { end: await end, home, url: server.url };
   };
 
-  it('waits for a server that restarts, and says so', async () => {
+  it('The command log copy waits for a server that restarts, and says so', async () => {
     const { end, home, url } = await copyDuring(async (server, stderr) => {
       await server.kill();
       expect(await until(async () => stderr().includes('Waiting up to 60 s for it.'))).toBe(true);
@@ -163,7 +163,7 @@ describe('log copy', () => {
     expect(await onServer(url)).toEqual(await inDirectory(home));
   });
 
-  it('ends if the server has another log after a restart', async () => {
+  it('The command log copy ends if the server has another log after a restart', async () => {
     const { end, url } = await copyDuring((server) => replaceData(server));
     expect(end.code).toBe(1);
     expect(end.stderr).toContain('the log was replaced during the copy: EventStoreDB at');
@@ -171,7 +171,7 @@ describe('log copy', () => {
     expect(await onServer(url)).toEqual([]);
   });
 
-  it('refuses a target with other events, and does not change it', async () => {
+  it('The command log copy refuses a target with other events, and does not change it', async () => {
     const server = await logServer();
     const log = await patientLog({ url: server.url });
     await log.append('other-lead_1', NO_STREAM, [bound('theirs')]);

@@ -226,27 +226,30 @@ describe('A data directory that remembers a log', () => {
   test.each([
     ['by a subscription', (log: EventLog) => readOnce(log)],
     ['in bulk', (log: EventLog) => log.readFold({ after: 0, limit: 10 })],
-  ])('refuses a backup without an event that it only read %s', async (_how, read) => {
-    const { world, reopen } = await remembered();
-    const writer = await open({}, { url: world.one.url });
-    await append(writer, 'anna-lead_1');
-    const backup = join(temporary.fresh(), 'backup.jsonl');
-    copyFileSync(world.file, backup);
-    await append(writer, 'anna-lead_2');
-    const reader = await reopen();
-    await read(reader);
-    await reader.close();
-    await writer.close();
-    await swap(world, () => copyFileSync(backup, world.file));
-    await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
-    // Also once the log has another event in the place of the lost one.
-    const later = await open({}, { url: world.one.url });
-    await append(later, 'anna-lead_2');
-    await later.close();
-    await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
-  });
+  ])(
+    'A data directory that remembers a log refuses a backup without an event that it only read %s',
+    async (_how, read) => {
+      const { world, reopen } = await remembered();
+      const writer = await open({}, { url: world.one.url });
+      await append(writer, 'anna-lead_1');
+      const backup = join(temporary.fresh(), 'backup.jsonl');
+      copyFileSync(world.file, backup);
+      await append(writer, 'anna-lead_2');
+      const reader = await reopen();
+      await read(reader);
+      await reader.close();
+      await writer.close();
+      await swap(world, () => copyFileSync(backup, world.file));
+      await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
+      // Also once the log has another event in the place of the lost one.
+      const later = await open({}, { url: world.one.url });
+      await append(later, 'anna-lead_2');
+      await later.close();
+      await expect(reopen()).rejects.toThrow(`tributary log adopt ${reader.id} ${reader.id}`);
+    },
+  );
 
-  test('has the newest event in its file before rows that were derived from it are written', async () => {
+  test('A data directory that remembers a log has the newest event in its file before rows that were derived from it are written', async () => {
     const { world } = await remembered();
     const directory = temporary.fresh();
     const memory = new LogMemory([markFile(directory)], 3_600_000);
@@ -259,7 +262,7 @@ describe('A data directory that remembers a log', () => {
     expect(await markFile(directory).load()).toMatchObject({ newest: { event: newest?.id } });
   });
 
-  test('refuses another log', async () => {
+  test('A data directory that remembers a log refuses another log', async () => {
     const { world, reopen } = await remembered();
     await (await reopen()).close();
     const other = await otherLog();

@@ -73,7 +73,7 @@ describe('The delivery of the stand-in', () => {
     };
   };
 
-  test('of each pace keeps the order of records', async () => {
+  test('The delivery of the stand-in of each pace keeps the order of records', async () => {
     const [client, count] = [EventStoreDBClient.connectionString(server().url), 40];
     for (const pace of PACES) {
       await server().tell({ name: 'set', settings: { pace } });
@@ -86,7 +86,7 @@ describe('The delivery of the stand-in', () => {
     await client.dispose();
   });
 
-  test('to one connection is held back while others, reads and appends continue', async () => {
+  test('The delivery of the stand-in to one connection is held back while others, reads and appends continue', async () => {
     const client = EventStoreDBClient.connectionString(server().url);
     const [held, free] = [follow('held'), follow('free')];
     await Promise.all([held.live(), free.live()]);
@@ -102,7 +102,7 @@ describe('The delivery of the stand-in', () => {
     await client.dispose();
   });
 
-  test('is late by the delays that were measured on a real server', () => {
+  test('The delivery of the stand-in is late by the delays that were measured on a real server', () => {
     for (const [pace, restarted, median, p90] of [
       ['idle', false, 0.2, 0.6],
       ['loaded', false, 40, 94],

@@ -27,7 +27,7 @@ const filled = async () => {
 };
 
 describe('A start after a kill', () => {
-  test('refuses the vault wherever one bit of its write-ahead log is flipped', async () => {
+  test('A start after a kill refuses the vault wherever one bit of its write-ahead log is flipped', async () => {
     const { copy } = await filled();
     const wal = readFileSync(join(copy, 'keys.db-wal'));
     for (let at = 0; at < wal.length; at += 3_001) {
@@ -43,7 +43,7 @@ describe('A start after a kill', () => {
     await vaultIn(copy).close();
   });
 
-  test('refuses an older vault with the number of missing keys, until an empty mark accepts it', async () => {
+  test('A start after a kill refuses an older vault with the number of missing keys, until an empty mark accepts it', async () => {
     const { directory, copy } = await filled();
     const vault = vaultIn(directory);
     await vault.seal('led_31', 'text');
@@ -58,7 +58,7 @@ describe('A start after a kill', () => {
     expect(readFileSync(join(directory, 'keys.mark'), 'utf8')).toContain('"position":30,');
   });
 
-  test('refuses a vault that was emptied, and one that was replaced', async () => {
+  test('A start after a kill refuses a vault that was emptied, and one that was replaced', async () => {
     const { directory } = await filled();
     writeFileSync(join(directory, 'keys.db'), '');
     expect(() => vaultIn(directory)).toThrow(/30 acknowledged keys are missing/);
