@@ -7,7 +7,12 @@ export const LIMITS = {
   HEADER_BYTES_MAX: 8_192,
   URL_BYTES_MAX: 4_096,
   JSON_DEPTH_MAX: 16,
+  /** Of a JSON body and of a form, counted before either is examined. */
   JSON_MEMBERS_MAX: 10_000,
+  /** Faults that a refusal names. */
+  FAULTS_MAX: 20,
+  /** What one credential or link sends to one process in bodies. */
+  BODY_BYTES_PER_SECOND: 2_097_152,
   PAGE_ROWS_DEFAULT: 25,
   PAGE_ROWS_MAX: 100,
   PERFORMANCE_PAGE_ROWS_DEFAULT: 400,
@@ -107,6 +112,8 @@ const RATES = {
   /** Calls of one key that one process performs at the same time. */
   readsAtOnce: 'READS_AT_ONCE',
   writesAtOnce: 'WRITES_AT_ONCE',
+  /** Of one credential or link, in one process. */
+  bodyBytesPerSecond: 'BODY_BYTES_PER_SECOND',
   /** A request that would wait longer in one process is refused. */
   admissionWaitMs: 'ADMISSION_WAIT_MS_MAX',
 } as const satisfies Record<string, keyof typeof LIMITS>;

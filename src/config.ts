@@ -154,6 +154,8 @@ const environment = z.object({
   ADDRESS_SOCKETS_MAX: rate(LIMITS.ADDRESS_SOCKETS_MAX),
   ADDRESS_VISITS_PER_MINUTE: rate(LIMITS.ADDRESS_VISITS_PER_MINUTE),
   RFQS_PER_DAY: rate(LIMITS.RFQS_PER_DAY),
+  // Less than the largest body would refuse that body always.
+  BODY_BYTES_PER_SECOND: whole(1_048_576, 100_000_000).default(LIMITS.BODY_BYTES_PER_SECOND),
   READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
   WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
   ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
@@ -220,6 +222,7 @@ const settings = complete.transform((env) => ({
   socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
   visitsPerMinute: env.ADDRESS_VISITS_PER_MINUTE,
   rfqsPerDay: env.RFQS_PER_DAY,
+  bodyBytesPerSecond: env.BODY_BYTES_PER_SECOND,
   readsAtOnce: env.READS_AT_ONCE,
   writesAtOnce: env.WRITES_AT_ONCE,
   /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */

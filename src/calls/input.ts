@@ -201,7 +201,7 @@ const hintFor = (): Hint => {
 /** Converts an issue of zod; an unknown field gets a pointer of its own. */
 const faultsOf = (issue: Issue, raw: unknown, hint: Hint): InputFault[] => {
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, ISSUES_MAX).map((key) => ({
       pointer: pointerOf([...issue.path, key]),
       code: 'unknown_field',
       detail: `is not a field of this operation${hint(key, issue.message.split(' '))}`,
@@ -241,41 +241,84 @@ const withoutRepetitions = (faults: readonly InputFault[]): InputFault[] => {
   return [...faultByPointer.values()];
 };
 
-/** Parses a value by its schema: the value, or all faults with their pointers. */
+/** Issues that are made into faults: some of them are one fault, and one more than FAULTS_MAX says that there are more. */
+const ISSUES_MAX = 3 * (LIMITS.FAULTS_MAX + 1);
+
+const parseRaw = (schema: z.core.$ZodType, value: unknown) =>
+  schema._zod.run({ value, issues: [] }, { async: false }) as z.core.ParsePayload;
+
+/** The list that a field takes, also where it is optional; undefined for other fields. */
+const listIn = (field: z.core.$ZodType): z.core.$ZodArray | undefined => {
+  if (field instanceof z.ZodOptional || field instanceof z.ZodDefault)
+    return listIn(field.unwrap());
+  return field instanceof z.ZodArray ? field : undefined;
+};
+
+const mostIn = ({ _zod: { def } }: z.core.$ZodArray): number => {
+  const bounds = def.checks?.map((check) => check._zod.def as { maximum?: number }) ?? [];
+  return Math.min(...bounds.map(({ maximum = Infinity }) => maximum));
+};
+
+/** Ends a list after the item with which its faults are too many to be named: the rest would cost as much again. */
+const cutList = (field: z.core.$ZodType, items: unknown): unknown => {
+  if (!Array.isArray(items) || items.length <= LIMITS.FAULTS_MAX) return items;
+  const list = listIn(field);
+  // A list that is too long is refused for that alone.
+  if (!list || items.length > mostIn(list)) return items;
+  let issues = 0;
+  for (const [index, item] of items.entries()) {
+    issues += parseRaw(list._zod.def.element, item).issues.length;
+    if (issues > ISSUES_MAX) return items.slice(0, index + 1);
+  }
+  return items;
+};
+
+const withCutLists = (schema: z.ZodType, raw: unknown): unknown => {
+  if (!(schema instanceof z.ZodObject) || typeof raw !== 'object' || raw === null) return raw;
+  const given = raw as Record<string, unknown>;
+  const cut = Object.entries<z.core.$ZodType>(schema.shape).flatMap(([name, field]) => {
+    const items = cutList(field, given[name]);
+    return items === given[name] ? [] : [[name, items]];
+  });
+  return cut.length === 0 ? raw : { ...raw, ...Object.fromEntries(cut) };
+};
+
+/**
+ * Parses a value by its schema: the value, or its first faults with their pointers, one more than FAULTS_MAX if it has
+ * more. A refusal costs less than an answer would: texts are made for the faults that are named, not for all.
+ */
 export const readInput = <Value>(
   schema: z.ZodType<Value>,
   raw: unknown,
 ): { value: Value } | { faults: InputFault[] } => {
-  const { data, error } = schema.safeParse(raw, { error: messageOf });
-  if (!error) return { value: data };
+  const { value, issues } = parseRaw(schema, withCutLists(schema, raw));
+  if (issues.length === 0) return { value: value as Value };
   const hint = hintFor();
-  return {
-    faults: withoutRepetitions(error.issues.flatMap((issue) => faultsOf(issue, raw, hint))),
-  };
+  const faults = issues
+    .slice(0, ISSUES_MAX)
+    .map((issue) => z.core.util.finalizeIssue(issue, { error: messageOf }, z.core.config()))
+    .flatMap((issue) => faultsOf(issue, raw, hint));
+  return { faults: withoutRepetitions(faults).slice(0, LIMITS.FAULTS_MAX + 1) };
 };
 
 /** Finds every text of an input that is shaped like a credential. */
-const secretsIn = (value: unknown, path: readonly PropertyKey[] = []): InputFault[] => {
-  if (typeof value === 'string')
-    return CREDENTIAL_PATTERN.test(value)
-      ? [
-          {
-            pointer: pointerOf(path),
-            code: 'credential',
-            detail: 'contains something that looks like a credential',
-          },
-        ]
-      : [];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => secretsIn(member, [...path, name]));
-};
+function* secretsIn(value: unknown, path: readonly PropertyKey[] = []): Generator<InputFault> {
+  if (typeof value === 'string' && CREDENTIAL_PATTERN.test(value))
+    yield {
+      pointer: pointerOf(path),
+      code: 'credential',
+      detail: 'contains something that looks like a credential',
+    };
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) yield* secretsIn(member, [...path, name]);
+}
 
 export type Parsable<Input extends object> = Pick<Declared, 'kind'> & { input: z.ZodType<Input> };
 
 export type Parsed<Input> = { input: Input } | { refusal: Refusal };
 
 /**
- * Validates an input against the operation's schema: every fault with its pointer. A command of an agent
+ * Validates an input against the operation's schema: its faults with their pointers. A command of an agent
  * or at the desk needs its idempotency key, and no field of it may hold a credential.
  */
 export const parseInput = <Input extends object>(
@@ -293,7 +336,7 @@ export const parseInput = <Input extends object>(
   return CREDENTIAL_PATTERN.test(JSON.stringify(read.input))
     ? {
         refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.', {
-          errors: secretsIn(read.input),
+          errors: secretsIn(read.input).take(LIMITS.FAULTS_MAX).toArray(),
         }),
       }
     : read;
@@ -306,11 +349,14 @@ export const parseFields = <Input extends object>(
 ): Parsed<Input> => {
   const read = readInput(operation.input, raw);
   if (!('faults' in read)) return { input: read.value };
-  const errors = read.faults;
+  const errors = read.faults.slice(0, LIMITS.FAULTS_MAX);
   const isQuery = operation.kind === 'query';
   const count = new Set(errors.map(({ pointer }) => pointer)).size;
   const what = isQuery ? 'parameter' : 'field';
-  const detail = `${count} ${what}${count === 1 ? ' is' : 's are'} not valid.`;
+  const detail =
+    errors.length < read.faults.length
+      ? `More than ${errors.length} faults; the first ${errors.length} are named.`
+      : `${count} ${what}${count === 1 ? ' is' : 's are'} not valid.`;
   return {
     refusal: refuse(isQuery ? 'parameter_invalid' : 'validation_failed', detail, { errors }),
   };

@@ -91,11 +91,14 @@ const evict = <Entry>(table: Map<string, Entry>, isExpired: (entry: Entry) => bo
  * A limit for one process by GCRA: one number per key, the theoretical arrival time, and no window
  * that resets. Uses monotonic milliseconds, so a clock step neither frees nor blocks a client.
  */
-export const limiter = (rate: Rate, monotonic: () => number): Limiter => {
+export const limiter = (
+  rate: Rate,
+  monotonic: () => number,
+): Limiter & { take(key: string, amount?: number): Verdict } => {
   const spacing = spacingOf(rate);
   const arrivals = new Map<string, number>();
 
-  const check = (key: string, cost: 0 | 1): Verdict => {
+  const check = (key: string, cost: number): Verdict => {
     const now = monotonic();
     const arrival = Math.max(arrivals.get(key) ?? 0, now);
     const next = arrival + spacing.intervalMs * cost;
@@ -108,7 +111,11 @@ export const limiter = (rate: Rate, monotonic: () => number): Limiter => {
     return verdictOf(allowed, { usedMs, wantedMs: next - now }, spacing);
   };
 
-  return { take: (key) => check(key, 1), peek: (key) => check(key, 0), rate };
+  return {
+    take: (key: string, amount = 1) => check(key, amount),
+    peek: (key) => check(key, 0),
+    rate,
+  };
 };
 
 const GROUPS = 8;

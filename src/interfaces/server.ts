@@ -17,6 +17,7 @@ import type { Ids } from '#src/ports/system.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Refusal, refuse, forbidden } from '#src/shared/outcome.ts';
 import { arrivalOf, httpServer } from '#src/web/http.ts';
+import { digestOf } from '#src/writing/streams.ts';
 import { documentRoute } from '#src/web/documents.ts';
 import { refuseBrowser } from '#src/web/error-pages.ts';
 import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
@@ -58,6 +59,29 @@ const addressRates = (
     if (take(networkOf(ip)).allowed) return undefined;
     return refuse('rate_limited', `At most ${rate.count} ${kind} a second from one address.`, {
       retryAfterS: 1,
+    });
+  };
+};
+
+/**
+ * Limits the bytes of bodies that one credential, or the link of one holder, sends to this process in a second. Most of
+ * the time that a body takes grows with its bytes, also that of a body that is refused: so who causes it is refused, and
+ * not everybody, for overload. A form without either counts for its network address.
+ */
+const bodyBudget = (
+  { bodyBytesPerSecond: count }: Pick<Rates, 'bodyBytesPerSecond'>,
+  monotonic: () => number,
+): ((request: FastifyRequest, bytes: number) => Refusal | undefined) => {
+  const budget = limiter({ count, per: 'second' }, monotonic);
+  return (request, bytes) => {
+    const { credential = (request.params as { token?: string }).token } = arrivalOf(
+      request,
+      'rest',
+    );
+    const verdict = budget.take(credential ? digestOf(credential) : networkOf(request.ip), bytes);
+    if (verdict.allowed) return undefined;
+    return refuse('rate_limited', `Send at most ${count} bytes a second in bodies.`, {
+      retryAfterS: verdict.retryAfterS,
     });
   };
 };
@@ -147,6 +171,7 @@ export const buildServer = (
     },
     refuseBrowser,
     refuseAddress: addressRates(app.limits, clock.monotonic),
+    refuseBody: bodyBudget(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
     isStarting: options.isStarting,
     async onForbidden(request, boundary) {

@@ -1,11 +1,9 @@
 /** Admits requests to pages behind a link, and answers the wrong ones with a page for each kind of link. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import formbody from '@fastify/formbody';
-import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, HolderCaller } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { arrivalOf, httpRefusal, sendProblem, refuseMethod } from './http.ts';
+import { acceptForms, arrivalOf, httpRefusal, sendProblem, refuseMethod } from './http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { PRIVATE_HEADERS, type Page, sendPage } from './layout.ts';
 
@@ -137,9 +135,7 @@ export const admitHolders = async (
   { linkTo, buttons, otherwise }: Admitting,
 ): Promise<Admissions> => {
   const words = WORDS[linkTo];
-  // Accepts only forms: a program would send JSON.
-  scope.removeAllContentTypeParsers();
-  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
+  acceptForms(scope);
   const exchangeOf = ({ routeOptions }: FastifyRequest): string =>
     buttons[routeOptions.url?.split('/').at(-1) ?? ''] ?? otherwise;
 

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type IncomingMessage, type ServerResponse, type Server, createServer } from 'node:http';
 import type { Socket } from 'node:net';
+import { parse as parseForm } from 'node:querystring';
 import type { Duplex } from 'node:stream';
 import { compile } from '@fastify/proxy-addr';
 import Fastify from 'fastify';
@@ -245,6 +246,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The methods of the routes that match a path; empty when none does. */
     methodsOf(path: string): readonly string[];
+    refuseBody: RefuseBody;
   }
 }
 
@@ -286,6 +288,9 @@ const awaitConfirmation =
     // The client may have disconnected while we waited.
     else void wait.then(() => request.destroyed || handle(request, response));
   };
+
+/** Why a body is refused before it is examined: the caller has sent too much of them. */
+type RefuseBody = (request: FastifyRequest, bytes: number) => Refusal | undefined;
 
 /** Parses a JSON body, or refuses it. `readable` is the content of a refused body, where it could be parsed. */
 const parseJson = (
@@ -417,6 +422,7 @@ type HttpOptions = {
   refuseBrowser?: (reply: FastifyReply, refusal: Refusal) => FastifyReply | undefined;
   /** Why an address may not send another request now. */
   refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
+  refuseBody?: RefuseBody;
   /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
   /** Whether the read models are not filled yet; until then only health and metrics are answered. */
@@ -499,6 +505,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     clientErrorHandler: broken.onClientError,
   });
   collectMethods(server);
+  server.decorate('refuseBody', options.refuseBody ?? (() => undefined));
   broken.follow(server.server);
   const sockets = limitedSockets(server.server, options);
   server.addHook('preClose', async () => {
@@ -538,12 +545,34 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
 const acceptJson = (server: FastifyInstance): void => {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const result = parseJson(body as Buffer, request);
+    const refused = server.refuseBody(request, body.length);
+    const result = refused ? { refusal: refused } : parseJson(body as Buffer, request);
     if ('refusal' in result) {
       request.body = result.readable;
       done(new Refused(result.refusal));
     } else done(null, result.value);
   });
+};
+
+const FORM = 'application/x-www-form-urlencoded';
+const AMPERSAND = 0x26;
+
+/** Accepts forms only, within the limits of JSON bodies: a program would send JSON. */
+export const acceptForms = (scope: FastifyInstance): void => {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(FORM, { parseAs: 'buffer' }, (request, body, done) => {
+    const refused = scope.refuseBody(request, body.length) ?? refuseFields(body as Buffer);
+    if (refused) done(new Refused(refused));
+    else done(null, parseForm(body.toString(), '&', '=', { maxKeys: 0 }));
+  });
+};
+
+const refuseFields = (body: Buffer): Refusal | undefined => {
+  let fields = 1;
+  for (const byte of body) if (byte === AMPERSAND) fields += 1;
+  return fields > LIMITS.JSON_MEMBERS_MAX
+    ? refuse('malformed_request', `The form has more than ${LIMITS.JSON_MEMBERS_MAX} fields.`)
+    : undefined;
 };
 
 /** Limits the connections of a server; returns those that are open. */

@@ -33,15 +33,13 @@ export const problemBody = (
       openapi: `${origin}/api/affiliate/openapi.json`,
       docs: `${origin}/problems/${refusal.code}`,
     },
-    ...(refusal.errors && { errors: refusal.errors.slice(0, ERRORS_MAX).map(safeFault) }),
+    ...(refusal.errors && { errors: refusal.errors.slice(0, LIMITS.FAULTS_MAX).map(safeFault) }),
     ...refusal.extra,
   };
 };
 
 export type ProblemBody = ReturnType<typeof problemBody>;
 
-/** The number of lines in a handoff: each may have a fault, and the answer stays smaller than the body. */
-const ERRORS_MAX = LIMITS.HANDOFF_LINES_MAX;
 const POINTER_CHARS_MAX = 200;
 
 /** Bounds a pointer and removes credentials: it contains names that the caller chose. */

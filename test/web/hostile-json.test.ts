@@ -1,5 +1,6 @@
 /** Bodies that no operation may accept: each gets a problem that names the place, and nothing is stored. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { operations } from '#contracts/registries/agents.ts';
 import { placeOf } from '#contracts/places.ts';
@@ -180,7 +181,7 @@ describe('A raw body', () => {
   it('A raw body gets an answer of limited size that repeats no API key', async () => {
     const many = Array.from({ length: 9_000 }, (_, n) => `"unknown${n}":1`).join();
     const long = await raw(`{${good},${many}}`);
-    expect(expectProblem(long).errors).toHaveLength(1_000);
+    expect(expectProblem(long).errors).toHaveLength(LIMITS.FAULTS_MAX);
     const wide = await raw(`{${good},"${'~/'.repeat(60_000)}":1}`);
     expect(expectProblem(wide).code).toBe('validation_failed');
     expect(wide.text.length).toBeLessThan(2_000);

@@ -1,6 +1,7 @@
 /** Reads a REST request by the contract of its operation. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { LIMITS } from '#contracts/limits.ts';
 import type { HttpMethod, Operation } from '#contracts/operation.ts';
 import { answersCsv, EXCEL_PARAMETER, IDEMPOTENCY_HEADER, placeOf } from '#contracts/places.ts';
 import type { InputFault, ProblemCode } from '#contracts/problems.ts';
@@ -101,7 +102,7 @@ const misplacedIn = (operation: Routed, query: object, body: object): InputFault
     ...Object.keys(body)
       .filter((name) => placeOf(operation, name) !== 'body')
       .map((name) => fault(name, `does not belong in the body; send it ${placeText(name)}`)),
-  ];
+  ].slice(0, LIMITS.FAULTS_MAX);
 };
 
 /** Reads an idempotency key, quoted as in the draft standard or not. */
