@@ -94,7 +94,7 @@ const evict = <Entry>(table: Map<string, Entry>, isExpired: (entry: Entry) => bo
 export const limiter = (
   rate: Rate,
   monotonic: () => number,
-): Limiter & { take(key: string, amount?: number): Verdict } => {
+): Omit<Limiter, 'take'> & { take(key: string, amount?: number): Verdict } => {
   const spacing = spacingOf(rate);
   const arrivals = new Map<string, number>();
 

@@ -215,31 +215,100 @@ type SocketLimit = {
   onRefused(): void;
 };
 
+/** Connections without a request, in the order in which they began to wait for one. */
+class IdleSockets {
+  /** Those that have never sent a request are closed before those that may be used again. */
+  readonly #unused = new Set<Socket>();
+  readonly #used = new Set<Socket>();
+
+  add(socket: Socket, isUsed: boolean): void {
+    (isUsed ? this.#used : this.#unused).add(socket);
+  }
+
+  delete(socket: Socket): void {
+    this.#unused.delete(socket);
+    this.#used.delete(socket);
+  }
+
+  /** The one to close first; undefined if every connection has a request. */
+  first(): Socket | undefined {
+    const [first] = this.#unused.size > 0 ? this.#unused : this.#used;
+    return first;
+  }
+}
+
+type Places = { open: number; readonly idle: IdleSockets };
+const noPlaces = (): Places => ({ open: 0, idle: new IdleSockets() });
+
 /**
- * Closes a connection beyond `max` of one network address, before it sends anything: otherwise one address can hold all
- * SOCKETS_MAX places. Proxies have no limit, because all clients connect through them.
+ * Limits the connections of the process, and those of one network address. Beyond a limit, the connection that has waited
+ * longest without a request gives its place to the new one; the new one is closed only if all others have requests. So
+ * whoever holds idle connections keeps nobody out. Proxies have no limit of their own, because all clients connect through
+ * them.
  */
-const limitSockets = (server: Server, { max, trustProxy, onRefused }: SocketLimit): void => {
+const limitSockets = (
+  server: Server,
+  { max, trustProxy, onRefused }: SocketLimit,
+): ReadonlySet<Socket> => {
   const isProxy =
     typeof trustProxy === 'boolean' ? () => trustProxy : compile(trustProxy.split(','));
-  const open = new Map<string, number>();
+  const all = { ...noPlaces(), sockets: new Set<Socket>() };
+  const networks = new Map<string, Places>();
+  const placesOf = new WeakMap<Socket, readonly Places[]>();
+
+  const leave = (socket: Socket): void => {
+    for (const places of placesOf.get(socket) ?? []) {
+      places.open -= 1;
+      places.idle.delete(socket);
+    }
+    placesOf.delete(socket);
+  };
+  const wait = (socket: Socket, isUsed: boolean): void => {
+    for (const { idle } of placesOf.get(socket) ?? []) idle.add(socket, isUsed);
+  };
+  const hasPlace = (places: Places, most: number): boolean => {
+    if (places.open < most) return true;
+    const idle = places.idle.first();
+    if (!idle) return false;
+    // Before its event of the end, which comes after further connections.
+    leave(idle);
+    idle.destroy();
+    return true;
+  };
+
   server.prependListener('connection', (socket) => {
     const { remoteAddress } = socket;
-    if (remoteAddress === undefined || isProxy(remoteAddress, 0)) return;
-    const network = networkOf(remoteAddress);
-    const count = open.get(network) ?? 0;
-    if (count >= max) {
+    const isLimited = remoteAddress !== undefined && !isProxy(remoteAddress, 0);
+    const network = isLimited ? networkOf(remoteAddress) : undefined;
+    const own = network === undefined ? undefined : (networks.get(network) ?? noPlaces());
+    if ((own && !hasPlace(own, max)) || !hasPlace(all, LIMITS.SOCKETS_MAX)) {
       onRefused();
       socket.destroy();
       return;
     }
-    open.set(network, count + 1);
+    if (network !== undefined && own) networks.set(network, own);
+    const places = own ? [all, own] : [all];
+    for (const one of places) one.open += 1;
+    placesOf.set(socket, places);
+    all.sockets.add(socket);
+    wait(socket, false);
     socket.once('close', () => {
-      const left = (open.get(network) ?? 1) - 1;
-      if (left === 0) open.delete(network);
-      else open.set(network, left);
+      leave(socket);
+      all.sockets.delete(socket);
+      if (network !== undefined && own?.open === 0) networks.delete(network);
     });
   });
+  const active = new WeakMap<Socket, number>();
+  server.prependListener('request', ({ socket }, response) => {
+    active.set(socket, (active.get(socket) ?? 0) + 1);
+    for (const { idle } of placesOf.get(socket) ?? []) idle.delete(socket);
+    response.once('close', () => {
+      const left = (active.get(socket) ?? 1) - 1;
+      active.set(socket, left);
+      if (left === 0) wait(socket, true);
+    });
+  });
+  return all.sockets;
 };
 
 declare module 'fastify' {
@@ -507,7 +576,10 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   collectMethods(server);
   server.decorate('refuseBody', options.refuseBody ?? (() => undefined));
   broken.follow(server.server);
-  const sockets = limitedSockets(server.server, options);
+  endStalledConnections(server.server, options.clock.monotonic);
+  const noLimit = { max: Infinity, onRefused: () => undefined };
+  const { trustProxy, socketLimit = noLimit } = options;
+  const sockets = limitSockets(server.server, { ...socketLimit, trustProxy });
   server.addHook('preClose', async () => {
     stopping = true;
     // Node waits for the first request of a connection that has sent nothing yet.
@@ -573,20 +645,6 @@ const refuseFields = (body: Buffer): Refusal | undefined => {
   return fields > LIMITS.JSON_MEMBERS_MAX
     ? refuse('malformed_request', `The form has more than ${LIMITS.JSON_MEMBERS_MAX} fields.`)
     : undefined;
-};
-
-/** Limits the connections of a server; returns those that are open. */
-const limitedSockets = (server: Server, options: HttpOptions): ReadonlySet<Socket> => {
-  const { clock, socketLimit } = options;
-  server.maxConnections = LIMITS.SOCKETS_MAX;
-  endStalledConnections(server, clock.monotonic);
-  if (socketLimit) limitSockets(server, { ...socketLimit, trustProxy: options.trustProxy });
-  const open = new Set<Socket>();
-  server.on('connection', (socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-  return open;
 };
 
 const HEALTH: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);

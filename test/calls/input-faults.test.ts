@@ -209,7 +209,7 @@ describe('An unknown field', () => {
     faultsOf(operation, raw).filter((fault) => fault.includes('unknown_field'));
 
   it.each(['note', 'buyer_note', 'noteToBuyer', 'note-to-buyer', 'NOTE_TO_BUYER', 'note_to_byer'])(
-    '%s names the closest known one',
+    'The fault of the unknown field %s names the closest known field',
     (name) => {
       expect(hintsOf(createHandoff, list({ [name]: 'Hello' }))).toEqual([
         `/${name} unknown_field: is not a field of this operation; did you mean note_to_buyer?`,

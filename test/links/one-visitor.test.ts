@@ -50,7 +50,7 @@ it.each<[string, number, Click[]]>([
   ['the same browser after hours', 1, [{}, { afterS: 7_200 }]],
   ['another browser after a minute', 2, [{}, { agent: other(1), afterS: 60 }]],
   ['clicks of 9 addresses', 9, agents(9, (n) => ({ address: `192.0.2.${n + 1}` }))],
-])('%s are counted as %i', async (_name, count, clicks) => {
+])("A short link's visitors: %s are counted as %i", async (_name, count, clicks) => {
   expect(await visitorsOf(clicks)).toBe(count);
 });
 

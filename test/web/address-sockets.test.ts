@@ -28,8 +28,10 @@ const serve = async (trustProxy: boolean | string) => {
   );
   parts.push(() => server.close());
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
-  return { server, port: Number(new URL(url).port), metrics, lines };
+  const { key } = await app.agent('acme');
+  return { server, port: Number(new URL(url).port), metrics, lines, key };
 };
+type Served = Awaited<ReturnType<typeof serve>>;
 
 const CLOSED = 'closed';
 const ANSWERED = 'answered';
@@ -45,19 +47,52 @@ const request = async (port: number, localAddress: string) => {
   return { socket, result: await Promise.race([closed, answered]) };
 };
 
+/** A connection whose request has been received, except for its body. */
+const unfinished = async ({ port, server, key }: Served, localAddress: string) => {
+  const socket = connect({ host: '127.0.0.1', port, localAddress });
+  parts.push(() => socket.destroy());
+  socket.on('error', () => undefined);
+  const received = once(server.server, 'request');
+  const head = `POST /api/affiliate/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+  socket.write(`${head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{`);
+  await received;
+  return socket;
+};
+
+const fail = (): never => {
+  throw new Error('there is no connection');
+};
+
 describe('The open connections of one network address', () => {
-  it('The open connections of one network address are limited, and other addresses can connect', async () => {
-    const { port, metrics } = await serve(false);
-    const first = await request(port, '127.0.0.1');
-    for (let n = 1; n < MAX; n += 1)
-      expect((await request(port, '127.0.0.1')).result).toBe(ANSWERED);
+  it('The open connections of one network address are limited while they have requests, and other addresses can connect', async () => {
+    const served = await serve(false);
+    const { port, metrics } = served;
+    const busy = [];
+    for (let n = 0; n < MAX; n += 1) busy.push(await unfinished(served, '127.0.0.1'));
     expect((await request(port, '127.0.0.1')).result).toBe(CLOSED);
     expect((await request(port, '127.0.0.2')).result).toBe(ANSWERED);
     expect(await metrics.text([])).toContain('\ntributary_connections_refused_total 1\n');
-    const ended = once(first.socket, 'close');
-    first.socket.end();
+    const ended = once(busy[0] ?? fail(), 'close');
+    busy[0]?.destroy();
     await ended;
     await expect.poll(async () => (await request(port, '127.0.0.1')).result).toBe(ANSWERED);
+  });
+
+  it('The open connections of one network address give their place to a new one, those that never had a request first, then the oldest', async () => {
+    const served = await serve(false);
+    const { port } = served;
+    const answered = await request(port, '127.0.0.1');
+    const silent = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.1' });
+    parts.push(() => silent.destroy());
+    const busy = await unfinished(served, '127.0.0.1');
+    const closed: string[] = [];
+    silent.resume().once('close', () => closed.push('silent'));
+    answered.socket.once('close', () => closed.push('answered'));
+    busy.once('close', () => closed.push('busy'));
+    expect((await request(port, '127.0.0.1')).result).toBe(ANSWERED);
+    await expect.poll(() => closed).toEqual(['silent']);
+    expect((await request(port, '127.0.0.1')).result).toBe(ANSWERED);
+    await expect.poll(() => closed).toEqual(['silent', 'answered']);
   });
 
   it.each([true, '10.0.0.0/8,loopback', '127.0.0.1', '127.0.0.0/8'])(
@@ -70,9 +105,9 @@ describe('The open connections of one network address', () => {
   );
 
   it('The open connections of a client that TRUST_PROXY does not name are limited', async () => {
-    const { port } = await serve('127.0.0.1,uniquelocal');
-    for (let n = 0; n < MAX; n += 1)
-      expect((await request(port, '127.0.0.2')).result).toBe(ANSWERED);
+    const served = await serve('127.0.0.1,uniquelocal');
+    const { port } = served;
+    for (let n = 0; n < MAX; n += 1) await unfinished(served, '127.0.0.2');
     expect((await request(port, '127.0.0.2')).result).toBe(CLOSED);
   });
 });

@@ -80,22 +80,25 @@ describe('A key that was changed in the file', () => {
     ['its bytes', "wrapped = CAST(x'00' || substr(wrapped, 2) AS BLOB)"],
     ['to a destroyed one', 'wrapped = NULL'],
     ['its checksum', 'crc = crc + 1'],
-  ])('%s: is damaged, and affects only its own texts', async (_what, set) => {
-    const { directory, texts } = await filled();
-    change(directory, `UPDATE keys SET ${set} WHERE subject = 'led_1'`);
-    const vault = vaultIn(directory);
-    const opened = await vault.unseal(texts);
-    expect(opened[0]).toEqual({ key: 'damaged' });
-    expect(opened.slice(1)).toEqual(texts.slice(1).map((_, n) => `text ${n + 2}`));
-    expect(await vault.knows('led_1')).toBe('key');
-    await expect(vault.seal('led_1', 'text')).rejects.toMatchObject({
-      name: 'LogUnavailable',
-      applied: 'no',
-    });
-    expect(await vault.destroy('led_1')).toBe(true);
-    expect(await vault.unseal([texts[0] ?? ''])).toEqual([null]);
-    await vault.close();
-  });
+  ])(
+    'A key that was changed in the file is damaged, and affects only its own texts: %s',
+    async (_what, set) => {
+      const { directory, texts } = await filled();
+      change(directory, `UPDATE keys SET ${set} WHERE subject = 'led_1'`);
+      const vault = vaultIn(directory);
+      const opened = await vault.unseal(texts);
+      expect(opened[0]).toEqual({ key: 'damaged' });
+      expect(opened.slice(1)).toEqual(texts.slice(1).map((_, n) => `text ${n + 2}`));
+      expect(await vault.knows('led_1')).toBe('key');
+      await expect(vault.seal('led_1', 'text')).rejects.toMatchObject({
+        name: 'LogUnavailable',
+        applied: 'no',
+      });
+      expect(await vault.destroy('led_1')).toBe(true);
+      expect(await vault.unseal([texts[0] ?? ''])).toEqual([null]);
+      await vault.close();
+    },
+  );
 
   test('A text of a key that is gone is missing its key, and is not erased', async () => {
     const { directory, texts } = await filled();
