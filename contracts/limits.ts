@@ -87,6 +87,10 @@ export const LIMITS = {
   OUTREACH_DAYS_MAX: 30,
   WEBHOOK_BYTES_MAX: 20_000,
   TOOL_RESULT_BYTES_MAX: 32_768,
+  /** Audits that one process folds at a time; those that fold or wait, of one owner and of all, are bounded, too. */
+  AUDITS_AT_ONCE: 2,
+  AUDITS_PER_OWNER_MAX: 8,
+  AUDITS_PENDING_MAX: 32,
   STREAMS_PER_KEY_MAX: 16,
   STREAM_MS_MAX: 900_000,
   PUSH_CONFIGS_PER_TASK_MAX: 10,

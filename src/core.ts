@@ -28,6 +28,7 @@ import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
 import { observedVault } from '#src/stores/observed.ts';
 import { eventLoopDelay } from '#src/system/event-loop.ts';
+import { heapBytesMax } from '#src/system/heap.ts';
 import { systemIds, systemClock } from '#src/system/ids.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
@@ -282,11 +283,14 @@ const open = async (
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
 };
 
+/** Two folds are made at a time, as much is kept, and most of the memory is for all else. */
+const FOLDS_PER_HEAP = 8;
+
 const auditsOf = (
   vault: KeyVault,
   readModels: ReadModels,
 ): Pick<AppDeps, 'replays' | 'personName'> => ({
-  replays: new Replays(OWNER_FOLDS),
+  replays: new Replays(OWNER_FOLDS, heapBytesMax() / FOLDS_PER_HEAP),
   personName: personNameIn(readModels),
 });
 

@@ -148,7 +148,8 @@ const numberChanges = async (
   deps: OwnerAuditDeps,
   { owner, from, to }: Range,
 ): Promise<NumberChange[] | Refusal> => {
-  const lastOfDay = new Map<number, Map<string, StoredEvent>>();
+  type Cause = ReturnType<typeof causeOf> & Pick<StoredEvent, 'position'>;
+  const lastOfDay = new Map<number, Map<string, Cause>>();
   const countAt = (moment: Moment, days: readonly number[]) =>
     deps.replays.at(deps.log, { owner, position: moment.position }, (replay) =>
       totalsByDay(deps, replay, { owner, moment, days }),
@@ -160,10 +161,8 @@ const numberChanges = async (
       // A correction counts when the outcome was that it corrects.
       const { outcome_at = event.meta.at } = event.data as { outcome_at?: number };
       const day = Math.floor(outcome_at / DAY_MS);
-      lastOfDay.set(
-        day,
-        (lastOfDay.get(day) ?? new Map<string, StoredEvent>()).set(event.type, event),
-      );
+      const cause = { position: event.position, ...causeOf(event) };
+      lastOfDay.set(day, (lastOfDay.get(day) ?? new Map<string, Cause>()).set(event.type, cause));
     }
   const days = [...lastOfDay.keys()].sort((a, b) => a - b);
   // The later one first: the pages of changes continue the fold of the earlier one.
@@ -177,9 +176,7 @@ const numberChanges = async (
         (type) => lastOfDay.get(day)?.get(type) ?? [],
       );
       const last = events.toSorted((a, b) => b.position - a.position)[0];
-      return last
-        ? [{ day: dayText(day), ...difference, position: last.position, ...causeOf(last) }]
-        : [];
+      return last ? [{ day: dayText(day), ...difference, ...last }] : [];
     }),
   );
 };

@@ -1,5 +1,5 @@
 /** The operation that exports an owner's history into a file. */
-import type { EventText } from '#src/ports/event-log.ts';
+import type { EventText, Position } from '#src/ports/event-log.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson } from '#src/shared/json.ts';
@@ -7,7 +7,7 @@ import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import type { AuditingDeps } from './replays.ts';
+import { type AuditingDeps, pagesOf } from './replays.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;
@@ -52,9 +52,11 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
   const [last] = await deps.log.readBack({ upTo: to.position, limit: 1, owner });
   // The position of the owner's last event, so that a range has the same bytes whatever others wrote.
   const upTo = Math.max(from.position, last?.position ?? 0);
-  const page = { after: Math.max(from.position, after ?? 0), upTo, limit };
-  const events = await deps.log.readOwnerText(owner, page);
-  const next = events.length < limit ? null : (events.at(-1)?.position ?? null);
+  const { events, next } = await textsOf(deps, owner, {
+    after: Math.max(from.position, after ?? 0),
+    upTo,
+    limit,
+  });
   return done({
     log: deps.log.id,
     lines: await linesOf(events, opening.vault),
@@ -67,6 +69,30 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
       events.map(({ meta }) => actorIn(meta)),
     ),
   });
+};
+
+/** An answer ends after this many characters of events, however few they are. */
+const ANSWER_CHARS_MAX = 4_194_304;
+
+type Page = { after: Position; upTo: Position; limit: number };
+
+/** Reads events up to the limit of an answer; `next` is the position of the last one if there may be more. */
+const textsOf = async (
+  { log }: Pick<AuditingDeps, 'log'>,
+  owner: string,
+  { limit, ...range }: Page,
+): Promise<{ events: EventText[]; next: Position | null }> => {
+  const events: EventText[] = [];
+  let chars = 0;
+  const read = (asked: Page) => log.readOwnerText(owner, asked);
+  for await (const page of pagesOf(read, range))
+    for (const event of page) {
+      events.push(event);
+      chars += event.data.length;
+      if (events.length >= limit || chars >= ANSWER_CHARS_MAX)
+        return { events, next: event.position };
+    }
+  return { events, next: null };
 };
 
 const linesOf = async (

@@ -1,4 +1,5 @@
 /** Folds of owners' histories in memory, kept for the next question about the same moment. */
+import { LIMITS } from '#contracts/limits.ts';
 import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';
@@ -6,11 +7,12 @@ import type { OperatorDeps } from '#src/reading/projections.ts';
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/read-model.ts';
 import { FactsCache } from '#src/performance/facts.ts';
+import { Refused, refuse } from '#src/shared/outcome.ts';
 import { KeyedQueue, eventLoopTurns } from '#src/shared/work.ts';
 import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 
 /** An owner folded up to a position. Valid until the question that it was made for is answered. */
-export type Replay = OwnerFold & { position: Position; facts: FactsCache };
+export type Replay = OwnerFold & { position: Position; facts: FactsCache; bytes: number };
 
 /** What audits need. */
 export type AuditingDeps = PeopleDeps & OperatorDeps & PerformanceDeps & { replays: Replays };
@@ -20,16 +22,52 @@ const REPLAYS_MAX = 2;
 
 type Range = { after: Position; upTo: Position };
 
-/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
-async function* pagesOf<Event extends { position: Position }>(
+const RETRY_AFTER_S = 5;
+const TOO_MANY = refuse(
+  'rate_limited',
+  'Other audits are under way, and as many as may wait for them do. An exported file answers without a wait.',
+  { retryAfterS: RETRY_AFTER_S },
+);
+const TOO_LARGE = refuse(
+  'parameter_invalid',
+  'The records of the owner at this moment need more memory than one audit may use. Ask for an earlier moment, or export the ' +
+    'owner with audit export, and ask the file, which another machine reads.',
+);
+
+/** What a value in memory takes, beside the characters of a text. */
+const VALUE_BYTES = 64;
+/** Smaller events, except for the first of a record, change what is there, or become a number. */
+const SMALL_BYTES = 4_096;
+
+/** About what a value takes in memory. */
+const bytesOf = (value: unknown): number => {
+  if (typeof value === 'string') return VALUE_BYTES + value.length;
+  if (typeof value !== 'object' || value === null) return VALUE_BYTES;
+  let bytes = VALUE_BYTES;
+  for (const member of Object.values(value)) bytes += bytesOf(member);
+  return bytes;
+};
+
+/** Events of a page at first, and what a page may take: its events are read within a turn of the event loop. */
+const FIRST_PAGE = 8;
+const PAGE_BYTES = 1_048_576;
+
+/**
+ * Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. A page has as many events as the size of those
+ * before permits, because a thousand large ones would take hundreds of megabytes and stall all others.
+ */
+export async function* pagesOf<Event extends { position: Position; data: unknown }>(
   read: (range: Range & { limit: number }) => Promise<readonly Event[]>,
   { after, upTo }: Range,
 ): AsyncGenerator<readonly Event[], void> {
+  let limit = FIRST_PAGE;
   for (let last = after; last < upTo; ) {
     await eventLoopTurns.pause();
-    const page = await read({ after: last, upTo, limit: AUDIT_PAGE });
+    const page = await read({ after: last, upTo, limit });
     yield page;
-    last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+    last = page.length < limit ? upTo : (page.at(-1)?.position ?? upTo);
+    const growth = Math.min(FIRST_PAGE, PAGE_BYTES / bytesOf(page.map(({ data }) => data)));
+    limit = Math.max(1, Math.min(AUDIT_PAGE, Math.floor(limit * growth)));
   }
 }
 
@@ -49,34 +87,75 @@ export type ReplayParts = {
   all(): OwnerFold;
 };
 
-export const startReplay = ({ audited }: Pick<ReplayParts, 'audited'>): Replay => ({
-  ...audited(),
-  position: 0,
-  facts: new FactsCache(),
-});
+/** Starts a fold, which refuses an event with which it would take more than `bytesMax`. */
+export const startReplay = (
+  { audited }: Pick<ReplayParts, 'audited'>,
+  bytesMax = Infinity,
+): Replay => {
+  const fold = audited();
+  const replay: Replay = {
+    ...fold,
+    position: 0,
+    facts: new FactsCache(),
+    bytes: 0,
+    add(event) {
+      const bytes = bytesOf(event.data);
+      replay.bytes += event.revision === 0 || bytes > SMALL_BYTES ? bytes : VALUE_BYTES;
+      if (replay.bytes > bytesMax) throw new Refused(TOO_LARGE);
+      fold.add(event);
+    },
+  };
+  return replay;
+};
 
-/** The folds that were made last. One question about an owner at a time uses one. */
+/** Runs at most LIMITS.AUDITS_AT_ONCE tasks at a time; the others wait in the order of the calls. */
+class Places {
+  readonly #waiting: (() => void)[] = [];
+  #taken = 0;
+
+  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#taken < LIMITS.AUDITS_AT_ONCE) this.#taken += 1;
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#taken -= 1;
+    }
+  }
+}
+
+/**
+ * The folds that were made last. One question about an owner at a time uses one, and two of all owners fold; further ones
+ * wait, and beyond a number are refused. Each takes `bytesMax`, and so do those together that are kept: no owner can take
+ * the memory of the process.
+ */
 export class Replays {
   readonly parts: ReplayParts;
   /** How far each owner's events are read, while a question about it reads them. */
   readonly readings = new Map<string, { position: Position; upTo: Position }>();
   readonly #queue = new KeyedQueue();
+  readonly #places = new Places();
+  readonly #pending = new Map<string, number>();
+  readonly #bytesMax: number;
   #kept: { owner: string; replay: Replay }[] = [];
 
-  constructor(parts: ReplayParts) {
+  constructor(parts: ReplayParts, bytesMax = Infinity) {
     this.parts = parts;
+    this.#bytesMax = bytesMax;
   }
 
   /**
    * Calls `ask` with the owner folded up to `position`. `ask` may advance the fold. Costs by the owner's events since the
    * latest fold before `position` that is still here, otherwise by all of them.
    */
-  at<Result>(
+  async at<Result>(
     log: FoldLog,
     { owner, position }: { owner: string; position: Position },
     ask: (replay: Replay) => Promise<Result>,
   ): Promise<Result> {
-    return this.#queue.run(owner, async () => {
+    const fold = async (): Promise<Result> => {
       const replay = this.#take(owner, position);
       const range = { after: replay.position, upTo: position };
       for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
@@ -85,13 +164,27 @@ export class Replays {
       const result = await ask(replay);
       this.keep(owner, replay);
       return result;
-    });
+    };
+    const pending = this.#pending.get(owner) ?? 0;
+    const ofAll = [...this.#pending.values()].reduce((sum, count) => sum + count, 0);
+    if (pending >= LIMITS.AUDITS_PER_OWNER_MAX || ofAll >= LIMITS.AUDITS_PENDING_MAX)
+      throw new Refused(TOO_MANY);
+    this.#pending.set(owner, pending + 1);
+    try {
+      return await this.#queue.run(owner, () => this.#places.run(fold));
+    } finally {
+      const left = (this.#pending.get(owner) ?? 1) - 1;
+      if (left === 0) this.#pending.delete(owner);
+      else this.#pending.set(owner, left);
+    }
   }
 
   /** Keeps the fold of an owner for the next questions. */
   keep(owner: string, replay: Replay): void {
     this.#kept.push({ owner, replay });
     this.#kept = this.#kept.slice(-REPLAYS_MAX);
+    const bytes = this.#kept.reduce((sum, kept) => sum + kept.replay.bytes, 0);
+    if (bytes > this.#bytesMax) this.#kept = this.#kept.slice(-1);
   }
 
   /** Reads an owner's events in pages. */
@@ -128,6 +221,6 @@ export class Replays {
       .toSorted((a, b) => a.replay.position - b.replay.position)
       .at(-1);
     this.#kept = this.#kept.filter((kept) => kept !== usable);
-    return usable?.replay ?? startReplay(this.parts);
+    return usable?.replay ?? startReplay(this.parts, this.#bytesMax);
   }
 }

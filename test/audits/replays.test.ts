@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { Replays } from '#src/audits/replays.ts';
+import type { Refused } from '#src/shared/outcome.ts';
 import { AUDIT_PAGE } from '#src/audits/moments.ts';
 import { inLog } from '../support/world/fold.ts';
 import { linkCreated } from '../support/world/stories.ts';
@@ -20,9 +21,73 @@ test('Replays know how far an owner is read while a question reads it, and forge
   await replays.at(log, { owner: 'anna', position }, async () => {
     seen.push(replays.readings.get('anna'));
   });
-  expect(seen).toEqual([
-    { position: 0, upTo: position },
-    { position: AUDIT_PAGE, upTo: position },
-    undefined,
+  expect(seen.shift()).toEqual({ position: 0, upTo: position });
+  expect(seen.pop()).toBeUndefined();
+  const positions = (seen as { position: number }[]).map((one) => one.position);
+  expect(positions.length).toBeGreaterThan(1);
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+});
+
+/** A log of one owner with `count` links, whose reads are kept until they are let go. */
+const held = (count: number) => {
+  const events = inLog(Array.from({ length: count }, (_, n) => linkCreated(String(n))));
+  const going = Promise.withResolvers<void>();
+  const reads: { owner: string; limit: number }[] = [];
+  return {
+    events,
+    reads,
+    letGo: going.resolve,
+    log: {
+      async readOwnerFold(owner: string, { after, limit }: { after: number; limit: number }) {
+        reads.push({ owner, limit });
+        await going.promise;
+        return events.slice(after, after + limit);
+      },
+    },
+  };
+};
+const reasonOf = (result: PromiseSettledResult<unknown>): unknown =>
+  result.status === 'rejected' ? (result.reason as Refused).refusal : undefined;
+
+test('A fold that takes more memory than one audit may ends with a refusal that names the file', async () => {
+  const { log, letGo } = held(100);
+  letGo();
+  const replays = new Replays(OWNER_FOLDS, 20_000);
+  const ask = (position: number) =>
+    replays.at(log, { owner: 'anna', position }, async (replay) => replay.position);
+  await expect(ask(5)).resolves.toBe(5);
+  const [large] = await Promise.allSettled([ask(100)]);
+  expect(reasonOf(large)).toMatchObject({
+    code: 'parameter_invalid',
+    detail: expect.stringMatching(/earlier moment.*audit export/),
+  });
+  await expect(ask(5)).resolves.toBe(5);
+});
+
+test('Two questions fold at a time, others wait, and too many are asked to come again', async () => {
+  const { log, reads, letGo } = held(3);
+  const replays = new Replays(OWNER_FOLDS);
+  const ask = (owner: string) => replays.at(log, { owner, position: 3 }, async () => owner);
+  const ofOne = Array.from({ length: 9 }, () => ask('anna'));
+  const ofOthers = Array.from({ length: 30 }, (_, n) => ask(`other${n}`));
+  const last = await Promise.allSettled([ofOne[8], ofOthers[29]]);
+  for (const one of last)
+    expect(reasonOf(one)).toMatchObject({ code: 'rate_limited', retryAfterS: 5 });
+  expect(new Set(reads.map(({ owner }) => owner))).toEqual(new Set(['anna', 'other0']));
+  letGo();
+  const [one, others] = await Promise.all([
+    Promise.allSettled(ofOne),
+    Promise.allSettled(ofOthers),
   ]);
+  expect(one.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+  expect(others.filter(({ status }) => status === 'fulfilled')).toHaveLength(24);
+});
+
+test('Pages of large events are small', async () => {
+  const { log, events, reads, letGo } = held(100);
+  letGo();
+  for (const event of events) Object.assign(event.data, { note: 'x'.repeat(500_000) });
+  const replays = new Replays(OWNER_FOLDS);
+  await replays.at(log, { owner: 'anna', position: 100 }, async () => undefined);
+  expect(Math.max(...reads.map(({ limit }) => limit))).toBeLessThanOrEqual(8);
 });
