@@ -56,7 +56,7 @@ const linksMarkdown = (origin: string): string =>
     `The token is a compact JWS (RFC 7515) with the header ${code('alg')} EdDSA, ${code('typ')} ${ATTRIBUTION_TYPE} and ${code('kid')}, ` +
       `one of the keys at ${origin}${KEYS_PATH}. That key signs nothing else. The payload is JSON:`,
     table(
-      ['Claim', ''],
+      ['Claim', 'Meaning'],
       Object.entries(MEANINGS).map(([name, meaning]) => [code(name), meaning]),
     ),
     'It has no campaign, no tags and nothing about the visitor; no cookie is set. Later versions can add claims: ignore those that ' +
@@ -166,7 +166,7 @@ const outreachText = (origin: string): string =>
     ),
     '## From proposal to outcome',
     table(
-      ['Status', ''],
+      ['Status', 'Meaning'],
       STATES.map(([status, about]) => [code(status), about]),
     ),
     [

@@ -71,5 +71,5 @@ export const fieldRows = ({ properties = {}, required = [] }: Fields, within = '
 
 export const fieldsTable = (fields: Fields): string => {
   const rows = fieldRows(fields).map(([name, ...rest]) => [code(name), ...rest]);
-  return rows.length === 0 ? 'No fields.' : table(['Field', 'Type', 'Needed', ''], rows);
+  return rows.length === 0 ? 'No fields.' : table(['Field', 'Type', 'Needed', 'Meaning'], rows);
 };

@@ -56,7 +56,7 @@ const fieldsText = (operation: RoutedOperation): string => {
     ]);
   if ('alsoAs' in operation && answersCsv(operation))
     rows.push([code(EXCEL_PARAMETER.name), 'query', 'string', '', EXCEL_PARAMETER.description]);
-  return table(['Field', 'In', 'Type', 'Needed', ''], rows);
+  return table(['Field', 'In', 'Type', 'Needed', 'Meaning'], rows);
 };
 
 /** The HTTP request of a call, without the API key. */
@@ -132,7 +132,7 @@ export const restMarkdown = (origin: string, rates: PageRates): string =>
     VERSIONING.map((statement) => `- ${statement}`).join('\n'),
     '## Headers of answers',
     table(
-      ['Header', ''],
+      ['Header', 'Meaning'],
       Object.values(ANSWER_HEADERS).map(({ name, description }) => [code(name), description]),
     ),
     ...Object.values(operations).map((operation) => operationText(operation, origin)),

@@ -1,0 +1,66 @@
+/** The pages of documentation and problems, in a real browser. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROBLEM_CODES } from '#contracts/problems.ts';
+import { DOC_PAGES } from '#src/interfaces/documents/docs.ts';
+import { testApp, type TestApp } from '../../support/world/app.ts';
+import {
+  hasChromium,
+  IN_CHROMIUM,
+  launchChromium,
+  overflow,
+  PHONE,
+  violations,
+  visitor,
+} from '../../support/clients/browser.ts';
+
+let app: TestApp;
+let browser: Browser;
+let origin: string;
+
+beforeAll(async () => {
+  app = await testApp({ PUBLIC_URL: '' });
+  [origin, browser] = await Promise.all([app.service.listen(), launchChromium()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await app?.close();
+});
+
+const PAGES = [
+  '/',
+  '/docs',
+  ...DOC_PAGES.map(({ slug }) => `/docs/${slug}`),
+  '/problems',
+  ...PROBLEM_CODES.map((code) => `/problems/${code}`),
+];
+
+describe.skipIf(!hasChromium)(`Every page of documentation, ${IN_CHROMIUM}`, () => {
+  it.each(PAGES)('passes axe, and does not overflow on a phone: %s', async (path) => {
+    const { page, context, faults } = await visitor(browser, origin, PHONE);
+    try {
+      await page.goto(path);
+      expect(await overflow(page)).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      expect(faults).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+
+  it('shows each field of a table with its type, and reaches wide code with the keyboard', async () => {
+    const { page, context } = await visitor(browser, origin, PHONE);
+    try {
+      await page.goto('/docs/rest');
+      const row = page.getByRole('row').filter({ hasText: 'line_items[].sku' }).first();
+      const place = row.getByRole('cell', { name: 'body' });
+      const label = await place.evaluate((cell) => getComputedStyle(cell, '::before').content);
+      expect(label).toContain('In');
+      const code = page.locator('pre').first();
+      await code.focus();
+      expect(await code.evaluate((element) => element === document.activeElement)).toBe(true);
+    } finally {
+      await context.close();
+    }
+  });
+});
