@@ -62,7 +62,7 @@ export const newerMark = (stored: LogMark | undefined, mark: LogMark): LogMark =
     : mark;
 
 /** Names places at the beginning of a sentence. */
-export const namesAsSubject = (names: readonly string[]): string => {
+export const placesAsSubject = (names: readonly string[]): string => {
   const text = names.join(' and ');
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 };
@@ -100,7 +100,7 @@ export class LogMemory {
       if (!mark) continue;
       if (newest && newest.id !== mark.id)
         throw new StartupError(
-          `${namesAsSubject(this.names)} belong to different logs: ${newest.id} and ${mark.id}. Check DATA_DIR and ` +
+          `${placesAsSubject(this.names)} belong to different logs: ${newest.id} and ${mark.id}. Check DATA_DIR and ` +
             'READ_MODEL_URL. To use both with one log, run `tributary log adopt` for that log.',
         );
       newest = newest ? newerMark(newest, mark) : mark;

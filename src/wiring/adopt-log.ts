@@ -1,7 +1,7 @@
 /** Makes a data directory and a Redis belong to another log, at the explicit request of an operator. */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type LogMark, type MarkPlace, NO_LOG, namesAsSubject } from '#src/stores/log-memory.ts';
+import { type LogMark, type MarkPlace, NO_LOG, placesAsSubject } from '#src/stores/log-memory.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
@@ -68,7 +68,7 @@ const findPlaces = async (
     if (!mark || server.isKnown[index]) return false;
     if (mark.id === known) return true;
     throw new StartupError(
-      `${namesAsSubject([place.name])} belongs to log ${mark.id}, not to ${known}. Nothing was changed.`,
+      `${placesAsSubject([place.name])} belongs to log ${mark.id}, not to ${known}. Nothing was changed.`,
     );
   });
 };

@@ -9,7 +9,7 @@ import {
   type LogMemory,
   type SeenEvent,
   newerMark,
-  namesAsSubject,
+  placesAsSubject,
 } from '#src/stores/log-memory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
 import {
@@ -96,7 +96,7 @@ export const describeReplacement = (
         ? `has log ${id} without an event that it had ` +
           `(revision ${newest?.revision} of ${newest?.stream}, at position ${newest?.position})`
         : `has log ${found.id}`;
-  const subject = names.length === 0 ? 'This process' : namesAsSubject(names);
+  const subject = names.length === 0 ? 'This process' : placesAsSubject(names);
   return (
     `${at} ${difference}. ${subject} ${names.length > 1 ? 'belong' : 'belongs'} to log ${id}, so nothing is ` +
     'written. If the address, the volume or the backup is the wrong one, correct it and start again. To ' +
