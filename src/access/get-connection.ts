@@ -4,6 +4,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
+import { measureLag } from '#src/reading/projections.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
@@ -26,6 +27,8 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
   if (!key || !agent || key.status === 'revoked')
     return refuse('credential_revoked', 'The key was revoked.');
   const { position } = await deps.log.head();
+  const { position: checkpoint } = deps.following.asOf();
+  const lag = await measureLag(deps, { checkpoint, head: position });
   const origin = deps.origin();
   return done({
     agent: { id: agent.agent_id, name: agent.name, owner_id: caller.ownerId },
@@ -66,7 +69,7 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
     },
     consistency: {
       position,
-      projection_lag_events: Math.max(0, position - deps.following.asOf().position),
+      projection_lag_events: lag.events,
     },
   });
 };

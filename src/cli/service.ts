@@ -48,10 +48,12 @@ type DemoAccess = { facts: DemoFacts; deskToken: string };
 
 type BannerFacts = {
   url: string;
-  config: Pick<Config, 'dataDirectory' | 'eventLogUrl'>;
+  config: Pick<Config, 'dataDirectory'>;
+  /** Hosts of the log's server; undefined if the log is a file of the data directory. */
+  logHosts?: string | undefined;
   /** Seconds from the start of the process; absent if it started long ago. */
   readyS?: number;
-  /** End of the log: the number of its events, unless it is on a server. */
+  /** End of the log: the number of its events, or bytes if it is on a server. */
   head: number;
   readModels: { name: string; lagEvents: number; parked: readonly unknown[] }[];
   /** Without it, no secret is printed. */
@@ -87,14 +89,10 @@ const titleText = ({ readyS }: BannerFacts): string => {
   return style('bold', `tributary ${VERSION}`) + ` · node ${process.versions.node} · ${ready}`;
 };
 
-/** The shell of `status` may lack the EVENT_LOG_URL of the service: then the files say which log it is. */
-const logText = ({ config, head }: BannerFacts): string => {
-  const { dataDirectory, eventLogUrl } = config;
-  if (existsSync(join(dataDirectory, 'log.db')))
-    return `sqlite  ${shortPath(dataDirectory)}/log.db  ${formatPlural(head, 'event')}`;
-  const hosts = isRemoteLog(config) ? `  ${hostsOf(eventLogUrl)}` : '';
-  return `EventStoreDB${hosts}  position ${formatCount(head)}`;
-};
+const logText = ({ config: { dataDirectory }, logHosts, head }: BannerFacts): string =>
+  logHosts === undefined
+    ? `sqlite  ${shortPath(dataDirectory)}/log.db  ${formatPlural(head, 'event')}`
+    : `EventStoreDB  ${logHosts}  position ${formatCount(head)}`;
 
 /** The file of log lines that a demo writes in place of stderr, where they would hide the banner. */
 export const logLinesOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): string =>
@@ -181,11 +179,19 @@ const shape = z.object({
   instance: z.string(),
   /** Role of a process that has no desk. */
   role: z.literal('dispatcher').optional(),
+  /**
+   * Hosts of the log's server. The directory does not say which log the process uses: it keeps the file of a log that was moved
+   * to a server.
+   */
+  log_hosts: z.string().optional(),
   /** Where the file was written: a copy of the directory has the file, but no server. */
   directory: z.string(),
   inode: z.string(),
 });
-export type RunningServer = Pick<z.infer<typeof shape>, 'url' | 'pid' | 'instance' | 'role'>;
+export type RunningServer = Pick<
+  z.infer<typeof shape>,
+  'url' | 'pid' | 'instance' | 'role' | 'log_hosts'
+>;
 
 const live = z.object({ instance: z.string() });
 
@@ -204,6 +210,10 @@ const readServerFile = (directory: string) => {
     return undefined;
   }
 };
+
+/** Undefined if the log is a file of the data directory. */
+export const logHostsOf = (config: Pick<Config, 'eventLogUrl'>): string | undefined =>
+  isRemoteLog(config) ? hostsOf(config.eventLogUrl) : undefined;
 
 export const writeServerFile = (directory: string, server: RunningServer): void => {
   const text = JSON.stringify({ ...server, ...locationOf(directory) });

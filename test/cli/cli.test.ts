@@ -153,7 +153,7 @@ describe('A command that a text names', () => {
 
 describe('The banner', () => {
   it('The banner names the parked read models', () => {
-    const config = { dataDirectory: 'data', eventLogUrl: 'sqlite:log' };
+    const config = { dataDirectory: 'data' };
     const bannerWith = (parked: readonly unknown[]) =>
       formatBanner({
         url: 'http://127.0.0.1',
@@ -168,5 +168,13 @@ describe('The banner', () => {
       '1 of 2 caught up, parked: leads (see ./tributary projections status)',
     );
     expect(bannerWith([])).toMatch(/1 of 2 caught up\n/);
+  });
+
+  it('calls the end of a log events in a file, and a position on a server', () => {
+    const shown = { url: 'http://127.0.0.1', config: { dataDirectory: 'data' }, readModels: [] };
+    expect(formatBanner({ ...shown, head: 9 })).toContain('log.db  9 events');
+    const onServer = formatBanner({ ...shown, head: 81_920, logHosts: 'db:2113' });
+    expect(onServer).toContain('EventStoreDB  db:2113  position 81,920');
+    expect(onServer).not.toContain('event ');
   });
 });

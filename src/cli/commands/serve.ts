@@ -17,6 +17,7 @@ import { type CommonOptions, configFor } from '../options.ts';
 import {
   accessReport,
   formatBanner,
+  logHostsOf,
   incompleteDemoText,
   logLinesOf,
   demoStart,
@@ -145,7 +146,8 @@ const announce = async (
   const readModels = await deps.projections.status();
   const demo = facts && { facts, deskToken };
   const readyS = process.uptime();
-  print(formatBanner({ url, config, readyS, head, readModels, ...(demo && { demo }) }));
+  const shown = { url, config, logHosts: logHostsOf(config), readyS, head, readModels };
+  print(formatBanner({ ...shown, ...(demo && { demo }) }));
 };
 
 /** Resolves once the service answers requests. Throws StartupError, with the process closed. */
@@ -216,7 +218,9 @@ const serveRole = async (
       options.demo && !isDispatcher ? await ensureDemo(withLongerWaits(service), clock) : undefined;
     // After the demo, in which time jumps.
     if (role !== 'api') service.dispatcher.start();
-    writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });
+    const log_hosts = logHostsOf(config);
+    const server = { url, pid: process.pid, instance, ...(log_hosts && { log_hosts }) };
+    writeServerFile(directory, { ...server, ...(isDispatcher && { role }) });
     if (isDispatcher) announceWorker(role, url, options);
     else await announce(service, { url, facts, earlierToken, options });
   }

@@ -20,7 +20,7 @@ export const showStatus = async (options: CommonOptions & { check?: boolean }): 
     const text = `No server runs on ${data}. Start one: ${commandLine('serve', data)}`;
     throw new CommandError(EXIT.cannotStart, text, { running: false, data });
   }
-  const { url, pid, role } = server;
+  const { url, pid, role, log_hosts: logHosts } = server;
   if (role) {
     const text = `A ${role} runs on ${data} (process ${pid}); ${url}/readyz shows its state.`;
     printResult(options, { running: true, role, url, pid, data }, text);
@@ -36,7 +36,7 @@ export const showStatus = async (options: CommonOptions & { check?: boolean }): 
     url,
     pid,
     data,
-    events: head,
+    position: head,
     parked: parkedOf(projections),
     ...accessReport(url, facts, deskToken),
   };
@@ -48,6 +48,6 @@ export const showStatus = async (options: CommonOptions & { check?: boolean }): 
   printResult(
     options,
     report,
-    formatBanner({ url, config, head, readModels, ...(demo && { demo }) }),
+    formatBanner({ url, config, logHosts, head, readModels, ...(demo && { demo }) }),
   );
 };

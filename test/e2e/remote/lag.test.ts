@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentKey, type ChildService, runCli } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
+import { COMMAND } from '../../support/eventstoredb/eventstoredb-command.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
@@ -46,6 +47,30 @@ describe.skipIf(!hasRedis)(`A lagging projector, ${ON_REDIS}`, () => {
     const { checks } = JSON.parse(output) as { checks: { name: string }[] };
     return checks.find(({ name }) => name === 'reads');
   };
+
+  it.skipIf(COMMAND !== undefined)(
+    'An API process that receives nothing says how many events it lacks',
+    async () => {
+      const late = await world.start('api');
+      const lagOf = async (service: ChildService): Promise<number> => {
+        const { body } = await ask(service, key, '/connection');
+        return (body['consistency'] as { projection_lag_events: number }).projection_lag_events;
+      };
+      await expect.poll(() => lagOf(late)).toBe(0);
+      await world.holdDelivery(late);
+      for (let n = 0; n < 3; n += 1) {
+        const body = { external_id: `late-${n}`, company: { name: 'Shop', country: 'GB' } };
+        const response = await ask(api, key, '/leads', { body, 'idempotency-key': `late-${n}` });
+        expect(response.status).toBe(201);
+      }
+      // A lead is a few events of hundreds of bytes each.
+      expect(await lagOf(late)).toBeGreaterThanOrEqual(3);
+      expect(await lagOf(late)).toBeLessThan(60);
+      await world.releaseDelivery(late);
+      await expect.poll(() => lagOf(late)).toBe(0);
+      await late.end('SIGTERM');
+    },
+  );
 
   it('A lagging projector is reported in events and seconds, and the API processes stay ready', async () => {
     projector.child.kill('SIGSTOP');
