@@ -126,9 +126,9 @@ export const atDesk = async (
 
 /** Creates an approved agent that may write, and returns its key, which the service and `others` know. */
 export const agentKey = async (
-  service: ChildService,
+  service: Pick<ChildService, 'url' | 'deskToken'>,
   owner = 'acme',
-  others: readonly ChildService[] = [],
+  others: readonly Pick<ChildService, 'url'>[] = [],
 ): Promise<string> => {
   const scopes = [
     'products:read',
