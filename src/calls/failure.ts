@@ -2,6 +2,7 @@
 import {
   AppendTooLarge,
   LogCorrupted,
+  LogIndexDamaged,
   LogUnavailable,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
@@ -37,6 +38,7 @@ export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
   if (error instanceof UnknownEventType) return newerRecord(hasWritten);
+  if (error instanceof LogIndexDamaged) return damagedIndex(error, hasWritten);
   if (error instanceof LogCorrupted) return unreadableLog(error, hasWritten);
   // The limit depends on the log.
   if (error instanceof AppendTooLarge)
@@ -58,6 +60,14 @@ const unreadableLog = (cause: Error, hasWritten: boolean): Refusal =>
     'storage_unavailable',
     'A part of the log that this call needs is damaged or cannot be read; an operator must repair it.',
     { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' }, cause },
+  );
+
+/** The refusal of a call that an index of the log would answer wrongly. The log is building it again. */
+const damagedIndex = (cause: Error, hasWritten: boolean): Refusal =>
+  refuse(
+    'storage_unavailable',
+    'log index damaged: an index does not fit its records, and is built again from them.',
+    { retryAfterS: 5, extra: { outcome: hasWritten ? 'unknown' : 'none' }, cause },
   );
 
 /** The refusal of a call on a record that a newer version changed: a process of that version can serve it. */

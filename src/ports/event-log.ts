@@ -132,7 +132,12 @@ export class UnknownEventType extends Error {
 
 /** A stored record is damaged: its checksum does not fit. It is never served; the message has its place. */
 export class LogCorrupted extends Error {
-  override readonly name = 'LogCorrupted';
+  override readonly name: string = 'LogCorrupted';
+}
+
+/** An index of the log does not fit its records, and is built again from them. */
+export class LogIndexDamaged extends LogCorrupted {
+  override readonly name = 'LogIndexDamaged';
 }
 
 export type SubscriptionItem =

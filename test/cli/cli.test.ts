@@ -170,7 +170,7 @@ describe('The banner', () => {
     expect(bannerWith([])).toMatch(/1 of 2 caught up\n/);
   });
 
-  it('calls the end of a log events in a file, and a position on a server', () => {
+  it('The banner calls the end of a log events in a file, and a position on a server', () => {
     const shown = { url: 'http://127.0.0.1', config: { dataDirectory: 'data' }, readModels: [] };
     expect(formatBanner({ ...shown, head: 9 })).toContain('log.db  9 events');
     const onServer = formatBanner({ ...shown, head: 81_920, logHosts: 'db:2113' });

@@ -37,7 +37,7 @@ describe.skipIf(NO_DOCKER !== null)(`The compose deployment, ${ON_DOCKER}`, () =
   }, START_MS_MAX);
   afterAll(() => deployment?.down({ removeVolumes: true }));
 
-  it('becomes ready, and serves on one process what another wrote', async () => {
+  it('The compose deployment becomes ready, and serves on one process what another wrote', async () => {
     for (const api of ['api-1', 'api-2'] as const)
       await expect.poll(async () => (await read(api, '/readyz')).status).toBe(200);
     const { output } = await run('api-1', 'cat', '/data/desk.token');
@@ -51,7 +51,7 @@ describe.skipIf(NO_DOCKER !== null)(`The compose deployment, ${ON_DOCKER}`, () =
     expect(JSON.stringify(listed.body)).toContain('crm-1');
   });
 
-  it('is scraped by Prometheus in every role, and has its dashboard', async () => {
+  it('The compose deployment is scraped by Prometheus in every role, and has its dashboard', async () => {
     const roles = async (): Promise<unknown> => {
       const answer = await read('prometheus', '/api/v1/targets?state=active');
       const { data } = (await answer.json()) as {
@@ -65,7 +65,7 @@ describe.skipIf(NO_DOCKER !== null)(`The compose deployment, ${ON_DOCKER}`, () =
     expect((await read('grafana', '/api/dashboards/uid/tributary')).status).toBe(200);
   });
 
-  it('copies its log into a directory, as a backup', async () => {
+  it('The compose deployment copies its log into a directory, as a backup', async () => {
     const log = 'esdb://eventstore:2113?tls=false';
     const copy = ['./tributary', 'log', 'copy', log, 'sqlite:/tmp/backup', '--json'];
     const { exitCode, output } = await run('api-1', ...copy);

@@ -127,7 +127,7 @@ it('Every kind of letter that anybody can have sent to an address is known', () 
 
 describe.each(SPELLINGS)('A mailbox with %s', (_name, spelled) => {
   it.each(KINDS)(
-    'gets one letter in ten minutes, whatever is typed after the first %s',
+    'A mailbox gets one letter in ten minutes, whatever is typed after the first %s',
     async (kind) => {
       const spellings = spelled();
       const [first = '', ...others] = spellings;
@@ -139,7 +139,7 @@ describe.each(SPELLINGS)('A mailbox with %s', (_name, spelled) => {
   );
 
   it.each(['rfq_confirmation', 'owner_mailbox', 'application'] as const)(
-    'gets no letter in any spelling after "this was not me" of a letter of the kind %s',
+    'A mailbox gets no letter in any spelling after "this was not me" of a letter of the kind %s',
     async (kind) => {
       const spellings = spelled();
       const [first = '', ...others] = spellings;

@@ -55,7 +55,7 @@ const SURFACES: Record<string, () => Promise<Sender & { key?: string; other?: st
 };
 
 describe.each(Object.entries(SURFACES))('The bodies of one caller over %s', (surface, sender) => {
-  it('are refused beyond their bytes a second, and those of others are not', async () => {
+  it('The bodies of one caller are refused beyond their bytes a second, and those of others are not', async () => {
     const { url, headers, body, key: own, other } = await sender();
     const send = (text: string, credential = own) =>
       app.send({ method: 'POST', url, headers, key: credential, payload: body(text) });
@@ -88,25 +88,28 @@ describe('A refused input', () => {
   }) as [string, Parsable<object>][];
   const WRONG = [null, 7, '', {}, { a: 1, b: 2 }];
 
-  it.each(OPERATIONS)('of %s names a bounded number of faults', (_name, operation) => {
-    const unknown = Array.from({ length: 5_000 }, (_, n) => [`unknown_${n}`, n]);
-    const fields = Object.keys((operation.input as unknown as { shape: object }).shape);
-    const inputs = [
-      Object.fromEntries(unknown),
-      ...WRONG.map((item) =>
-        Object.fromEntries(fields.map((name) => [name, Array(1_000).fill(item)])),
-      ),
-      Object.fromEntries(fields.map((name) => [name, Object.fromEntries(unknown)])),
-    ];
-    for (const input of inputs) {
-      const parsed = parseFields(operation, input);
-      const { errors = [], detail = '' } = 'refusal' in parsed ? parsed.refusal : {};
-      expect(errors.length).toBeLessThanOrEqual(LIMITS.FAULTS_MAX);
-      if (errors.length === LIMITS.FAULTS_MAX) expect(detail).toContain('More than 20 faults');
-    }
-  });
+  it.each(OPERATIONS)(
+    'A refused input of %s names a bounded number of faults',
+    (_name, operation) => {
+      const unknown = Array.from({ length: 5_000 }, (_, n) => [`unknown_${n}`, n]);
+      const fields = Object.keys((operation.input as unknown as { shape: object }).shape);
+      const inputs = [
+        Object.fromEntries(unknown),
+        ...WRONG.map((item) =>
+          Object.fromEntries(fields.map((name) => [name, Array(1_000).fill(item)])),
+        ),
+        Object.fromEntries(fields.map((name) => [name, Object.fromEntries(unknown)])),
+      ];
+      for (const input of inputs) {
+        const parsed = parseFields(operation, input);
+        const { errors = [], detail = '' } = 'refusal' in parsed ? parsed.refusal : {};
+        expect(errors.length).toBeLessThanOrEqual(LIMITS.FAULTS_MAX);
+        if (errors.length === LIMITS.FAULTS_MAX) expect(detail).toContain('More than 20 faults');
+      }
+    },
+  );
 
-  it('is not read behind the faults that are named', () => {
+  it('A refused input is not read behind the faults that are named', () => {
     const items: object[] = Array(LIMITS.HANDOFF_LINES_MAX).fill({ sku: '', quantity: 'x' });
     let isLastRead = false;
     items[items.length - 1] = {

@@ -36,19 +36,22 @@ const PAGES = [
 ];
 
 describe.skipIf(!hasChromium)(`Every page of documentation, ${IN_CHROMIUM}`, () => {
-  it.each(PAGES)('passes axe, and does not overflow on a phone: %s', async (path) => {
-    const { page, context, faults } = await visitor(browser, origin, PHONE);
-    try {
-      await page.goto(path);
-      expect(await overflow(page)).toBe(0);
-      expect(await violations(page)).toEqual([]);
-      expect(faults).toEqual([]);
-    } finally {
-      await context.close();
-    }
-  });
+  it.each(PAGES)(
+    'A page of documentation passes axe, and does not overflow on a phone: %s',
+    async (path) => {
+      const { page, context, faults } = await visitor(browser, origin, PHONE);
+      try {
+        await page.goto(path);
+        expect(await overflow(page)).toBe(0);
+        expect(await violations(page)).toEqual([]);
+        expect(faults).toEqual([]);
+      } finally {
+        await context.close();
+      }
+    },
+  );
 
-  it('shows each field of a table with its type, and reaches wide code with the keyboard', async () => {
+  it('A page of documentation shows each field of a table with its type, and reaches wide code with the keyboard', async () => {
     const { page, context } = await visitor(browser, origin, PHONE);
     try {
       await page.goto('/docs/rest');

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
-import { sqliteEventLog, type SqliteLogOptions } from '#src/stores/sqlite/log/event-log.ts';
+import {
+  sqliteEventLog,
+  sqliteLogSource,
+  type SqliteLogOptions,
+} from '#src/stores/sqlite/log/event-log.ts';
 import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 import { openStore } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -106,14 +110,30 @@ describe('The file of the log', () => {
     const directory = await filled();
     sql(directory, 'PRAGMA user_version = 9');
     expect(refusal(directory)).toMatch(/newer Tributary.*format 9/);
-    sql(directory, 'PRAGMA user_version = 1');
+    sql(directory, 'PRAGMA user_version = 2');
     const path = join(directory, 'log.db');
-    expect(() => openStore(path, { ...LOG_STORE, version: 2 })).toThrow(/format 1/);
+    const { migrate: _none, ...store } = LOG_STORE;
+    const next = { ...store, version: 3 };
+    expect(() => openStore(path, next)).toThrow(/format 2/);
     const migrate = (db: DatabaseSync, from: number) => db.exec(`CREATE TABLE was${from} (a)`);
-    openStore(path, { ...LOG_STORE, version: 2, migrate }).close();
-    const db = openStore(path, { ...LOG_STORE, version: 2 });
-    expect(db.prepare('SELECT count(*) AS n FROM was1').get()).toEqual({ n: 0 });
+    openStore(path, { ...next, migrate }).close();
+    const db = openStore(path, next);
+    expect(db.prepare('SELECT count(*) AS n FROM was2').get()).toEqual({ n: 0 });
     db.close();
+  });
+
+  test('The file of the log gets the counts of its indexes when it is migrated from format 1, which can be inspected', async () => {
+    const directory = await filled();
+    sql(
+      directory,
+      'DROP TRIGGER events_counted; DROP TABLE owners; DROP TABLE heads; PRAGMA user_version = 1',
+    );
+    const source = sqliteLogSource(directory);
+    expect(await source.readOwnerFold('own', { after: 0, limit: 99 })).toHaveLength(20);
+    await source.close();
+    const log = await opens(directory, 20);
+    expect(await log.verify()).toEqual({ events: 20, fault: null });
+    await log.close();
   });
 
   test("The log's file is refused to a second process", async () => {
@@ -135,7 +155,12 @@ describe('The file of the log', () => {
 describe('A start refuses a log', () => {
   test('A start refuses a log that lost its last events, unless its mark was deleted', async () => {
     const directory = await filled();
-    sql(directory, 'DELETE FROM events WHERE position > 18');
+    sql(
+      directory,
+      `DELETE FROM events WHERE position > 18;
+       UPDATE owners SET events = events - 2, places = places - 39;
+       DELETE FROM heads WHERE stream_id > 18`,
+    );
     expect(refusal(directory)).toMatch(
       /ends at position 18, but it once reached 20: 2 acknowledged/,
     );
@@ -164,7 +189,7 @@ describe('A start refuses a log', () => {
     expect(refusal(directory)).toMatch(/log\.mark is unreadable/);
     put({});
     rmSync(join(directory, 'log.db'));
-    expect(refusal(directory)).toMatch(/another log/);
+    expect(refusal(directory)).toMatch(/20 acknowledged events are missing/);
     expect(existsSync(join(directory, 'log.db'))).toBe(false);
   });
 

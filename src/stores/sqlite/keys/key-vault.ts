@@ -358,6 +358,7 @@ const openInMemory = (): OpenKeys => {
     start: () => ({
       commit: async (records) => committer.commit(records),
       scrub: async () => committer.scrub(),
+      rebuild: async () => committer.run(() => {}),
       close: async () => {},
     }),
   };

@@ -15,11 +15,13 @@ import {
   type Records,
 } from './committer.ts';
 import { fileAt, type LogEnd, type MarkOptions, MarkWriter } from './log-mark.ts';
-import { endOf, LOG_RECORDING, LOG_STORE } from './log-reader.ts';
+import { endOf, LOG_RECORDING, LOG_STORE, rebuildIndexes } from './log-reader.ts';
 
 export type ThreadRequest =
   | { kind: 'commit'; records: Records }
   | { kind: 'scrub' }
+  /** Builds the indexes of the log again. */
+  | { kind: 'rebuild' }
   | { kind: 'close' };
 
 export type ThreadReply =
@@ -80,7 +82,8 @@ const serve = (
       parentPort?.close();
       return;
     }
-    reply(request.kind === 'scrub' ? committer.scrub() : committer.commit(request.records));
+    if (request.kind === 'commit') reply(committer.commit(request.records));
+    else reply(request.kind === 'scrub' ? committer.scrub() : committer.run(rebuildIndexes));
     checkpointer.schedule();
   };
 };

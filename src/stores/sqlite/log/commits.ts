@@ -9,6 +9,8 @@ export type Commits = {
   commit(records: Records): Promise<CommitResult>;
   /** Resolves when nothing overwritten is left in the write-ahead log, or with the reason. */
   scrub(): Promise<CommitResult>;
+  /** Resolves when the indexes of the log are built again, or with the reason. Commits wait meanwhile. */
+  rebuild(): Promise<CommitResult>;
   /** Resolves when the thread has closed the file. */
   close(): Promise<void>;
 };
@@ -19,10 +21,16 @@ export type Commits = {
  */
 export const threadCommits = (file: StoreFile, onFault: (text: string) => void): Commits => {
   let thread: CommitThread | undefined;
-  const start = (): CommitThread => (thread ??= new CommitThread(file, onFault));
+  let turn: Promise<unknown> = Promise.resolve();
+  const request = (what: ThreadRequest): Promise<CommitResult> => {
+    const result = turn.then(() => (thread ??= new CommitThread(file, onFault)).request(what));
+    turn = result;
+    return result;
+  };
   return {
-    commit: (records) => start().request({ kind: 'commit', records }),
-    scrub: () => start().request({ kind: 'scrub' }),
+    commit: (records) => request({ kind: 'commit', records }),
+    scrub: () => request({ kind: 'scrub' }),
+    rebuild: () => request({ kind: 'rebuild' }),
     close: async () => thread?.close(),
   };
 };

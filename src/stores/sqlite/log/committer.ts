@@ -49,6 +49,16 @@ export class Committer {
     }
   }
 
+  /** Runs work that is a transaction of its own. */
+  run(work: (db: DatabaseSync) => void): CommitResult {
+    try {
+      work(this.#db);
+      return { kind: 'committed' };
+    } catch (error) {
+      return this.#failed(error, false);
+    }
+  }
+
   /** Merges and truncates the write-ahead log, so that nothing overwritten is left in it. */
   scrub(): CommitResult {
     try {

@@ -2,17 +2,18 @@
 import { closeSync, existsSync, openSync, readSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import {
   type EventLog,
   LogCorrupted,
+  LogIndexDamaged,
   type LogTrouble,
   LogUnavailable,
   replaceAppends,
 } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type Upcasts, encodeAppends, UPCASTS, Subscribers } from '#src/stores/event-codec.ts';
-import { isOutOfSpace, readLogFile } from '#src/stores/sqlite/failure.ts';
+import { isOutOfSpace, messageOfError, readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { hasContent, inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
 import { threadCommits } from './commits.ts';
@@ -219,6 +220,14 @@ const findFault = (log: VerifiedLog, after: number, to: number): Fault | null =>
   return { position: after + 1, reason: 'a page of the log cannot be read' };
 };
 
+/** Compares the indexes with what was counted with each event, in steps. Throws LogIndexDamaged. */
+const requireCounts = async (reader: LogReader, pause: () => Promise<unknown>): Promise<void> => {
+  for (let owner: string | undefined = ''; owner !== undefined; owner = reader.requireOwners(owner))
+    await pause();
+  for (let id: number | undefined = 0; id !== undefined; id = reader.requireHeads(id))
+    await pause();
+};
+
 /**
  * Looks for accidental damage in every record and every index entry of the log. Reads a page per turn; `onProgress`
  * gets the last position of each.
@@ -236,9 +245,19 @@ export const verifyLog = async (
     onProgress?.(after);
     await nextTurn();
   }
+  try {
+    await requireCounts(log.reader, nextTurn);
+  } catch (error) {
+    if (!(error instanceof LogCorrupted)) throw error;
+    return { events: end, fault: { position: 0, reason: error.message } };
+  }
   // Blocks this process: about a second per million events.
   return { events: end, fault: faultOfFile(log.db) };
 };
+
+const CHECKED_EVERY_MS = 86_400_000;
+/** The share of the event loop that the daily check takes is about a tenth. */
+const CHECK_PAUSE_MS = 25;
 
 export type SqliteLogOptions = WriterOptions & {
   directory: string;
@@ -256,11 +275,27 @@ export type SqliteLogOptions = WriterOptions & {
 export type SqliteEventLog = EventLog & {
   /** Reads all of the log and its indexes, a page per turn. */
   verify(onProgress?: (position: number) => void): Promise<ScrubResult>;
+  /** What runs once a day: finds damage and begins to repair it. */
+  check(pauseMs?: number): Promise<void>;
 };
+
+/** An index that is found damaged again is not built again sooner. */
+const REPAIRED_EVERY_MS = 60_000;
+
+const isIndexDamage = (error: unknown): boolean => error instanceof LogIndexDamaged;
+/** Damage that SQLite found, in an index or in the records. */
+const isFileDamage = (error: unknown): boolean =>
+  error instanceof LogCorrupted && error.cause !== undefined;
 
 /** The parts of an open log, around the head that a commit moves. */
 class OpenLog {
   readonly #commits;
+  /** What is wrong with an index; undefined if nothing is. */
+  #damage: string | undefined;
+  #isRepairing = false;
+  #isClosing = false;
+  readonly #daily = setInterval(() => void this.check(), CHECKED_EVERY_MS).unref();
+  #repairedAt = -Infinity;
   readonly db;
   /** Mutable; all parts read it. */
   readonly head: LogHead;
@@ -291,6 +326,7 @@ class OpenLog {
         commits: this.#commits,
         isOutOfSpace: () => isOutOfSpace(pathOf('log.db')),
         begin: () => this.#begin(),
+        onDamage: (error) => this.noticeDamage(error),
         onCommitted: (transaction) => this.#apply(transaction),
       },
       options,
@@ -300,10 +336,59 @@ class OpenLog {
   trouble(): LogTrouble | undefined {
     if (this.writer.isFull())
       return { reason: 'storage_full', detail: 'The disk has no space. Writes are refused.' };
-    return undefined;
+    return this.#damage === undefined
+      ? undefined
+      : { reason: 'log_index_damaged', detail: `log index damaged: ${this.#damage}` };
+  }
+
+  /** Builds the indexes again if the error shows that one may be damaged; meanwhile calls that need the part fail. */
+  noticeDamage(error: unknown): void {
+    if (!isIndexDamage(error) && !isFileDamage(error)) return;
+    const now = performance.now();
+    if (this.#isRepairing || now - this.#repairedAt < REPAIRED_EVERY_MS) return;
+    this.#isRepairing = true;
+    if (isIndexDamage(error)) this.#damage = messageOfError(error);
+    void this.#repair();
+  }
+
+  /** Reads all records, and compares the indexes with them and with their counts, while the service runs. */
+  async check(pauseMs = CHECK_PAUSE_MS): Promise<void> {
+    try {
+      const end = this.head.position;
+      for (let after = 0; after < end; after += PAGE) {
+        for (const [position, stream, revision] of this.reader.fullRows(after, PAGE))
+          if (revision === 0 && this.index.find(stream) !== position)
+            throw new LogIndexDamaged(`streams.db does not lead to position ${position}`);
+        await delay(pauseMs);
+      }
+      await requireCounts(this.reader, () => delay(pauseMs));
+    } catch (error) {
+      if (!this.#isClosing) this.noticeDamage(error);
+    }
+  }
+
+  async #repair(): Promise<void> {
+    try {
+      // An index that is built from damaged records would hide them.
+      for (let after = 0; after < this.head.position; after += PAGE) {
+        this.reader.fullRows(after, PAGE);
+        await nextTurn();
+      }
+      const rebuilt = await this.#commits.rebuild();
+      if (rebuilt.kind === 'failed') throw new Error(rebuilt.text);
+      this.index.rebuild();
+      this.#damage = undefined;
+    } catch (error) {
+      this.#damage &&= `${this.#damage}. It could not be built again: ${messageOfError(error)}`;
+    } finally {
+      this.#isRepairing = false;
+      this.#repairedAt = performance.now();
+    }
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#daily);
     await this.writer.close();
     await this.#commits.close();
     this.subscribers.close();
@@ -352,33 +437,42 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     if (closing) throw new LogUnavailable('closed', 'no', 'the log is closed');
     return log;
   };
+  const noticing = <T>(read: (log: OpenLog) => T): T => {
+    const opened = open();
+    try {
+      return read(opened);
+    } catch (error) {
+      opened.noticeDamage(error);
+      throw error;
+    }
+  };
   const unwritten: Omit<SqliteEventLog, 'append' | 'appendAll'> = {
     id,
-    async readStream(stream, from = 0, limit = Infinity) {
-      const { heads, reader } = open();
-      const head = heads.find(stream);
-      if (!head || from > head.revision) return [];
-      const { streamId, revision } = head;
-      const first = Math.max(0, from);
-      return reader.readStream({ stream, streamId }, first, Math.min(revision, first + limit - 1));
-    },
-    readAll: async ({ after, limit, types }) => open().reader.readAll(after, limit, types),
-    async readOwner(owner, { after, limit, upTo = Infinity }) {
-      const { reader, head } = open();
-      return reader.readOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
-    },
-    async readOwnerText(owner, { after, limit, upTo = Infinity }) {
-      const { reader, head } = open();
-      return reader.textsOfOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
-    },
-    async readOwnerFold(owner, { after, limit, upTo = Infinity }) {
-      const { reader, head } = open();
-      return reader.foldOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
-    },
-    async readBack({ upTo, limit, owner }) {
-      const { reader, head } = open();
-      return reader.readBack(Math.min(upTo, head.position), limit, owner);
-    },
+    readStream: async (stream, from = 0, limit = Infinity) =>
+      noticing(({ heads, reader }) => {
+        const head = heads.find(stream);
+        if (!head || from > head.revision) return [];
+        const { streamId, revision } = head;
+        const first = Math.max(0, from);
+        const last = Math.min(revision, first + limit - 1);
+        return reader.readStream({ stream, streamId }, first, last);
+      }),
+    readAll: async ({ after, limit, types }) =>
+      noticing(({ reader }) => reader.readAll(after, limit, types)),
+    readOwner: async (owner, { after, limit, upTo = Infinity }) =>
+      noticing(({ reader, head }) =>
+        reader.readOwner(owner, { after, upTo: Math.min(upTo, head.position), limit }),
+      ),
+    readOwnerText: async (owner, { after, limit, upTo = Infinity }) =>
+      noticing(({ reader, head }) =>
+        reader.textsOfOwner(owner, { after, upTo: Math.min(upTo, head.position), limit }),
+      ),
+    readOwnerFold: async (owner, { after, limit, upTo = Infinity }) =>
+      noticing(({ reader, head }) =>
+        reader.foldOwner(owner, { after, upTo: Math.min(upTo, head.position), limit }),
+      ),
+    readBack: async ({ upTo, limit, owner }) =>
+      noticing(({ reader, head }) => reader.readBack(Math.min(upTo, head.position), limit, owner)),
     subscribe: log.subscribers.subscribe,
     readFold: async ({ after, limit }) => open().reader.page(after, limit),
     async head() {
@@ -388,6 +482,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     queuedMs: () => log.writer.queuedMs(),
     trouble: () => log.trouble(),
     verify: async (onProgress) => verifyLog(open(), onProgress),
+    check: async (pauseMs) => open().check(pauseMs),
     close() {
       closing ??= log.close().finally(() => lock.release());
       return closing;

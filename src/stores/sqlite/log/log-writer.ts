@@ -53,6 +53,8 @@ type WriterSteps = {
   /** Whether the disk of the log has no space. Writes a file to find out. */
   isOutOfSpace(): boolean;
   begin(): LogTransaction;
+  /** Called with the error of an append that could not read what it needs. */
+  onDamage(error: Error): void;
   /** Runs after a commit and before its appends are answered. */
   onCommitted(transaction: LogTransaction): void;
 };
@@ -201,8 +203,10 @@ export class LogWriter {
     const later: Waiting[] = [];
     for (const [index, waiting] of batch.entries()) {
       const decision = decisions[index];
-      if (decision instanceof Error) waiting.reject(decision);
-      else if (decision === 'later') later.push(waiting);
+      if (decision instanceof Error) {
+        this.#steps.onDamage(decision);
+        waiting.reject(decision);
+      } else if (decision === 'later') later.push(waiting);
       else if (decision) waiting.resolve(decision);
     }
     for (const { bytes } of later) this.#queuedBytes += bytes;

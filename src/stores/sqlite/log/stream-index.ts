@@ -4,7 +4,7 @@
  */
 import { hash as digest } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { LogCorrupted, LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import { LogIndexDamaged, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
   messageOfError,
@@ -31,14 +31,17 @@ type IndexedLog = {
 const STREAM_STORE: StoreKind = {
   what: 'stream index',
   applicationId: 0x5452_4253,
-  version: 1,
+  version: 2,
   synchronous: 'NORMAL',
   exclusive: true,
   cacheKiB: 32_768,
   // rows, low, high, ids: sums over the table. A flipped bit in a hash would hide a stream, and a
-  // stream of the same name could be created a second time.
+  // stream of the same name could be created a second time. So each look-up also reads a copy, in other pages.
   schema: `
     CREATE TABLE streams (
+      hash INTEGER NOT NULL, stream_id INTEGER NOT NULL, PRIMARY KEY (hash, stream_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE copy (
       hash INTEGER NOT NULL, stream_id INTEGER NOT NULL, PRIMARY KEY (hash, stream_id)
     ) WITHOUT ROWID;
     CREATE TABLE about (
@@ -61,8 +64,10 @@ const isComplete = (db: DatabaseSync, log: IndexedLog): boolean => {
   const about = aboutOf(db);
   if (about.log !== log.id || about.through > log.head) return false;
   if (about.through > 0 && log.sealAt(about.through) !== about.seal) return false;
-  const sums = db.prepare(`SELECT ${SUMS} FROM streams`).get() as Sums;
-  return (['rows', 'low', 'high', 'ids'] as const).every((name) => sums[name] === about[name]);
+  return (['streams', 'copy'] as const).every((table) => {
+    const sums = db.prepare(`SELECT ${SUMS} FROM ${table}`).get() as Sums;
+    return (['rows', 'low', 'high', 'ids'] as const).every((name) => sums[name] === about[name]);
+  });
 };
 
 /** Opens the file if it belongs to this log and is complete; otherwise replaces it by an empty one. */
@@ -85,19 +90,24 @@ class StreamFile {
   readonly #db: DatabaseSync;
   readonly #about: About;
   readonly #insert;
+  readonly #insertCopy;
   readonly #update;
   readonly #select;
+  readonly #selectCopy;
 
   constructor(path: string, log: IndexedLog) {
     const db = openFor(path, log);
     this.#db = db;
     this.#about = aboutOf(db);
     this.#insert = db.prepare('INSERT OR IGNORE INTO streams VALUES (?, ?)');
+    this.#insertCopy = db.prepare('INSERT OR IGNORE INTO copy VALUES (?, ?)');
     this.#update = db.prepare(
       'UPDATE about SET through = ?, seal = ?, rows = ?, low = ?, high = ?, ids = ?',
     );
     this.#select = db.prepare('SELECT stream_id FROM streams WHERE hash = ?');
     this.#select.setReturnArrays(true);
+    this.#selectCopy = db.prepare('SELECT stream_id FROM copy WHERE hash = ?');
+    this.#selectCopy.setReturnArrays(true);
   }
 
   /** The file contains all streams that began at this position or before. */
@@ -105,8 +115,14 @@ class StreamFile {
     return this.#about.through;
   }
 
+  /** Throws LogIndexDamaged if the copy differs. */
   find(hash: number): number[] {
-    return (this.#select.all(hash) as unknown as [number][]).map((row) => row[0]);
+    const [ids, copied] = [this.#select, this.#selectCopy].map((select) =>
+      (select.all(hash) as unknown as [number][]).map((row) => row[0]),
+    ) as [number[], number[]];
+    if (ids.length !== copied.length || ids.some((id, index) => id !== copied[index]))
+      throw new LogIndexDamaged('streams.db differs from its copy');
+    return ids;
   }
 
   /** Adds all entries, or throws and adds none. Moves `through` if it is given. */
@@ -114,7 +130,9 @@ class StreamFile {
     const next = { ...this.#about };
     inTransaction(this.#db, () => {
       for (const { hash, streamId } of entries) {
-        if (this.#insert.run(hash, streamId).changes === 0) continue;
+        const isNew = this.#insert.run(hash, streamId).changes > 0;
+        this.#insertCopy.run(hash, streamId);
+        if (!isNew) continue;
         next.rows += 1;
         next.low += hash % TWO_26;
         next.high += Math.floor(hash / TWO_26);
@@ -166,11 +184,8 @@ const inChunks = (entries: readonly NamedEntry[]): NamedEntry[][] => {
 
 const byHash = (a: StreamEntry, b: StreamEntry): number => a.hash - b.hash;
 
-const damagedIndex = (what: string): LogCorrupted =>
-  new LogCorrupted(
-    `streams.db is damaged: ${what}. Stop the service, delete streams.db and start again: the start ` +
-      'rebuilds it from the log.',
-  );
+const damagedIndex = (what: string): LogIndexDamaged =>
+  new LogIndexDamaged(`streams.db is damaged: ${what}`);
 
 /** streams.db holds the position where a stream begins, by a hash of its name. The log can rebuild it. */
 export class StreamIndex {
@@ -178,7 +193,9 @@ export class StreamIndex {
   readonly #head: IndexOptions['head'];
   readonly #hash: (name: string) => number;
   readonly #tailMax: number;
-  readonly #file: StreamFile;
+  readonly #path: string;
+  readonly #open: () => StreamFile;
+  #file: StreamFile;
   /** Streams that the file does not have yet. */
   readonly #tail = new Map<string, StreamEntry>();
   /** Hashes of names without a stream: most names that are looked up in vain are created next. */
@@ -194,7 +211,19 @@ export class StreamIndex {
     this.#tailMax = tailMax;
     this.#flushAt = tailMax;
     const sealAt = (position: number): number | undefined => reader.sealAt(position);
-    this.#file = new StreamFile(path, { id: logId, head: head.position, sealAt });
+    this.#open = () => new StreamFile(path, { id: logId, head: head.position, sealAt });
+    this.#path = path;
+    this.#file = this.#open();
+    this.#readMissing();
+  }
+
+  /** Builds the file again from the log. Blocks this process: about a second per million events. */
+  rebuild(): void {
+    this.#file.close();
+    removeDatabase(this.#path);
+    this.#tail.clear();
+    this.#missing.clear();
+    this.#file = this.#open();
     this.#readMissing();
   }
 
@@ -318,9 +347,11 @@ export class StreamHeads {
   constructor(db: DatabaseSync, logHead: () => Position, index: StreamIndex) {
     this.#index = index;
     this.#logHead = logHead;
-    this.#last = db.prepare(
-      'SELECT max(revision) AS revision FROM events WHERE stream_id = ? AND position <= ?',
-    );
+    // In one statement, so that no commit comes between the last revision of the index and the counted one.
+    this.#last = db.prepare(`
+      SELECT (SELECT max(revision) FROM events WHERE stream_id = ?1 AND position <= ?2) AS revision,
+        (SELECT max(revision) FROM events WHERE stream_id = ?1) AS indexed,
+        coalesce((SELECT revision FROM heads WHERE stream_id = ?1), 0) AS counted`);
   }
 
   set(stream: string, head: StreamHead): void {
@@ -335,11 +366,11 @@ export class StreamHeads {
     if (streamId === undefined) return undefined;
     const row = readLogFile(() => this.#last.get(streamId, this.#logHead()));
     const revision = row?.['revision'];
-    if (typeof revision !== 'number') {
-      throw new LogCorrupted(
-        `the log has no event of ${stream}, which should begin at position ${streamId}`,
+    if (typeof revision !== 'number' || row?.['indexed'] !== row?.['counted'])
+      throw new LogIndexDamaged(
+        `the index of streams ends at revision ${String(row?.['indexed'])} of ${stream}, which begins at position ${streamId} ` +
+          `and has revision ${String(row?.['counted'])}`,
       );
-    }
     const head = { streamId, revision };
     this.#cache.set(stream, head);
     return head;
