@@ -240,11 +240,58 @@ class IdleSockets {
 type Places = { open: number; readonly idle: IdleSockets };
 const noPlaces = (): Places => ({ open: 0, idle: new IdleSockets() });
 
+/** The places of the connections of a server: of all, and of each network address that is limited. */
+class SocketPlaces {
+  readonly #all = noPlaces();
+  readonly #networks = new Map<string, Places>();
+  readonly #placesOf = new WeakMap<Socket, readonly Places[]>();
+
+  /** Takes a place of `network`, if it has one; false if all others have requests. */
+  take(socket: Socket, network: string | undefined, max: number): boolean {
+    const own = network === undefined ? undefined : (this.#networks.get(network) ?? noPlaces());
+    if (own && !this.#hasPlace(own, max)) return false;
+    if (!this.#hasPlace(this.#all, LIMITS.SOCKETS_MAX)) return false;
+    if (network !== undefined && own) this.#networks.set(network, own);
+    const places = own ? [this.#all, own] : [this.#all];
+    for (const one of places) one.open += 1;
+    this.#placesOf.set(socket, places);
+    socket.once('close', () => {
+      this.#leave(socket);
+      if (network !== undefined && own?.open === 0) this.#networks.delete(network);
+    });
+    return true;
+  }
+
+  idle(socket: Socket, isUsed: boolean): void {
+    for (const { idle } of this.#placesOf.get(socket) ?? []) idle.add(socket, isUsed);
+  }
+
+  busy(socket: Socket): void {
+    for (const { idle } of this.#placesOf.get(socket) ?? []) idle.delete(socket);
+  }
+
+  #leave(socket: Socket): void {
+    this.busy(socket);
+    for (const places of this.#placesOf.get(socket) ?? []) places.open -= 1;
+    this.#placesOf.delete(socket);
+  }
+
+  #hasPlace(places: Places, max: number): boolean {
+    if (places.open < max) return true;
+    const idle = places.idle.first();
+    if (!idle) return false;
+    // Before its event of the end, which comes after further connections.
+    this.#leave(idle);
+    idle.destroy();
+    return true;
+  }
+}
+
 /**
  * Limits the connections of the process, and those of one network address. Beyond a limit, the connection that has waited
  * longest without a request gives its place to the new one; the new one is closed only if all others have requests. So
- * whoever holds idle connections keeps nobody out. Proxies have no limit of their own, because all clients connect through
- * them.
+ * a client that holds idle connections keeps nobody out. Proxies have no limit of their own, because all clients connect through
+ * them. Returns the open connections.
  */
 const limitSockets = (
   server: Server,
@@ -252,63 +299,31 @@ const limitSockets = (
 ): ReadonlySet<Socket> => {
   const isProxy =
     typeof trustProxy === 'boolean' ? () => trustProxy : compile(trustProxy.split(','));
-  const all = { ...noPlaces(), sockets: new Set<Socket>() };
-  const networks = new Map<string, Places>();
-  const placesOf = new WeakMap<Socket, readonly Places[]>();
-
-  const leave = (socket: Socket): void => {
-    for (const places of placesOf.get(socket) ?? []) {
-      places.open -= 1;
-      places.idle.delete(socket);
-    }
-    placesOf.delete(socket);
-  };
-  const wait = (socket: Socket, isUsed: boolean): void => {
-    for (const { idle } of placesOf.get(socket) ?? []) idle.add(socket, isUsed);
-  };
-  const hasPlace = (places: Places, most: number): boolean => {
-    if (places.open < most) return true;
-    const idle = places.idle.first();
-    if (!idle) return false;
-    // Before its event of the end, which comes after further connections.
-    leave(idle);
-    idle.destroy();
-    return true;
-  };
-
+  const places = new SocketPlaces();
+  const open = new Set<Socket>();
   server.prependListener('connection', (socket) => {
     const { remoteAddress } = socket;
     const isLimited = remoteAddress !== undefined && !isProxy(remoteAddress, 0);
-    const network = isLimited ? networkOf(remoteAddress) : undefined;
-    const own = network === undefined ? undefined : (networks.get(network) ?? noPlaces());
-    if ((own && !hasPlace(own, max)) || !hasPlace(all, LIMITS.SOCKETS_MAX)) {
+    if (!places.take(socket, isLimited ? networkOf(remoteAddress) : undefined, max)) {
       onRefused();
       socket.destroy();
       return;
     }
-    if (network !== undefined && own) networks.set(network, own);
-    const places = own ? [all, own] : [all];
-    for (const one of places) one.open += 1;
-    placesOf.set(socket, places);
-    all.sockets.add(socket);
-    wait(socket, false);
-    socket.once('close', () => {
-      leave(socket);
-      all.sockets.delete(socket);
-      if (network !== undefined && own?.open === 0) networks.delete(network);
-    });
+    places.idle(socket, false);
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
   });
   const active = new WeakMap<Socket, number>();
   server.prependListener('request', ({ socket }, response) => {
     active.set(socket, (active.get(socket) ?? 0) + 1);
-    for (const { idle } of placesOf.get(socket) ?? []) idle.delete(socket);
+    places.busy(socket);
     response.once('close', () => {
       const left = (active.get(socket) ?? 1) - 1;
       active.set(socket, left);
-      if (left === 0) wait(socket, true);
+      if (left === 0) places.idle(socket, true);
     });
   });
-  return all.sockets;
+  return open;
 };
 
 declare module 'fastify' {
@@ -548,16 +563,18 @@ const refuserOf =
     refuseBrowser?.(reply, refusal) ??
     sendProblem(reply, refusal, origin());
 
+const NO_LIMIT = { max: Infinity, onRefused: () => undefined };
+
 /** Makes the HTTP server: limits, request checks, and a problem for every refusal, also of the parser and router. */
 export const httpServer = (options: HttpOptions): FastifyInstance => {
-  const { ids, origin, log } = options;
+  const { ids, origin, log, trustProxy } = options;
   const broken = answerBrokenRequests(options);
   const answerRefusal = refuserOf(options);
   let stopping = false;
   const server = Fastify({
     logger: false,
     bodyLimit: LIMITS.BODY_BYTES_MAX,
-    trustProxy: options.trustProxy,
+    trustProxy,
     requestIdHeader: false,
     genReqId: () => ids.uuid(),
     // The hook below answers a problem instead of fastify's JSON.
@@ -577,15 +594,12 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.decorate('refuseBody', options.refuseBody ?? (() => undefined));
   broken.follow(server.server);
   endStalledConnections(server.server, options.clock.monotonic);
-  const noLimit = { max: Infinity, onRefused: () => undefined };
-  const { trustProxy, socketLimit = noLimit } = options;
-  const sockets = limitSockets(server.server, { ...socketLimit, trustProxy });
+  const sockets = limitSockets(server.server, { ...NO_LIMIT, ...options.socketLimit, trustProxy });
   server.addHook('preClose', async () => {
     stopping = true;
     // Node waits for the first request of a connection that has sent nothing yet.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   });
-
   acceptJson(server);
   server.addHook('onRequest', (request, reply, next) => {
     reply.headers({ 'request-id': request.id, ...NOSNIFF });

@@ -110,7 +110,8 @@ describe('A refused input', () => {
   );
 
   it('A refused input is not read behind the faults that are named', () => {
-    const items: object[] = Array(LIMITS.HANDOFF_LINES_MAX).fill({ sku: '', quantity: 'x' });
+    const wrong = { sku: '', quantity: 'x' };
+    const items = Array.from({ length: LIMITS.HANDOFF_LINES_MAX }, (): object => wrong);
     let isLastRead = false;
     items[items.length - 1] = {
       get sku() {
