@@ -57,12 +57,14 @@ const openTrial = async (settings: Config): Promise<Opened & { close(): Promise<
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tributary-trial-'));
   const { readModelUrl } = readConfig({});
   const config = { ...settings, dataDirectory, readModelUrl, deskToken: undefined };
-  const remove = () => rm(dataDirectory, { recursive: true });
+  const parts = new AsyncDisposableStack();
+  parts.defer(() => rm(dataDirectory, { recursive: true }));
   try {
     const core = await openForCommand(config);
-    return { core, config, close: () => core.close().finally(remove) };
+    parts.defer(() => core.close());
+    return { core, config, close: () => parts.disposeAsync() };
   } catch (error) {
-    await remove();
+    await parts.disposeAsync();
     throw error;
   }
 };
