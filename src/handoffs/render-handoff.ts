@@ -8,6 +8,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import {
   ERASED,
   isLost,
+  KEY_MISSING,
   type OpenedTexts,
   openTexts,
   type OpeningVault,
@@ -98,10 +99,11 @@ const withTexts = <State extends HandoffState>(state: State, plain: OpenedTexts)
     ...(typeof lineNotes === 'string' && {
       lines: withNotes(state.lines, JSON.parse(lineNotes) as Record<string, string>),
     }),
-    // It is unknown which lines have notes.
-    ...(isLost(lineNotes) && {
-      lines: state.lines.map((line) => ({ ...line, note: placeholderOf(lineNotes) })),
-    }),
+    // It is unknown which lines have notes. An audit that opens nothing shows none.
+    ...(isLost(lineNotes) &&
+      lineNotes !== KEY_MISSING && {
+        lines: state.lines.map((line) => ({ ...line, note: placeholderOf(lineNotes) })),
+      }),
     ...(sealed_reason !== undefined && { status_reason: shownText(plain(sealed_reason)) }),
   };
 };

@@ -12,6 +12,7 @@ export type OpenedTexts = (sealed: string) => Unsealed;
 export type OpeningVault = Pick<KeyVault, 'unseal'>;
 
 const LOST = { missing: '[key missing]', damaged: '[key damaged]' } as const;
+/** What a reader that opens nothing answers for every text; vaults make objects of their own. */
 export const KEY_MISSING: LostKey = { key: 'missing' };
 
 export const isLostText = (text: string): boolean => Object.values<string>(LOST).includes(text);

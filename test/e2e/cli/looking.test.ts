@@ -213,7 +213,7 @@ describe('A data directory whose service had a later generation of the mailbox k
 });
 
 describe('A data directory without its keys.db', () => {
-  it('A data directory without its keys.db is refused until an empty keys.db accepts the loss', async () => {
+  it('A data directory without its keys.db is refused until an empty keys.mark accepts the loss', async () => {
     const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
     for (const asked of [
       ['serve', '--port', '0'],
@@ -221,10 +221,10 @@ describe('A data directory without its keys.db', () => {
     ]) {
       const { code, stdout, stderr } = await run(...asked, '--data', data);
       expect({ code, stdout }, asked[0]).toEqual({ code: 3, stdout: '' });
-      expect(stderr).toMatch(/keys\.db is gone.*Restore keys\.db.*An empty file/s);
+      expect(stderr).toMatch(/keys\.db is gone.*Restore a keys\.db.*An empty file/s);
       expect(existsSync(join(data, 'keys.db'))).toBe(false);
     }
-    writeFileSync(join(data, 'keys.db'), '');
+    writeFileSync(join(data, 'keys.mark'), '');
     expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
 
