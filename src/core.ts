@@ -21,7 +21,7 @@ import type { ReadModels } from '#src/ports/read-model.ts';
 import type { ReviewTokenRow, AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, Secrets, SharedCount, Waits, KeyVault } from '#src/ports/system.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
-import type { Filling } from '#src/reading/projections.ts';
+import type { Filling } from '#src/reading/lag.ts';
 import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';

@@ -1,4 +1,5 @@
 /** Operations of A2A on tasks. */
+import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
 import { z } from 'zod';
 import { compared, exempt, line } from '#contracts/fields.ts';
 import { defineTaskOperation } from '#contracts/operation.ts';
@@ -10,7 +11,12 @@ import { attributionAnswer, attributionQuestion } from './skills.ts';
  * registry, which create its records, under their own scopes. The ids are stored in audit records.
  */
 
-const TASK_PROBLEMS = ['resource_not_found', 'parameter_invalid', 'state_conflict'] as const;
+const TASK_PROBLEMS = [
+  'resource_not_found',
+  'parameter_invalid',
+  'state_conflict',
+  ...TOKEN_PROBLEMS,
+] as const;
 
 /** Every problem of the operations that a message can call. */
 const MESSAGE_PROBLEMS = [
@@ -120,7 +126,7 @@ const listTasks = defineTaskOperation({
     includeArtifacts: z.boolean(),
   }),
   output: z.looseObject({ tasks: z.array(taskView), totalSize: z.int() }),
-  problems: ['cursor_invalid', 'parameter_invalid'],
+  problems: ['cursor_invalid', 'parameter_invalid', ...TOKEN_PROBLEMS],
 });
 
 /** Cancels a task that has not been sent. Repeating the call changes nothing. */
@@ -192,7 +198,7 @@ const answerAttributionQuestion = defineTaskOperation({
   scope: agentOperations.getPerformance.scope,
   input: attributionQuestion,
   output: attributionAnswer,
-  problems: ['scope_missing', 'parameter_invalid', 'resource_not_found'],
+  problems: ['scope_missing', 'parameter_invalid', 'resource_not_found', ...TOKEN_PROBLEMS],
 });
 
 export const taskOperations = {

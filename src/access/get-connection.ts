@@ -4,7 +4,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
-import { measureLag } from '#src/reading/projections.ts';
+import { measureLag } from '#src/reading/lag.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';

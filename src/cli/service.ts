@@ -20,7 +20,7 @@ import type { DemoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { beginDemo } from '#src/demo/story.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { parkedOf } from '#src/reading/projections.ts';
+import { parkedOf } from '#src/reading/lag.ts';
 import { inspectKeys, listUnknownSubjects } from '#src/stores/sqlite/keys/key-vault.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';

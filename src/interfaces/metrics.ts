@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { operations } from '#contracts/registries/agents.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
-import { measureLags } from '#src/reading/projections.ts';
+import { measureLags } from '#src/reading/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '#src/interfaces/rest/request.ts';
 import type { HealthDeps } from '#src/web/health.ts';

@@ -1,7 +1,7 @@
 /** Health checks: `/livez`, `/readyz`, and what they show. */
 import type { FastifyInstance } from 'fastify';
 import type { ClockConflict } from '#src/writing/timeline.ts';
-import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/projections.ts';
+import { type Filling, measureLag, measureLags, type Statuses } from '#src/reading/lag.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/calls/handlers.ts';

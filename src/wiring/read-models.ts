@@ -38,8 +38,8 @@ import {
   type ProjectionStore,
   type ReadModels,
 } from '#src/ports/read-model.ts';
+import type { Filling } from '#src/reading/lag.ts';
 import type {
-  Filling,
   CheckedRows,
   CheckState,
   ProjectionDesk,

@@ -159,7 +159,7 @@ const helpOf = (command: Command): string => {
 
 /** Splits a command line at spaces outside quotes. */
 const wordsOf = (line: string): string[] =>
-  (line.match(/"[^"]*"|\S+/g) ?? []).slice(1).map((word) => word.replaceAll('"', ''));
+  (line.replace(COMMAND, '').match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''));
 
 /** In this order: the runbook halts outreach, and the page for the desk approves some. */
 const DOCUMENTS = ['README.md', 'infra/DESK.md', 'infra/FEEDS.md', 'infra/OPERATING.md'];
@@ -177,6 +177,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 const reasonOf = (line: string): string | undefined =>
   Object.entries(NOT_RUN).find(([start]) => `${line} `.startsWith(`./tributary ${start}`))?.[1];
 
+/** A line that runs a command, perhaps with a token that a promoter was given. */
+const COMMAND = /^(?:DESK_TOKEN=TOKEN )?\.\/tributary /;
 /** Lines that name a group of commands or the help, which is walked below. */
 const NO_COMMAND = /^\.\/tributary (?:audit$|help |--help$|--version$)/;
 
@@ -186,6 +188,12 @@ const handoffIn = async (...states: string[]): Promise<string> => {
   const found = states.flatMap((state) => rfqs.filter((rfq) => rfq.state === state))[0];
   if (!found) throw new Error(`the demo has no RFQ that is ${states.join(' or ')}`);
   return found.handoff_id;
+};
+
+/** A token of the promoter of the demo. */
+const promoterToken = async (): Promise<string> => {
+  const asked = { name: 'Olga Orr', roles: ['owner' as const], owner_id: 'northwind' };
+  return (await player.perform(ROOT_TOKEN, 'issueDeskToken', asked)).token;
 };
 
 /** The state of an RFQ that a line can act on. */
@@ -314,7 +322,7 @@ const renewPositions = async (page: string): Promise<string> => {
 const linesIn = (text: string): string[] =>
   codeIn(text)
     .map((line) => line.trim())
-    .filter((line) => line.startsWith('./tributary ') && !NO_COMMAND.test(line));
+    .filter((line) => COMMAND.test(line) && !NO_COMMAND.test(line));
 
 const AUDITING = 'infra/AUDITING.md';
 const textOfPage = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -335,9 +343,12 @@ const runLines = async (lines: readonly string[]): Promise<string> => {
     const words: string[] = [];
     for (const word of wordsOf(line)) words.push(await valueFor(word, line, before));
     const isRead = /^(?:audit|rfq (?:list|show)|access requests)/.test(words.join(' '));
-    const shown = await runHere(words).catch((error: unknown) => {
-      throw new Error(`${line}: ${(error as Error).message}`);
-    });
+    if (line.startsWith('DESK_TOKEN=')) vi.stubEnv('DESK_TOKEN', await promoterToken());
+    const shown = await runHere(words)
+      .catch((error: unknown) => {
+        throw new Error(`${line}: ${(error as Error).message}`);
+      })
+      .finally(() => vi.stubEnv('DESK_TOKEN', undefined));
     printed += shown;
     const [agent] = /agt_\w{24}/.exec(shown) ?? [];
     if (agent !== undefined) before = { ...before, agent };

@@ -3,7 +3,7 @@ import { serviceLog } from '#src/calls/log.ts';
 import { observedStore } from '#src/stores/observed.ts';
 import { timeline } from '#src/writing/timeline.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
-import { measureLags } from '#src/reading/projections.ts';
+import { measureLags } from '#src/reading/lag.ts';
 import { serverOver } from '../support/world/server-over.ts';
 import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';

@@ -1,5 +1,5 @@
 /** The command that shows a running service, and with `--check` whether everything it needs is there. */
-import { parkedOf } from '#src/reading/projections.ts';
+import { parkedOf } from '#src/reading/lag.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import { tokenIn } from '#src/cli/transport.ts';

@@ -17,28 +17,43 @@ export type Scene = { first: Asked; other: Asked; later: (id: string) => Asked }
 type Scenes = Partial<Record<DeskOperationId, () => Promise<Scene>>>;
 type Request = { id: string; content_sha256: string };
 
-/** Sends a write to the desk: with the machine's token, which has every role, but the second person's for an approval. */
+/**
+ * Sends a write to the desk: with the machine's token, but with that of a second person for an approval of a lead or an RFQ,
+ * and of the promoter acme for a decision on its outreach.
+ */
 export const atDesk = async (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
   app.send({
     method: 'POST',
     url: `/api/desk/v1${path}`,
-    key: NEEDS_A_PERSON.test(path) ? await secondPerson(app) : app.deskToken,
+    key: (await personFor(app, path)) ?? app.deskToken,
     payload: body,
     headers: { 'idempotency-key': idempotencyKey },
   });
 
-const NEEDS_A_PERSON = /^\/(leads|handoffs)\/.*\/approve$/;
-const secondPeople = new WeakMap<TestApp, Promise<string>>();
+/** What the machine cannot decide, by its path, and who does. */
+const DECISIONS: readonly { path: RegExp; person: object }[] = [
+  {
+    path: /^\/(?:leads|handoffs)\/.*\/approve$/,
+    person: { name: 'Second Person', roles: ['staff'] },
+  },
+  {
+    path: /^\/approvals\/.*\/(?:approve|refuse|request-changes)$/,
+    person: { name: 'Promoter', roles: ['owner'], owner_id: 'acme' },
+  },
+];
+const tokens = new WeakMap<TestApp, Map<object, Promise<string>>>();
 
-/** The desk token of a person of staff, issued once for each app. */
-const secondPerson = (app: TestApp): Promise<string> => {
-  const known =
-    secondPeople.get(app) ??
-    app
-      .desk('POST', '/desk-tokens', { name: 'Second Person', roles: ['staff'] })
-      .then(({ body }) => (body as { token: string }).token);
-  secondPeople.set(app, known);
-  return known;
+/** The desk token of the person who decides, issued once for each app; undefined where the machine can. */
+const personFor = (app: TestApp, path: string): Promise<string> | undefined => {
+  const person = DECISIONS.find((decision) => decision.path.test(path))?.person;
+  if (!person) return undefined;
+  const known = tokens.get(app) ?? new Map<object, Promise<string>>();
+  tokens.set(app, known);
+  const token =
+    known.get(person) ??
+    app.desk('POST', '/desk-tokens', person).then(({ body }) => (body as { token: string }).token);
+  known.set(person, token);
+  return token;
 };
 
 const reason = 'Said so';
