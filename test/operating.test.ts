@@ -33,7 +33,7 @@ const FOREIGN =
   /^(EVENTSTORE_|HTTP|JSON|REST|MCP|NTP|TLS|ACL|BSD|MIT|SSD|AGPL|RSAL|SSPL|SETUSER|EVAL|INFO|PING|FLUSHALL|SLOWLOG|SIGTERM|PASSWORD|HOST$|POST$|README$)/;
 /** Words that a reader replaces in a command. */
 const PLACEHOLDER =
-  /^(AGENT|COMMAND|COPY|FOUND|HANDOFF|HASH|KNOWN|LEAD|OWNER|RECORD|REQUEST|SUBJECT)$/;
+  /^(AGENT|COMMAND|COPY|FOUND|HANDOFF|HASH|KNOWN|LEAD|OWNER|RECORD|REQUEST|SUBJECT|TOKEN)$/;
 
 /** Returns the names of the settings that the configuration reads, without that of Node. */
 const settingsRead = (): string[] =>

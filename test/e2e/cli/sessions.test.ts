@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ended, json, killAll, run, serve, type Server } from '../../support/clients/cli.ts';
+import { ended, json, killAll, run, serve, start, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { ROOT } from '../../support/source/tree.ts';
 import { verifies } from '../../support/source/verifies.ts';
@@ -76,12 +76,18 @@ describe('A session of an agent', () => {
     const shown = await run('approvals', 'show', request.id, ...at);
     expect(shown.stdout).toContain('Candles are back in stock. Ask us for a list.');
     const hash = request.content_sha256;
-    const blind = await run('approvals', 'approve', request.id, ...at);
+    const promoter = ['--name', 'Olga Orr', '--roles', 'owner', '--owner', 'northwind'];
+    const { token } = await json<{ token: string }>('token', 'issue', ...promoter, ...at);
+    const asPromoter = (...args: string[]) =>
+      ended(start([...args, ...at], [`DESK_TOKEN=${token}`]));
+    const blind = await asPromoter('approvals', 'approve', request.id);
     expect(blind).toMatchObject({ code: 2, stdout: '' });
     expect(blind.stderr).toContain(`approvals show ${request.id}`);
-    const wrong = await run('approvals', 'approve', request.id, '--sha256', '0'.repeat(64), ...at);
+    const wrong = await asPromoter('approvals', 'approve', request.id, '--sha256', '0'.repeat(64));
     expect(wrong.code).toBe(1);
-    await json('approvals', 'approve', request.id, '--sha256', hash.slice(0, 12), ...at);
+    const short = hash.slice(0, 12);
+    const right = await asPromoter('approvals', 'approve', request.id, '--sha256', short);
+    expect(right.code, right.stderr).toBe(0);
     // The file exists before the event of its confirmation.
     await expect
       .poll(async () => (await run('approvals', 'show', request.id, '--json', ...at)).stdout)

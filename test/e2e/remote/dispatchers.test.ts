@@ -13,6 +13,7 @@ import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { readDesk } from '../upgrade/services.ts';
 
 const MANY = 12;
+const PROMOTER = { name: 'Promoter', roles: ['owner'], owner_id: 'acme' };
 const DISPATCH = /^Outbound(?:Dispatched|Deferred|Confirmed|Failed|OutcomeUnknown)$/;
 
 describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
@@ -22,6 +23,8 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
   let webhook: Awaited<ReturnType<typeof receiver>>;
   let outbox: string;
   let key: string;
+  /** Of the promoter, who decides. */
+  let deskToken: string | undefined;
   let asked = 0;
 
   const dispatcher = async () => {
@@ -81,10 +84,11 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
   /** As staff see it; what is at its end is found under its owner. */
   const shown = (id: string): Promise<Shown> => readDesk(api, `/approvals/${id}?owner_id=acme`);
   const approve = async (id: string): Promise<void> => {
+    deskToken ??= (await atDesk(api, '/desk-tokens', PROMOTER))['token'];
     const { exact } = await shown(id);
     // With its owner it can be read from the log.
     const body = { content_sha256: exact?.sha256, owner_id: 'acme' };
-    await atDesk(api, `/approvals/${id}/approve`, body);
+    await atDesk({ url: api.url, deskToken: deskToken ?? '' }, `/approvals/${id}/approve`, body);
   };
   const statusOf = async (id: string): Promise<unknown> => (await shown(id)).request?.status;
   /** What the log has of the sendings of this request. */
