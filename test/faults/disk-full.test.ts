@@ -119,9 +119,11 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
     const refused = await write(run, (n += 1));
     if (refused.status === 507)
       expect(await ready(run)).toMatchObject({ status: 503, body: { reason: 'storage_full' } });
-    const visits = Array.from({ length: 20 }, () => fetch(shortUrl, { redirect: 'manual' }));
-    for (const { status } of await Promise.all(visits)) expect(status).toBe(302);
-    expect(await unrecorded(run)).toBeGreaterThan(0);
+    // Some visits may still fit.
+    do {
+      const visits = Array.from({ length: 20 }, () => fetch(shortUrl, { redirect: 'manual' }));
+      for (const { status } of await Promise.all(visits)) expect(status).toBe(302);
+    } while ((await unrecorded(run)) === 0);
     // Reads continue until the read models, too, have failed to write to the full disk.
     const { log } = service;
     const isWaiting = () => log().includes('the file of the read models cannot be written');

@@ -20,6 +20,12 @@ const SCHEMA = `
 export const keyCrc = (subject: string, wrapped: Uint8Array | null): number =>
   crc32(wrapped ?? 'destroyed', crc32(subject));
 
+/** Defines `key_crc` for statements. */
+export const defineKeyCrc = (db: DatabaseSync): void =>
+  db.function('key_crc', (subject, wrapped) =>
+    keyCrc(String(subject), wrapped as Uint8Array | null),
+  );
+
 export const KEY_STORE: StoreKind = {
   what: 'key vault',
   applicationId: 0x74726b76,
@@ -28,9 +34,7 @@ export const KEY_STORE: StoreKind = {
   synchronous: 'FULL',
   schema: SCHEMA,
   migrate(db) {
-    db.function('key_crc', (subject, wrapped) =>
-      keyCrc(String(subject), wrapped as Uint8Array | null),
-    );
+    defineKeyCrc(db);
     db.exec(`
       PRAGMA secure_delete = ON;
       ALTER TABLE keys RENAME TO keys_before;

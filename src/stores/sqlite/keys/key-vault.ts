@@ -27,6 +27,7 @@ import {
   keyCrc,
   keyEndReader,
   keyMarkOf,
+  defineKeyCrc,
   openKeyFile,
   requireKeyMark,
   vaultIdIn,
@@ -44,9 +45,10 @@ export class KeyReader {
 
   /** Throws StartupError, and closes `db`, if the keys were wrapped with another key. */
   constructor(db: DatabaseSync, file: string, wrapping: KeyObject) {
-    requireSameKey(db, file, wrapping);
+    const rows = rowsOf(db);
+    requireSameKey(db, file, { wrapping, rows });
     this.#wrapping = wrapping;
-    this.#find = db.prepare('SELECT subject, wrapped, crc FROM keys WHERE subject = ?');
+    this.#find = db.prepare(`${rows} WHERE subject = ?`);
   }
 
   /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable, also KeyDamaged. */
@@ -75,10 +77,22 @@ export class KeyReader {
 export const exportKey = (key: KeyObject | null | undefined): SubjectKey =>
   key === undefined ? 'never' : (key?.export() ?? 'destroyed');
 
+/** Selects the rows of keys.db. Format 2, which can be read without a migration, had no checksums. */
+const rowsOf = (db: DatabaseSync): string => {
+  if (queryValue(db, "SELECT 1 FROM pragma_table_info('keys') WHERE name = 'crc'"))
+    return 'SELECT subject, wrapped, crc FROM keys';
+  defineKeyCrc(db);
+  return 'SELECT subject, wrapped, key_crc(subject, wrapped) AS crc FROM keys';
+};
+
 /** Unwraps the first intact key of the file: with another root secret, none of them opens. */
-const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
+const requireSameKey = (
+  db: DatabaseSync,
+  file: string,
+  { wrapping, rows }: { wrapping: KeyObject; rows: string },
+): void => {
   const row = db
-    .prepare('SELECT subject, wrapped, crc FROM keys WHERE wrapped IS NOT NULL LIMIT 100')
+    .prepare(`${rows} WHERE wrapped IS NOT NULL LIMIT 100`)
     .all()
     .find((one) => isIntact(one as KeyRow)) as KeyRow | undefined;
   if (!row) return;
