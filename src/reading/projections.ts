@@ -1,7 +1,6 @@
 /** Operations of operators on read models. */
 import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
