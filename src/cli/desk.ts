@@ -1,4 +1,5 @@
 /** The desk for commands: over HTTP if a server runs on the data directory, otherwise in this process. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
@@ -13,6 +14,9 @@ import { CommandError, EXIT, printNotice } from './terminal.ts';
 import { commandToken, type Transport, type Desk } from './transport.ts';
 
 const ANSWER_MS_MAX = 60_000;
+/** A long import can send faster than one caller may; nothing was done then, so it waits as long as the desk says. */
+const WAITS_MAX = 100;
+const WAIT_S_MAX = 60;
 
 /** Puts each field where it travels. */
 const requestFor = (id: DeskOperationId, input: Record<string, unknown>, token: string) => {
@@ -51,6 +55,17 @@ const noAnswerError = (server: RunningServer, key: string | undefined, error: un
   });
 };
 
+/** Sends a request, and again after a 429 with a Retry-After of at most WAIT_S_MAX. */
+const answered = async (url: string, init: RequestInit): Promise<Response> => {
+  for (let waits = 0; ; waits += 1) {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const seconds = Number(response.headers.get('retry-after') ?? Infinity);
+    if (response.status !== 429 || waits === WAITS_MAX || seconds > WAIT_S_MAX) return response;
+    await response.arrayBuffer();
+    await pause(seconds * 1_000);
+  }
+};
+
 /** Calls the desk of a running server over HTTP. */
 const deskOverHttp = (
   server: RunningServer,
@@ -61,8 +76,7 @@ const deskOverHttp = (
     let status: number;
     let answer: unknown;
     try {
-      const signal = AbortSignal.timeout(ANSWER_MS_MAX);
-      const response = await fetch(server.url + path, { ...init, signal });
+      const response = await answered(server.url + path, init);
       status = response.status;
       answer = await response.json();
     } catch (error) {
