@@ -10,6 +10,7 @@ import { visitorOperations, type VisitorOperations } from '#contracts/registries
 import { confirmationTokenOf } from '#src/shared/signing.ts';
 import { authenticator, type Authenticator } from '#src/calls/authenticate.ts';
 import { mappingFailures } from '#src/calls/failure.ts';
+import { askCurrent, requireCurrent } from '#src/calls/freshness.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';
@@ -105,9 +106,12 @@ export class Player {
       previous_id: this.#answers.get(as)?.['id'],
     });
     if (operation !== 'createLink') return;
-    const { readModels } = this.#service.deps;
+    const { deps } = this.#service;
     const code = String(answer['code']);
-    const read = async () => done(await readModels.get<CodeRow>('codes', code, ''));
+    const read = async () => {
+      await requireCurrent(deps);
+      return done(await deps.readModels.get<CodeRow>('codes', code, ''));
+    };
     const row = requireSuccess(await withRetries(() => mappingFailures(read)), `the code of ${as}`);
     if (!row) throw new Error(`demo story: no row has the code of ${as}`);
     this.#codes.set(as, row);
@@ -143,12 +147,12 @@ export class Player {
     return withRetries(() => this.#callOnce(by, id, { requestId, input }));
   }
 
-  #callOnce(
+  async #callOnce(
     by: string,
     id: StoryOperationId,
     incoming: { requestId: string; input: Answer },
   ): Promise<Outcome<unknown>> {
-    const { app } = this.#service;
+    const { app, deps } = this.#service;
     if (id in visitorOperations)
       return app.visitors.perform(id as keyof VisitorOperations, {
         ...incoming,
@@ -161,15 +165,20 @@ export class Player {
         caller: { kind: 'holder', token: credential },
         surface: 'portal',
       });
-    if (id in deskOperations)
+    if (id in deskOperations) {
+      const found = await askCurrent(deps.freshness, () => this.#authenticator.desk(credential));
+      if (!found.ok) return found;
       return app.desk.performAs(id as DeskOperationId, {
         ...incoming,
-        caller: requireSuccess(this.#authenticator.desk(credential), `the token of ${by}`),
+        caller: found.value,
         surface: 'desk',
       });
+    }
+    const found = await askCurrent(deps.freshness, () => this.#authenticator.agent(credential));
+    if (!found.ok) return found;
     return app.agents.performAs(id as OperationId, {
       ...incoming,
-      caller: requireSuccess(this.#authenticator.agent(credential), `the key of ${by}`),
+      caller: found.value,
       surface: id in outreachOperations ? 'mcp' : 'rest',
     });
   }
