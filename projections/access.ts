@@ -83,7 +83,7 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
 /** Agents, keys and desk tokens by id, as authentication needs them. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
-  version: 6,
+  version: 7,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -95,7 +95,7 @@ export const credentials: Projection<CredentialRow> = {
 /** The rows of `credentials`, listed per owner and kind, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 6,
+  version: 7,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -107,7 +107,7 @@ export const access: Projection<CredentialRow> = {
 
 const requests: Projection<OpenRow<AgentState>> = {
   name: 'access-requests',
-  version: 1,
+  version: 2,
   handles: AGENT_EVENTS,
   place: (event) => ({
     scope: ALL_ACCESS_REQUESTS,

@@ -93,7 +93,7 @@ const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =
 
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
-  version: 3,
+  version: 4,
   handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
   place(event) {
     const key = handoffOfEvent(event);
@@ -147,7 +147,7 @@ export const rfqs = withPlan(sentRfqs, { scope: ALL_RFQS, prefix: 'hnd_' });
 /** The handoffs of each owner, newest first. */
 export const handoffs = ownerRecords({
   name: 'handoffs',
-  version: 4,
+  version: 5,
   handles: HANDOFF_EVENTS,
   begins: ['HandoffCreated', 'BuyerListCreated'],
   // An erasure contains only its subject, so its stream tells the kind of the record.

@@ -18,7 +18,7 @@ import { type RecordRow, ownerRecords } from './owner-records.ts';
 /** The outreach requests of all owners that wait for a person or for the dispatcher. */
 export const openOutbound = openRecords({
   name: 'open-outbound',
-  version: 3,
+  version: 4,
   handles: OUTBOUND_EVENTS,
   begins: 'OutboundProposed',
   keyOf: ({ data }) => data.outbound_id,
@@ -31,7 +31,7 @@ export const openOutbound = openRecords({
 export const outboundRequests: Projection<RecordRow<OutboundState>> = {
   ...ownerRecords({
     name: 'outbound',
-    version: 3,
+    version: 4,
     handles: OUTBOUND_EVENTS,
     begins: ['OutboundProposed'],
     keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,

@@ -14,6 +14,7 @@ import {
   firstVersion,
   nextVersion,
   type RecordVersion,
+  asStored,
 } from '#src/shared/decider.ts';
 
 /* Two deciders: the access of an agent, and each of its API keys. */
@@ -70,50 +71,55 @@ export type AgentState = {
   version: number;
 };
 
+const foldAgent = (
+  state: AgentState | undefined,
+  event: AgentEvent & { at: number },
+): AgentState => {
+  if (event.type === 'AccessRequested') {
+    const { agent_id, application_id, ...pending } = event.data;
+    const { name, purpose, scopes: requested } = pending;
+    const version = (state?.version ?? -1) + 1;
+    const asked = {
+      scopes: requested,
+      requested_at: event.at,
+      outcome: 'pending' as const,
+      ...(application_id !== undefined && { application_id }),
+    };
+    const request = { pending, requested, last_request: asked, version };
+    // Buyers see the name, so it changes with the approval and not with the request.
+    if (state && state.granted.length > 0) return { ...state, ...request };
+    const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
+    return { ...first, ...request, status: 'requested' };
+  }
+  if (!state) throw new Error(`${event.type} on an agent that was never requested`);
+  const next = { ...state, reason: event.data.reason, version: state.version + 1 };
+  switch (event.type) {
+    case 'AccessApproved': {
+      const { name, purpose } = state.pending ?? state;
+      const { scopes } = event.data;
+      // The decision closes the request: scopes that it leaves out need a new one.
+      const decision = { pending: undefined, requested: scopes, decided_at: event.at };
+      const access = { name, purpose, granted: scopes, suspended_by: undefined };
+      const isPartial = state.requested.some((scope) => !scopes.includes(scope));
+      const last_request = decideRequest(state, event, isPartial ? 'partial' : 'granted');
+      return { ...next, ...decision, ...access, last_request, status: 'approved' };
+    }
+    case 'AccessDenied': {
+      const last_request = decideRequest(state, event, 'denied');
+      const denied = { ...next, pending: undefined, last_request, decided_at: event.at };
+      return state.granted.length > 0
+        ? { ...denied, requested: state.granted }
+        : { ...denied, status: 'denied' };
+    }
+    case 'AgentSuspended':
+      return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
+    case 'AgentReinstated':
+      return { ...next, status: 'approved', suspended_by: undefined };
+  }
+};
+
 export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection> = {
-  evolve(state, event) {
-    if (event.type === 'AccessRequested') {
-      const { agent_id, application_id, ...pending } = event.data;
-      const { name, purpose, scopes: requested } = pending;
-      const version = (state?.version ?? -1) + 1;
-      const asked = {
-        scopes: requested,
-        requested_at: event.at,
-        outcome: 'pending' as const,
-        ...(application_id !== undefined && { application_id }),
-      };
-      const request = { pending, requested, last_request: asked, version };
-      // Buyers see the name, so it changes with the approval and not with the request.
-      if (state && state.granted.length > 0) return { ...state, ...request };
-      const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
-      return { ...first, ...request, status: 'requested' };
-    }
-    if (!state) throw new Error(`${event.type} on an agent that was never requested`);
-    const next = { ...state, reason: event.data.reason, version: state.version + 1 };
-    switch (event.type) {
-      case 'AccessApproved': {
-        const { name, purpose } = state.pending ?? state;
-        const { scopes } = event.data;
-        // The decision closes the request: scopes that it leaves out need a new one.
-        const decision = { pending: undefined, requested: scopes, decided_at: event.at };
-        const access = { name, purpose, granted: scopes, suspended_by: undefined };
-        const isPartial = state.requested.some((scope) => !scopes.includes(scope));
-        const last_request = decideRequest(state, event, isPartial ? 'partial' : 'granted');
-        return { ...next, ...decision, ...access, last_request, status: 'approved' };
-      }
-      case 'AccessDenied': {
-        const last_request = decideRequest(state, event, 'denied');
-        const denied = { ...next, pending: undefined, last_request, decided_at: event.at };
-        return state.granted.length > 0
-          ? { ...denied, requested: state.granted }
-          : { ...denied, status: 'denied' };
-      }
-      case 'AgentSuspended':
-        return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
-      case 'AgentReinstated':
-        return { ...next, status: 'approved', suspended_by: undefined };
-    }
-  },
+  evolve: (state, event) => asStored(foldAgent(state, event)),
 
   decide(state, command) {
     if (command.type === 'RequestAccess') {

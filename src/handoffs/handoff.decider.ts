@@ -14,6 +14,7 @@ import {
   type Decider,
   firstVersion,
   type RecordVersion,
+  asStored,
 } from '#src/shared/decider.ts';
 import {
   eraseRfq,
@@ -388,7 +389,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     if (event.type === 'BuyerListCreated') return buyerList(event);
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
     if (isOfRfq(event)) return evolveRfq(state, event);
-    return { ...state, ...changesOf(state, event), ...nextVersion(state, event.at) };
+    return asStored({ ...state, ...changesOf(state, event), ...nextVersion(state, event.at) });
   },
 
   decide(state, command) {

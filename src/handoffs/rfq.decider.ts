@@ -13,7 +13,7 @@ import type {
   RfqEventType,
   EventOf,
 } from '#contracts/registries/events.ts';
-import { accept, type Decision, reject } from '#src/shared/decider.ts';
+import { accept, type Decision, reject, asStored } from '#src/shared/decider.ts';
 import {
   foldProposal,
   type Money,
@@ -86,7 +86,7 @@ export const foldRfq = (
   }
   if (event.type === 'RfqMoveRefused') return before;
   const { reason, sealed_reason } = event.data;
-  return { ...before, reason, sealed_reason, ...changesOf(event) };
+  return asStored({ ...before, reason, sealed_reason, ...changesOf(event) });
 };
 
 type Move = Exclude<

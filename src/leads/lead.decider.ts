@@ -10,6 +10,7 @@ import {
   type Decider,
   firstVersion,
   nextVersion,
+  asStored,
 } from '#src/shared/decider.ts';
 import {
   type Proposing,
@@ -359,7 +360,7 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
     // Agents see neither a proposal nor its end, so neither makes a version of the lead.
     if (event.type !== 'LeadMoveRefused')
       Object.assign(after, changesOf(state, event), nextVersion(state, event.at));
-    return deleteUndefined(after);
+    return asStored(after);
   },
 
   decide(state, command) {
@@ -506,22 +507,4 @@ const changesOf = (
   if (event.type === 'LeadLost') return ended;
   const { value = state.value, uncounted } = event.data;
   return { ...ended, value, uncounted };
-};
-
-const DELETED_MEMBERS = [
-  ...OPTIONAL_MEMBERS,
-  'state_reason',
-  'sealed_reason',
-  'value',
-  'outcome_at',
-  'from_rfq',
-  'uncounted',
-  'proposed',
-] as const;
-
-/** Deletes members that are undefined, as a store does, so that a row is the same with and without a store. */
-const deleteUndefined = (state: LeadState): LeadState => {
-  for (const member of DELETED_MEMBERS)
-    if (member in state && state[member] === undefined) delete state[member];
-  return state;
 };

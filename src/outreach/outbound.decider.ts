@@ -21,6 +21,7 @@ import {
   type Decider,
   type Decision,
   reject,
+  asStored,
 } from '#src/shared/decider.ts';
 import { isOnePerson } from '#src/shared/person.ts';
 
@@ -103,7 +104,8 @@ export const foldOutbound = (
       ...firstVersion(event.at),
     };
   if (!state) throw new Error(`${event.type} on a request that was never proposed`);
-  return { ...state, ...changesOf(state, event), updated_at: event.at, version: state.version + 1 };
+  const updated = { updated_at: event.at, version: state.version + 1 };
+  return asStored({ ...state, ...changesOf(state, event), ...updated });
 };
 
 const changesOf = (

@@ -1,4 +1,5 @@
 /** The type of all deciders: a command and a state give events or a rejection; events give a state. Without I/O. */
+import { present } from './present.ts';
 
 /**
  * Decides over one stream: `decide` makes events of a command, `evolve` folds events into the state. The initial state is
@@ -26,6 +27,12 @@ export const reject = <const Rejection extends string>(
   reason: Rejection,
   detail: string,
 ): Decision<never, Rejection> => ({ accepted: false, reason, detail });
+
+/**
+ * The state without members that are undefined, as a store keeps it. A member that is removed so and set again later is then at
+ * the end of the state, whether or not a store had it in between, and rows of the same events have the same bytes.
+ */
+export const asStored = <State extends object>(state: State): State => present(state) as State;
 
 /** The members of a record that count its events. */
 export type RecordVersion = { created_at: number; updated_at: number; version: number };

@@ -257,7 +257,6 @@ describe('The table of a handoff', () => {
       ...LIST,
       buyer: { company: 'Shop' },
       erased: true,
-      sealed_line_notes: undefined,
       list_revision: 1,
       created_at: 1,
       updated_at: 2,
