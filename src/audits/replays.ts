@@ -1,9 +1,8 @@
-/** Folds of owners' histories in memory, kept for the next question about the same moment. */
+/** Owners as they were: their events, folded in memory by the projections of the read models and kept for the next question. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';
-/** Owners as they were: their events folded in memory by the projections of the read models. */
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/read-model.ts';
 import { FactsCache } from '#src/performance/facts.ts';
