@@ -1,5 +1,5 @@
 /** The operation that reads events for auditors. */
-import type { Position, StoredEvent } from '#src/ports/event-log.ts';
+import { type Position, type StoredEvent, ownerOfStream } from '#src/ports/event-log.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/handlers.ts';
@@ -66,7 +66,7 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
   const { stream, owner_id, limit } = input;
   const head = (await deps.log.head()).position;
   // A stream belongs to the owner in its name, even if owner_id names another.
-  const owner = stream === undefined ? owner_id : stream.slice(0, stream.indexOf('-'));
+  const owner = stream === undefined ? owner_id : ownerOfStream(stream);
   const isBound = call.caller.ownerId !== undefined;
   if (owner === undefined ? isBound : !mayActFor(call, owner))
     return refuse('resource_not_found', 'There is no such history.');

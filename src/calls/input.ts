@@ -183,9 +183,6 @@ const withValue = (fault: InputFault, given: unknown): InputFault => {
   return { ...fault, detail: detail + note, value: refusedText(text) };
 };
 
-/** The unknown fields of an input that are compared with the known ones, which takes up to 0.3 ms each. */
-const COMPARED_MAX = 20;
-
 type Hint = (name: string, known: readonly string[]) => string;
 
 /** Makes the function that names the field which an unknown one of this input was meant to be. */
@@ -193,7 +190,8 @@ const hintFor = (): Hint => {
   let compared = 0;
   return (name, known) => {
     compared += 1;
-    const closest = compared > COMPARED_MAX ? undefined : closestName(name, known);
+    // A comparison takes up to 0.3 ms.
+    const closest = compared > LIMITS.FAULTS_MAX ? undefined : closestName(name, known);
     return closest === undefined ? '' : `; did you mean ${closest}?`;
   };
 };

@@ -11,12 +11,12 @@ import {
   replaceAppends,
   StreamAdvanced,
   type StreamRevision,
+  ownerOfStream,
 } from '#src/ports/event-log.ts';
 import type { Metrics, SendingKind, SendingOutcome } from '#src/ports/metrics.ts';
 import type { Call } from '#src/shared/call.ts';
 import { type Refusal, Refused } from '#src/shared/outcome.ts';
 import { claimKey, type KeyClaimer } from '#src/writing/idempotency.ts';
-import { ownerOfStream } from '#src/writing/streams.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { type CredentialState, UNCONFIRMED } from './authenticate.ts';
 import { requireCurrent } from './freshness.ts';

@@ -40,12 +40,15 @@ export type NewEvent = {
 
 export type StoredEvent = NewEvent & {
   stream: string;
-  /** The part of the stream name before the dash. */
+  /** That of `ownerOfStream`. */
   owner: string;
   /** 0 for the first event of the stream, then dense. */
   revision: number;
   position: Position;
 };
+
+/** The owner in the name of a stream, before its first dash; a space of tests is an owner of its own. */
+export const ownerOfStream = (stream: string): string => stream.slice(0, stream.indexOf('-'));
 
 /** An event without attribution, which folds do not need and a rebuild need not parse. */
 export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'position' | 'type'> & {

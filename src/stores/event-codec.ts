@@ -13,6 +13,7 @@ import {
   type FoldEvent,
   type Position,
   type SubscriptionItem,
+  ownerOfStream,
 } from '#src/ports/event-log.ts';
 
 /** Of data and attribution. Every command reads its stream whole, so a giant event slows them all. */
@@ -41,10 +42,9 @@ const SCHEMAS = new Map<string, Schema>(Object.entries(EVENTS));
 // A file or a line does not return a control character or a lone surrogate unchanged.
 const STREAM = /^[^$\-\p{C}][^\-\p{C}]*-\P{C}+$/u;
 
-/** Returns the part before the first dash. Throws TypeError if no log can store the name. */
-const ownerOfStream = (stream: string): string => {
+/** Throws TypeError if no log can store the name. */
+const requireStreamName = (stream: string): void => {
   if (!STREAM.test(stream)) throw new TypeError(`not a stream name: ${JSON.stringify(stream)}`);
-  return stream.slice(0, stream.indexOf('-'));
 };
 
 /** Serializes at once, so that later changes of the caller's object are not stored. */
@@ -91,6 +91,7 @@ const encodeAppend = ({ stream, expected, events }: Append): EncodedAppend => {
     throw new TypeError(`not a revision: ${revision}`);
   }
   if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
+  requireStreamName(stream);
   return {
     stream,
     owner: ownerOfStream(stream),

@@ -92,9 +92,6 @@ const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' } as c
 
 export const kindOfRecord = (id: string) => KINDS[id.slice(0, 3) as keyof typeof KINDS];
 
-/** The owner in the name of a stream; a space of tests is an owner of its own. */
-export const ownerOfStream = (stream: string): string => stream.slice(0, stream.indexOf('-'));
-
 /** The stream of a record whose kind its id tells. */
 export const streamOfRecord = (ownerId: string, id: string): string =>
   streamOf(ownerId, kindOfRecord(id), id);

@@ -15,6 +15,7 @@ import {
   type Meta,
   type StoredEvent,
   LogUnavailable,
+  ownerOfStream,
 } from '#src/ports/event-log.ts';
 import { type EncodedEvent, upcastData, type Upcasts } from '#src/stores/event-codec.ts';
 import { openRead, type ServerStream } from './client.ts';
@@ -558,7 +559,7 @@ export const isLogRecord = (record: Recorded | undefined): record is LogRecord =
 
 const originOf = ({ streamId, revision, position }: Recorded) => ({
   stream: streamId,
-  owner: streamId.slice(0, streamId.indexOf('-')),
+  owner: ownerOfStream(streamId),
   revision,
   position,
 });
@@ -575,7 +576,7 @@ export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {
   let data: object | undefined;
   return {
     stream: streamId,
-    owner: streamId.slice(0, streamId.indexOf('-')),
+    owner: ownerOfStream(streamId),
     revision,
     position,
     type,

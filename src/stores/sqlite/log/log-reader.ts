@@ -10,6 +10,7 @@ import {
   eventTextOf,
   type FoldEvent,
   type StoredEvent,
+  ownerOfStream,
 } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
@@ -180,7 +181,7 @@ const requireFullRow = (row: FullRow): void => {
   if (!areTexts || sealOf(crc, id, meta) !== seal) {
     throw damaged(position, 'the checksum of its attribution does not fit');
   }
-  if (owner !== stream.slice(0, stream.indexOf('-'))) {
+  if (owner !== ownerOfStream(stream)) {
     throw damaged(position, 'its owner differs from the owner in its stream name');
   }
 };
@@ -268,7 +269,7 @@ const OWNERS_MAX = 10_000;
 const owners = new GenerationCache<string, string>(OWNERS_MAX);
 
 const shareOwner = (stream: string): string => {
-  const owner = stream.slice(0, stream.indexOf('-'));
+  const owner = ownerOfStream(stream);
   const shared = owners.get(owner);
   if (shared === undefined) owners.set(owner, owner);
   return shared ?? owner;
