@@ -40,7 +40,7 @@ export const movesText = (moves: Readonly<Record<string, readonly string[]>>): s
 
 type Definition<Fields, Output> = Pick<
   DeskOperation,
-  'roles' | 'summary' | 'guidance' | 'destructive'
+  'roles' | 'summary' | 'guidance' | 'destructive' | 'isSensitive'
 > & {
   path: string;
   /** The input, without the idempotency key of a command. */
@@ -83,7 +83,11 @@ export const deskCommand = <Fields extends z.ZodRawShape, Output extends z.ZodTy
     kind: 'command',
     http: { method: 'POST', path, status },
     input: z.strictObject({ idempotency_key: idempotencyKey, ...fields }),
-    problems: [...COMMAND_PROBLEMS, ...problems],
+    problems: [
+      ...COMMAND_PROBLEMS,
+      ...(operation.isSensitive ? (['fresh_sign_in_needed'] as const) : []),
+      ...problems,
+    ],
     examples: [example],
   });
 
@@ -105,7 +109,7 @@ export const recordCommands =
     input,
     output,
     ...operation
-  }: Pick<DeskOperation, 'summary' | 'guidance' | 'destructive'> & {
+  }: Pick<DeskOperation, 'summary' | 'guidance' | 'destructive' | 'isSensitive'> & {
     verb: string;
     roles?: DeskOperation['roles'];
     fields: Fields;

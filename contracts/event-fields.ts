@@ -98,6 +98,9 @@ export const auditEntry = {
   decision: z.enum(['allowed', 'denied', 'refused', 'failed', 'replayed']),
   code: z.string().optional(),
   request_id: z.string(),
+  /** The session of a person, and the page of the call. */
+  session: z.string().optional(),
+  page: z.string().optional(),
   /** The input of the call as JSON, where the operation requires it. */
   asked: z.string().optional(),
   /** Epoch milliseconds of the first call. */

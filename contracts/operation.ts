@@ -74,6 +74,8 @@ type AtDesk = Documented &
     auditsInput?: boolean;
     /** Whether a call ends something that no later call restores as it was, or stops many at once: clients ask first. */
     destructive?: boolean;
+    /** Whether a person in a browser must have signed in within the last LIMITS.FRESH_SIGN_IN_MINUTES. */
+    isSensitive?: boolean;
   };
 
 /** An operation of agents over MCP and A2A. */

@@ -102,6 +102,10 @@ const TABLE = {
     title: 'The desk credential lacks the role',
     hint: 'Use a desk credential with one of the roles that the detail names.',
   }),
+  fresh_sign_in_needed: problem(403, 'sign_in_again', {
+    title: 'Sign in again first',
+    hint: 'This act needs a sign-in of the last minutes. Sign in again; what was typed is kept.',
+  }),
   approver_not_independent: problem(403, 'choose_other', {
     title: 'Another person must approve',
     hint: 'Ask a person with the role who neither asked for it nor issued a token to the one who did.',

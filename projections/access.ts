@@ -10,6 +10,10 @@ import {
   type EventType,
   type KeyEventType,
   APPLICATION_EVENTS,
+  PERSON_EVENTS,
+  type PersonEventType,
+  SESSION_EVENTS,
+  type SessionEventType,
 } from '#contracts/registries/events.ts';
 import {
   agent,
@@ -18,6 +22,8 @@ import {
   type KeyState,
   application,
 } from '#src/access/access.decider.ts';
+import { person } from '#src/people/person.decider.ts';
+import { session } from '#src/people/session.decider.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
   accessScope,
@@ -27,27 +33,44 @@ import {
   ALL_ACCESS_REQUESTS,
   listBy,
   type OpenRow,
+  type PersonRow,
+  type SessionRow,
 } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent } from './projection.ts';
 
-type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
+type AccessEventType =
+  | AgentEventType
+  | KeyEventType
+  | DeskTokenEventType
+  | PersonEventType
+  | SessionEventType;
 
 type Common = { owner: string; sort: Position };
 
-/** The state of an agent, a key or a desk token, with its owner and the position of its first event. */
+/** The state of an agent, a credential or a person, with its owner and the position of its first event. */
 type CredentialRow =
   | (AgentRow & AgentState & Common)
   | (KeyRow & KeyState & Common)
-  | (DeskTokenRow & Common);
+  | (DeskTokenRow & Common)
+  | PersonRow
+  | SessionRow;
 
-const ACCESS_EVENTS: readonly EventType[] = [...AGENT_EVENTS, ...KEY_EVENTS, ...DESK_TOKEN_EVENTS];
+const ACCESS_EVENTS: readonly EventType[] = [
+  ...AGENT_EVENTS,
+  ...KEY_EVENTS,
+  ...DESK_TOKEN_EVENTS,
+  ...PERSON_EVENTS,
+  ...SESSION_EVENTS,
+];
 
 const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
   const { data } = typedEvent<AccessEventType>(event);
   if ('key_id' in data) return { kind: 'key', id: data.key_id };
   if ('token_id' in data) return { kind: 'desk', id: data.token_id };
+  if ('session_id' in data) return { kind: 'session', id: data.session_id };
+  if ('person_id' in data) return { kind: 'person', id: data.person_id };
   return { kind: 'agent', id: data.agent_id };
 };
 
@@ -63,6 +86,14 @@ const evolveCredential = (row: CredentialRow | undefined, event: FoldEvent): Cre
   if (kind === 'key') {
     const state = row?.kind === kind ? row : undefined;
     return { ...apiKey.evolve(state, typedEvent<KeyEventType>(event)), kind, owner, sort };
+  }
+  if (kind === 'person') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...person.evolve(state, typedEvent<PersonEventType>(event)), kind, owner, sort };
+  }
+  if (kind === 'session') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...session.evolve(state, typedEvent<SessionEventType>(event)), kind, owner, sort };
   }
   return { ...deskToken(row?.kind === kind ? row : undefined, event), owner, sort };
 };
@@ -80,10 +111,10 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
   return { ...row, status: 'revoked' };
 };
 
-/** Agents, keys and desk tokens by id, as authentication needs them. */
+/** Agents, keys, desk tokens, people and sessions by id, as authentication needs them. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
-  version: 7,
+  version: 8,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -92,14 +123,16 @@ export const credentials: Projection<CredentialRow> = {
   evolve: evolveCredential,
 };
 
-/** The rows of `credentials`, listed per owner and kind, newest first. */
+/** The rows of `credentials`, listed per owner and kind, sessions per person, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 7,
+  version: 8,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
-    return { scope: accessScope(event.owner, kind), key: id };
+    const { data } = typedEvent<AccessEventType>(event);
+    const of = kind === 'session' && 'person_id' in data ? data.person_id : event.owner;
+    return { scope: accessScope(of, kind), key: id };
   },
   evolve: evolveCredential,
   sort: (row) => row.sort,

@@ -18,7 +18,14 @@ import { FactsCache } from '#src/performance/facts.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import type { ReviewTokenRow, AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type {
+  AgentRow,
+  DeskTokenRow,
+  KeyRow,
+  PersonRow,
+  ReviewTokenRow,
+  SessionRow,
+} from '#src/ports/rows.ts';
 import type { Clock, Ids, Secrets, SharedCount, Waits, KeyVault } from '#src/ports/system.ts';
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import type { Filling } from '#src/reading/lag.ts';
@@ -356,4 +363,6 @@ const credentialsOf = ({ peek }: LocalReadModels): Credentials => ({
   key: (id) => peek<KeyRow>('credentials', id, 'key'),
   agent: (id) => peek<AgentRow>('credentials', id, 'agent'),
   deskToken: (id) => peek<DeskTokenRow>('credentials', id, 'desk'),
+  person: (id) => peek<PersonRow>('credentials', id, 'person'),
+  session: (id) => peek<SessionRow>('credentials', id, 'session'),
 });

@@ -95,6 +95,7 @@ const decide = recordCommands({
 });
 
 const approveAccess = decide({
+  isSensitive: true,
   verb: 'approve',
   roles: ['staff'],
   summary: 'Approve an access request, with all or some of its scopes',
@@ -202,6 +203,7 @@ const exampleToken = {
 };
 
 const issueKey = deskCommand({
+  isSensitive: true,
   roles: ['owner', 'operator'],
   path: '/agents/{agent_id}/keys',
   status: 201,
@@ -226,6 +228,7 @@ const issueKey = deskCommand({
 });
 
 const rotateKey = deskCommand({
+  isSensitive: true,
   roles: ['owner', 'operator'],
   path: '/keys/{key_id}/rotate',
   status: 201,
@@ -251,6 +254,7 @@ const rotateKey = deskCommand({
 });
 
 const revokeKey = deskCommand({
+  isSensitive: true,
   destructive: true,
   roles: ['owner', 'staff'],
   path: '/keys/{key_id}/revoke',
@@ -287,6 +291,7 @@ const readKey = deskQuery({
 });
 
 const issueDeskToken = deskCommand({
+  isSensitive: true,
   roles: ['operator'],
   path: '/desk-tokens',
   status: 201,
@@ -325,6 +330,7 @@ const issueDeskToken = deskCommand({
 });
 
 const revokeDeskToken = deskCommand({
+  isSensitive: true,
   destructive: true,
   roles: ['operator'],
   path: '/desk-tokens/{token_id}/revoke',

@@ -176,6 +176,7 @@ const APPROVAL =
   'Above APPROVAL_ABOVE the move is only proposed, and another person approves it with approveRfqMove.';
 
 const moveRfq = rfqCommand({
+  isSensitive: true,
   verb: 'move',
   summary: 'Move an RFQ: take it up, quote, and record its outcome',
   guidance:
@@ -200,6 +201,7 @@ const moveRfq = rfqCommand({
 });
 
 const correctRfq = rfqCommand({
+  isSensitive: true,
   verb: 'correct',
   summary: 'Change or reverse the outcome of an RFQ',
   guidance:
@@ -216,6 +218,7 @@ const correctRfq = rfqCommand({
 });
 
 const approveRfqMove = rfqCommand({
+  isSensitive: true,
   verb: 'approve',
   summary: 'Approve the proposed move of an RFQ as the second person',
   guidance: APPROVER_RULE,

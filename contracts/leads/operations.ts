@@ -188,6 +188,7 @@ const APPROVAL =
   'Above APPROVAL_ABOVE it is only proposed, and another person approves it with approveLeadMove.';
 
 const moveLead = leadCommand({
+  isSensitive: true,
   verb: 'move',
   summary: 'Move a lead to its next state',
   guidance:
@@ -208,6 +209,7 @@ const moveLead = leadCommand({
 });
 
 const correctLead = leadCommand({
+  isSensitive: true,
   verb: 'correct',
   summary: 'Change or reverse the outcome of a lead',
   guidance:
@@ -224,6 +226,7 @@ const correctLead = leadCommand({
 });
 
 const approveLeadMove = leadCommand({
+  isSensitive: true,
   verb: 'approve',
   summary: 'Approve the proposed win or correction of a lead as the second person',
   guidance: APPROVER_RULE,

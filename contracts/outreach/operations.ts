@@ -312,6 +312,7 @@ const channel = z
   });
 
 const configureOutreach = deskCommand({
+  isSensitive: true,
   roles: ['staff'],
   path: '/outreach/{owner_id}',
   summary: "Set who approves an owner's outreach, and where it is sent",
@@ -518,6 +519,7 @@ const reason = line(500).describe('Shown to the agent');
 const exampleContent = { content_sha256: postExample.content_sha256 };
 
 const approveOutbound = decide({
+  isSensitive: true,
   verb: 'approve',
   summary: 'Approve exactly this content',
   guidance:

@@ -51,6 +51,7 @@ const personCommand = <Fields extends z.ZodRawShape, Output extends z.ZodType>({
   summary: string;
   guidance: string;
   destructive?: boolean;
+  isSensitive?: boolean;
   fields: Fields;
   output: Output;
   answer: object;
@@ -163,6 +164,7 @@ const allowContact = personCommand({
 });
 
 const erasePersonalData = personCommand({
+  isSensitive: true,
   destructive: true,
   name: 'erase',
   summary: 'Destroy the encryption keys of the records of a person',
@@ -196,6 +198,7 @@ const erasePersonalData = personCommand({
 });
 
 const eraseSubject = deskCommand({
+  isSensitive: true,
   destructive: true,
   roles: ['operator'],
   path: '/subjects/{subject}/erase',

@@ -17,6 +17,7 @@ import { linksDeskOperations } from '#contracts/links/operations.ts';
 import { registryOf } from '#contracts/operation.ts';
 import { approvalsDeskOperations, outreachDeskOperations } from '#contracts/outreach/operations.ts';
 import { ownersDeskOperations } from '#contracts/owners/operations.ts';
+import { peopleDeskOperations } from '#contracts/people/operations.ts';
 import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
 import { projectionDeskOperations } from '#contracts/reading/operations.ts';
@@ -28,6 +29,7 @@ import { projectionDeskOperations } from '#contracts/reading/operations.ts';
 export const deskOperations = registryOf({
   ...agentsDeskOperations,
   ...keysDeskOperations,
+  ...peopleDeskOperations,
   ...catalogDeskOperations,
   ...leadsDeskOperations,
   ...linksDeskOperations,

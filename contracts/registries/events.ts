@@ -14,6 +14,13 @@ import { leadEvents } from '#contracts/leads/events.ts';
 import { linkEvents } from '#contracts/links/events.ts';
 import { mailEvents, mailboxEvents } from '#contracts/sending/events.ts';
 import { ownerEvents } from '#contracts/owners/events.ts';
+import {
+  deviceLoginEvents,
+  personClaimEvents,
+  personEvents,
+  sessionEvents,
+  signInEvents,
+} from '#contracts/people/events.ts';
 import { planEvents } from '#contracts/plans/events.ts';
 import { outboundEvents, outreachEvents } from '#contracts/outreach/events.ts';
 import { privacyEvents } from '#contracts/privacy/events.ts';
@@ -40,6 +47,11 @@ export const EVENTS = Object.freeze({
   ...mailEvents,
   ...mailboxEvents,
   ...ownerEvents,
+  ...personEvents,
+  ...personClaimEvents,
+  ...sessionEvents,
+  ...signInEvents,
+  ...deviceLoginEvents,
   ...applicationEvents,
   ...planEvents,
   ...activityEvents,
@@ -81,6 +93,11 @@ export const MAIL_EVENTS = typesOf(mailEvents);
 export const PRIVACY_EVENTS = typesOf(requestsEvents);
 export const MAILBOX_EVENTS = typesOf(mailboxEvents);
 export const OWNER_EVENTS = typesOf(ownerEvents);
+export const PERSON_EVENTS = typesOf(personEvents);
+export const PERSON_CLAIM_EVENTS = typesOf(personClaimEvents);
+export const SESSION_EVENTS = typesOf(sessionEvents);
+export const SIGN_IN_EVENTS = typesOf(signInEvents);
+export const DEVICE_LOGIN_EVENTS = typesOf(deviceLoginEvents);
 export const APPLICATION_EVENTS = typesOf({ ...applicationEvents, ...privacyEvents });
 export const PLAN_EVENTS = typesOf(planEvents);
 
@@ -99,5 +116,8 @@ export type PushEventType = (typeof PUSH_EVENTS)[number];
 export type MailEventType = (typeof MAIL_EVENTS)[number];
 export type MailboxEventType = (typeof MAILBOX_EVENTS)[number];
 export type OwnerEventType = (typeof OWNER_EVENTS)[number];
+export type PersonEventType = (typeof PERSON_EVENTS)[number];
+export type SessionEventType = (typeof SESSION_EVENTS)[number];
+export type SignInEventType = (typeof SIGN_IN_EVENTS)[number];
 export type ApplicationEventType = (typeof APPLICATION_EVENTS)[number];
 export type PlanEventType = (typeof PLAN_EVENTS)[number];

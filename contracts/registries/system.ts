@@ -39,6 +39,10 @@ export const systemWrites = {
   expireApplications: ['SubjectErased'],
   /** Records the RFQ of a handoff and its outcome on the leads that name it, within the call that changed the RFQ. */
   observeRfq: ['LeadRfqObserved', 'LeadWon', 'LeadLost', 'LeadOutcomeCorrected'],
+  /** Records that a person uses a session, once in a while and for each new place. */
+  noteSession: ['SessionUsed'],
+  /** Makes a link to sign in as a person of the demo, which the start prints. */
+  printSignIn: ['SignInStarted'],
   /** Records the calls that no business event records. */
   recordActivity: ['ActivityRecorded', 'CallsAudited'],
 } as const satisfies Record<string, readonly EventType[]>;

@@ -153,7 +153,7 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
   ({ scopes: given, reason }, { call }, deps) =>
     async (state, stored) => {
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
-      const refusal = await refuseDependent(deps, call.actor, { askers });
+      const refusal = await refuseDependent(deps, call, { askers });
       // The first agents of a new service: the machine asks and approves, and claims no second person.
       const isMachines = refusal === MACHINE && (await everyIsMachine(deps, askers));
       if (refusal && !isMachines) return refusal;

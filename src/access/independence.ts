@@ -3,34 +3,71 @@ import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { EventType } from '#contracts/registries/events.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
+import { accessScope, type DeskTokenRow, type PersonRow } from '#src/ports/rows.ts';
+import type { Call } from '#src/shared/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { isOnePerson, type Person } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
-import { iso } from '#src/shared/time.ts';
-import { streamOfToken } from '#src/writing/streams.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
+import { streamOfPerson, streamOfToken } from '#src/writing/streams.ts';
 
 const ACTOR = 'desk:';
 
-/** The desk token of an actor; undefined for agents and for the service itself. */
-export const tokenOf = (actor: string): string | undefined =>
+/** The id of the person or of the desk token that acted; undefined for agents and for the service itself. */
+export const idAtDesk = (actor: string): string | undefined =>
   actor.startsWith(ACTOR) ? actor.slice(ACTOR.length) : undefined;
 
-const isAtDesk = (actor: string): boolean => tokenOf(actor) !== undefined;
+const isAtDesk = (actor: string): boolean => idAtDesk(actor) !== undefined;
+
+/** Whether an id is that of a person who signs in. */
+export const isPersonId = (id: string): boolean => id.startsWith('per_');
+
+/** For so long a person is not independent of who invited them, or gave them their roles. */
+const INVITED_MS = DAY_MS;
+const GIVES_RIGHTS: ReadonlySet<string> = new Set<EventType>([
+  'PersonInvited',
+  'PersonInvitedAgain',
+  'PersonRolesChanged',
+]);
+
+/** Who somebody at the desk is: undefined for the machine. `by`: the actors on whom they depend. */
+type Holder = { person: Person | undefined; by: string[] };
+
+const holderOf = async ({ log }: Pick<Deps, 'log'>, id: string, at: number): Promise<Holder> => {
+  if (isPersonId(id)) {
+    const events = await log.readStream(streamOfPerson(id));
+    const named = events.findLast(({ type }) => NAMES_PERSON.has(type));
+    const given = events.filter(
+      ({ type, meta }) => GIVES_RIGHTS.has(type) && at < meta.at + INVITED_MS,
+    );
+    return { person: named?.data, by: given.map(({ meta }) => meta.actor) };
+  }
+  const [issued] = await log.readStream(streamOfToken(id));
+  // The root token, which the service issues for the command line, belongs to the machine and to no person.
+  return !issued || idAtDesk(issued.meta.actor) === SYSTEM_TOKEN
+    ? { person: undefined, by: [] }
+    : { person: issued.data, by: [issued.meta.actor] };
+};
+const NAMES_PERSON: ReadonlySet<string> = new Set<EventType>(['PersonInvited', 'PersonRecognized']);
 
 /**
- * Reads the holder of a desk token, the person who issued it, and so on. The root token, which the service issues for
- * the command line, belongs to the machine and to no person: it has no holder and ends the list.
+ * Reads who somebody at the desk is, and after that the people on whom they depend at `at`: who issued their token, or
+ * invited them within the last day, and so on. Empty for the machine, which is no person.
  */
-const holdersOf = async ({ log }: Pick<Deps, 'log'>, actor: string): Promise<Person[]> => {
+const holdersOf = async (deps: Pick<Deps, 'log'>, actor: string, at: number): Promise<Person[]> => {
   const holders: Person[] = [];
-  for (let tokenId = tokenOf(actor); tokenId !== undefined; ) {
-    const [issued] = await log.readStream(streamOfToken(tokenId));
-    const issuer = issued && tokenOf(issued.meta.actor);
-    if (!issued || issuer === SYSTEM_TOKEN) break;
-    holders.push(issued.data);
-    tokenId = issuer;
+  const seen = new Set<string>();
+  const next = [actor];
+  for (const one of next) {
+    const id = idAtDesk(one);
+    if (id === undefined || seen.has(id)) continue;
+    seen.add(id);
+    const { person, by } = await holderOf(deps, id, at);
+    if (!person) continue;
+    holders.push(person);
+    next.push(...by);
   }
   return holders;
 };
@@ -44,13 +81,14 @@ const SELF_ISSUED = refuse(
 );
 const NOT_INDEPENDENT = refuse(
   'approver_not_independent',
-  'You asked for this, or the token of one of the people involved was issued by another of them. Another person must approve it.',
+  'You asked for this, or one of the people involved issued the token of another of them, or invited them within a day. ' +
+    'Another person must approve it.',
 );
 
 export const MACHINE = refuse(
   'approver_not_independent',
   "The machine's own token is no person, so it is never the second one. Approve with the token of another person: " +
-    'issue one with tributary token issue, and set it as DESK_TOKEN.',
+    'invite one with tributary people invite, or issue a token with tributary token issue.',
 );
 
 /** Whether all actors are the machine: the root token, which no person issued. */
@@ -59,11 +97,11 @@ export const everyIsMachine = async (
   actors: readonly string[],
 ): Promise<boolean> => {
   for (const actor of actors)
-    if (!isAtDesk(actor) || (await holdersOf(deps, actor)).length > 0) return false;
+    if (!isAtDesk(actor) || (await holdersOf(deps, actor, -Infinity)).length > 0) return false;
   return true;
 };
 
-/** Whether one issued a token of the other, directly or through other people. Each list begins with the holder. */
+/** Whether one depends on the other, directly or through other people. Each list begins with the holder. */
 const isIssuedBetween = (
   [person, ...issuers]: readonly Person[],
   [other, ...otherIssuers]: readonly Person[],
@@ -71,27 +109,27 @@ const isIssuedBetween = (
 
 /**
  * Refuses an approver who issued their own token, or who is not independent of the people who asked or approved before:
- * one of them issued the token of the other. An asker must also be another person. Also refuses the machine, where somebody
- * at the desk asked or approved before: it is no person. All are actors: `desk:` and the id of a token. A second approval of
- * one person is not refused here; it does not count.
+ * one of them issued the token of the other, or invited them within a day. An asker must also be another person. Also refuses
+ * the machine, where somebody at the desk asked or approved before: it is no person. All are actors: `desk:` and the id of a
+ * person or a token. A second approval of one person is not refused here; it does not count.
  */
 export const refuseDependent = async (
   deps: Pick<Deps, 'log'>,
-  approver: string,
+  { actor: approver, at }: Pick<Call, 'actor' | 'at'>,
   others: { askers: readonly string[]; approvers?: readonly string[] },
 ): Promise<Refusal | undefined> => {
-  const holders = await holdersOf(deps, approver);
+  const holders = await holdersOf(deps, approver, at);
   const [person, ...issuers] = holders;
   if (!person)
     return [...others.askers, ...(others.approvers ?? [])].some(isAtDesk) ? MACHINE : undefined;
   if (includesPerson(issuers, person)) return SELF_ISSUED;
   for (const asker of others.askers) {
-    const asking = await holdersOf(deps, asker);
+    const asking = await holdersOf(deps, asker, at);
     if (includesPerson(asking.slice(0, 1), person) || isIssuedBetween(holders, asking))
       return NOT_INDEPENDENT;
   }
   for (const earlier of others.approvers ?? [])
-    if (isIssuedBetween(holders, await holdersOf(deps, earlier))) return NOT_INDEPENDENT;
+    if (isIssuedBetween(holders, await holdersOf(deps, earlier, at))) return NOT_INDEPENDENT;
   return undefined;
 };
 
@@ -111,7 +149,7 @@ export const proposerOf = async (
   return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
 };
 
-/** Finds the name of the person who is an actor; undefined for any other actor. A desk token never changes its name. */
+/** Finds the name of the person who is an actor; undefined for any other actor. Names never change. */
 type PersonName = (actor: string) => Promise<string | undefined>;
 
 /** What use cases need that name the people of events. */
@@ -120,9 +158,10 @@ export type PeopleDeps = Deps & { personName: PersonName };
 export const personNameIn =
   (readModels: Pick<ReadModels, 'get'>): PersonName =>
   async (actor) => {
-    const token = tokenOf(actor);
-    if (token === undefined) return undefined;
-    return (await readModels.get<DeskTokenRow>('access', accessScope(DESK, 'desk'), token))?.name;
+    const id = idAtDesk(actor);
+    if (id === undefined) return undefined;
+    const scope = accessScope(DESK, isPersonId(id) ? 'person' : 'desk');
+    return (await readModels.get<DeskTokenRow | PersonRow>('access', scope, id))?.name;
   };
 
 export const namePeople = async (

@@ -2,15 +2,12 @@
 import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
 import { present } from '#src/shared/present.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { type DeskHandler, isBound, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { AuditingDeps } from './replays.ts';
 
 export const auditCheck: DeskHandler<'auditCheck', AuditingDeps> = async (deps, input, call) => {
   const { owner_id: owner, sample = 1, run } = input;
-  if (
-    owner === undefined &&
-    (!call.caller.roles.has('auditor') || call.caller.ownerId !== undefined)
-  )
+  if (owner === undefined && (!call.caller.roles.has('auditor') || isBound(call)))
     return refuse('role_missing', 'Only an auditor of all owners checks all rows. Name the owner.');
   if (owner !== undefined && !mayActFor(call, owner)) return NO_OWNER;
   const { position: head } = await deps.log.head();

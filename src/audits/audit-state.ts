@@ -73,7 +73,7 @@ export const vaultFor = (
   reason: string | undefined,
 ): { vault: OwnerAuditDeps['vault'] | undefined } | Refusal => {
   if (reason === undefined) return { vault: undefined };
-  if (!caller.roles.has('auditor') || caller.tokenId === SYSTEM_TOKEN)
+  if (!caller.roles.has('auditor') || caller.id === SYSTEM_TOKEN)
     return refuse(
       'role_missing',
       'Only a desk token with the role auditor opens personal data, through a running service: the reason is recorded.',

@@ -18,7 +18,7 @@ export const isFileAudit = (id: keyof DeskOperations): id is FileAuditId => id i
 /** A person who has the file reads all of it. */
 const READER: DeskCaller = {
   kind: 'desk',
-  tokenId: 'file',
+  id: 'file',
   name: 'reader of the file',
   roles: new Set(['auditor'] as const),
 };

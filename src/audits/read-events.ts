@@ -3,28 +3,41 @@ import { type Position, type StoredEvent, ownerOfStream } from '#src/ports/event
 import { done, refuse } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, type DeskInput, mayActFor } from '#src/calls/desk-handler.ts';
-import { streamOfKey, streamOfToken } from '#src/writing/streams.ts';
-import { tokenOf } from '#src/access/independence.ts';
+import { type DeskHandler, type DeskInput, isBound, mayActFor } from '#src/calls/desk-handler.ts';
+import {
+  streamOfKey,
+  streamOfPerson,
+  streamOfSession,
+  streamOfToken,
+} from '#src/writing/streams.ts';
+import { idAtDesk } from '#src/access/independence.ts';
 
 type Parts = Pick<Deps, 'log' | 'credentials'>;
 
 /** The stream of the credential that an event was written with, if that credential is revoked now. */
 const revokedStreamOf = (
   { credentials }: Parts,
-  { actor, key: keyId }: StoredEvent['meta'],
+  { actor, key: keyId, session }: StoredEvent['meta'],
 ): string | undefined => {
   const key = keyId === undefined ? undefined : credentials.key(keyId);
   if (key) return key.status === 'revoked' ? streamOfKey(key.owner, key.key_id) : undefined;
-  const tokenId = tokenOf(actor);
-  const token = tokenId === undefined ? undefined : credentials.deskToken(tokenId);
-  return token?.status === 'revoked' ? streamOfToken(token.token_id) : undefined;
+  const id = idAtDesk(actor);
+  if (id === undefined) return undefined;
+  if (credentials.person(id)?.status === 'ended') return streamOfPerson(id);
+  if (session !== undefined && credentials.session(session)?.status === 'ended')
+    return streamOfSession(session);
+  return credentials.deskToken(id)?.status === 'revoked' ? streamOfToken(id) : undefined;
 };
 
-const REVOCATIONS: ReadonlySet<string> = new Set(['KeyRevoked', 'DeskTokenRevoked']);
+const REVOCATIONS: ReadonlySet<string> = new Set([
+  'KeyRevoked',
+  'DeskTokenRevoked',
+  'PersonEnded',
+  'SessionEnded',
+]);
 
 /**
- * Returns the positions of the events that were written with an API key or a desk token after its revocation. A log on
+ * Returns the positions of the events that were written with an API key, a desk token or a session after its end. A log on
  * a server accepts such an append for up to a second, because it cannot check another stream. Reads one stream for
  * each revoked credential.
  */
@@ -67,8 +80,7 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
   const head = (await deps.log.head()).position;
   // A stream belongs to the owner in its name, even if owner_id names another.
   const owner = stream === undefined ? owner_id : ownerOfStream(stream);
-  const isBound = call.caller.ownerId !== undefined;
-  if (owner === undefined ? isBound : !mayActFor(call, owner))
+  if (owner === undefined ? isBound(call) : !mayActFor(call, owner))
     return refuse('resource_not_found', 'There is no such history.');
   const events = await eventsOf(deps, { ...input, upTo: input.up_to ?? head });
   const shown = events.slice(0, limit);

@@ -6,6 +6,7 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import type { AgentCaller, Surface } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
@@ -130,7 +131,7 @@ class AuditQueue<Subject> {
 /** Caller of an audit record. A holder of a link is identified by the hash of its token. */
 export type AuditedCaller =
   | ({ kind: 'agent' } & Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>)
-  | { kind: 'desk'; tokenId: string }
+  | { kind: 'desk'; id: string; session?: string | undefined }
   | { kind: 'holder'; tokenHash: string };
 
 export type AuditedCall = {
@@ -139,6 +140,8 @@ export type AuditedCall = {
   requestId: string;
   /** What the call asked for, where its operation requires that the record has it. */
   asked?: string | undefined;
+  /** The page of a person. */
+  page?: string | undefined;
 };
 
 /**
@@ -225,15 +228,16 @@ const agentQueue = (deps: AuditDeps & Gathering) =>
   });
 
 const deskQueue = (deps: AuditDeps & Gathering) =>
-  new AuditQueue<{ tokenId: string }>({
+  new AuditQueue<{ id: string }>({
     ...deps,
-    toAppend({ subject: { tokenId }, entries }) {
+    toAppend({ subject: { id }, entries }) {
       const data: EventData<'CallsAudited'> = {
         actor: 'desk',
-        token_id: tokenId,
+        token_id: id,
         entries: [...entries.values()],
       };
-      const target = { ownerId: DESK, actor: `desk:${tokenId}`, stream: `audit_${tokenId}` };
+      const stream = `audit_${id.slice(id.indexOf('_') + 1)}`;
+      const target = { ownerId: DESK, actor: `desk:${id}`, stream };
       return appendFor(deps, target, { type: 'CallsAudited', data });
     },
   });
@@ -268,7 +272,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
   const summed = queuesOf(SUMMED);
   const holders = holderQueue(deps);
   return {
-    record(subject, { operation, surface, requestId, asked }, outcome) {
+    record(subject, { operation, surface, requestId, asked, page }, outcome) {
       if (deps.holdsCalls && subject.kind !== 'agent') return;
       const { decision, code } = resultOf(outcome);
       const entry: AuditEntry = {
@@ -291,7 +295,10 @@ export const auditLog = (deps: AuditDeps): Audit => {
           break;
         }
         case 'desk':
-          desk.add(subject.tokenId, subject, { like, entry });
+          desk.add(subject.id, subject, {
+            like: `${subject.session ?? ''}/${page ?? ''}/${like}`,
+            entry: { ...entry, ...present({ session: subject.session, page }) },
+          });
           break;
         case 'holder':
           holders.add(subject.tokenHash, subject, { like, entry });

@@ -11,10 +11,11 @@ import {
   type Position,
   type StreamRevision,
 } from '#src/ports/event-log.ts';
-import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type { AgentRow, DeskTokenRow, KeyRow, PersonRow, SessionRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller, Caller } from '#src/shared/call.ts';
 import { done, type Refusal, refuse, type Done } from '#src/shared/outcome.ts';
+import { HOUR_MS } from '#src/shared/time.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import type { AuditedCaller } from './audit.ts';
 import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';
@@ -27,6 +28,8 @@ export type Credentials = {
   key(keyId: string): KeyRow | undefined;
   agent(agentId: string): AgentRow | undefined;
   deskToken(tokenId: string): DeskTokenRow | undefined;
+  person(personId: string): PersonRow | undefined;
+  session(sessionId: string): SessionRow | undefined;
 };
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -38,8 +41,15 @@ const AGENT_KEY = /^trb_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
 const DESK_TOKEN = /^trbd_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
+/** The secret of a session: in the cookie of a browser, or the token of a command line. */
+const SESSION = /^trbs_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+
 /** Anything that looks like a credential of this service, anywhere in a text. */
-export const CREDENTIAL_PATTERN = /trbd?_(?:live_|test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+export const CREDENTIAL_PATTERN = /trb[ds]?_(?:live_|test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+
+/** The id in the credential of a session, which proves nothing yet; undefined if it has another form. */
+export const sessionIdIn = (credential: string): string | undefined =>
+  SESSION.exec(credential)?.[1];
 
 const checksum = (text: string): string => {
   let value = crc32(text);
@@ -68,7 +78,8 @@ export type Authenticator = {
   agent(credential: string): Identified<AgentCaller>;
   /** Finds the caller of a key whose secret was verified before: the secret of a key never changes. */
   agentOfKey(keyId: string): Identified<AgentCaller>;
-  desk(credential: string): Identified<DeskCaller>;
+  /** Finds the person at the desk. `usedIn`: where the session of a credential must be used; desk tokens are none of browsers. */
+  desk(credential: string, usedIn?: SessionRow['used_in']): Identified<DeskCaller>;
 };
 
 /** A test key acts in the test space of its owner. */
@@ -115,6 +126,33 @@ export const refuseEnded = (key: KeyRow, agent: AgentRow | undefined): Refusal |
 
 export const refuseRevoked = ({ status }: DeskTokenRow): Refusal | undefined =>
   status === 'revoked' ? refuse('credential_revoked', 'The token was revoked.') : undefined;
+
+/** Refuses a session that was ended, of a person who was ended, or from before the person's roles changed. */
+export const refuseEndedSession = (
+  { status, started_at }: SessionRow,
+  person: PersonRow | undefined,
+): Refusal | undefined => {
+  if (status === 'ended') return refuse('credential_revoked', 'The session has ended.');
+  if (person?.status === 'ended') return refuse('credential_revoked', 'The person was ended.');
+  return person && started_at < person.rights_at
+    ? refuse('credential_revoked', 'The roles of the person have changed. Sign in again.')
+    : undefined;
+};
+
+/** When a session ends by itself, in epoch milliseconds: one of a browser also ends when nobody uses it. */
+export const endOfSession = ({ used_in, used_at, expires_at }: SessionRow): number =>
+  used_in === 'browser'
+    ? Math.min(expires_at, used_at + LIMITS.SESSION_IDLE_HOURS * HOUR_MS)
+    : expires_at;
+
+/** Refuses the token of a person who was ended, also after they were invited again. */
+const refuseEndedHolder = (
+  credentials: Pick<Credentials, 'person'>,
+  { person_id, created_at }: DeskTokenRow,
+): Refusal | undefined =>
+  created_at <= (credentials.person(person_id)?.ended_at ?? -Infinity)
+    ? refuse('credential_revoked', 'The person of the token was ended.')
+    : undefined;
 
 /** Whether a desk token would act for every promoter: it has the role owner and no owner. */
 export const lacksOwner = ({
@@ -168,8 +206,12 @@ class LiveAuthenticator implements Authenticator {
     return this.#whileKnown(() => this.#agentOf(this.#parts.credentials.key(keyId)));
   }
 
-  desk(credential: string): Identified<DeskCaller> {
-    return this.#whileKnown(() => this.#desk(credential));
+  desk(credential: string, usedIn: SessionRow['used_in'] = 'command_line'): Identified<DeskCaller> {
+    return this.#whileKnown(() =>
+      SESSION.test(credential) || usedIn === 'browser'
+        ? this.#session(credential, usedIn)
+        : this.#desk(credential),
+    );
   }
 
   #agent(credential: string): Identified<AgentCaller> {
@@ -207,8 +249,8 @@ class LiveAuthenticator implements Authenticator {
     if (!token) return INVALID;
     const proof = { digest: digestOf(credential), stored: token.hash };
     if (!this.#isVerified('desk-token', credential, proof)) return INVALID;
-    const of = { kind: 'desk' as const, tokenId };
-    const ended = refuseRevoked(token);
+    const of = { kind: 'desk' as const, id: tokenId };
+    const ended = refuseRevoked(token) ?? refuseEndedHolder(credentials, token);
     if (ended) return { ...ended, of };
     const hasExpired = token.expires_at !== undefined && this.#hasPassed(token.expires_at);
     if (hasExpired === undefined) return CLOCK_BEHIND;
@@ -217,11 +259,37 @@ class LiveAuthenticator implements Authenticator {
     if (roles.size === 0) return { ...LACKS_OWNER, of };
     return done({
       kind: 'desk',
-      tokenId,
+      id: tokenId,
       name: token.name,
       ...(token.person_id !== undefined && { personId: token.person_id }),
       roles,
-      ...(token.owner_id && { ownerId: token.owner_id }),
+      ...(token.owner_id && { owners: [token.owner_id] }),
+    });
+  }
+
+  #session(credential: string, usedIn: SessionRow['used_in']): Identified<DeskCaller> {
+    const { credentials } = this.#parts;
+    const sessionId = sessionIdIn(credential);
+    const session =
+      sessionId && hasValidChecksum(credential) ? credentials.session(sessionId) : undefined;
+    if (session?.used_in !== usedIn) return INVALID;
+    const proof = { digest: digestOf(credential), stored: session.hash };
+    if (!this.#isVerified('session', credential, proof)) return INVALID;
+    const person = credentials.person(session.person_id);
+    const of = { kind: 'desk' as const, id: session.person_id, session: session.session_id };
+    const ended = refuseEndedSession(session, person);
+    if (ended || !person) return { ...(ended ?? INVALID), of };
+    const hasExpired = this.#hasPassed(endOfSession(session));
+    if (hasExpired === undefined) return CLOCK_BEHIND;
+    if (hasExpired) return { ...refuse('credential_expired', 'The session has expired.'), of };
+    return done({
+      kind: 'desk',
+      id: person.person_id,
+      name: person.name,
+      personId: person.person_id,
+      roles: new Set(person.roles as DeskRole[]),
+      ...(person.roles.includes('owner') && { owners: person.owners }),
+      session: { id: session.session_id, usedIn, startedAt: session.started_at },
     });
   }
 
@@ -247,7 +315,7 @@ class LiveAuthenticator implements Authenticator {
   }
 
   #isVerified(
-    purpose: 'api-key' | 'desk-token',
+    purpose: 'api-key' | 'desk-token' | 'session',
     credential: string,
     { digest, stored }: { digest: string; stored: string },
   ): boolean {

@@ -23,10 +23,16 @@ export type HolderHandler<Id extends HolderOperationId, Answer> = (
   call: HolderCall,
 ) => Promise<Outcome<Answer>>;
 
-/** Whether the caller may act for an owner: a token that is bound to one owner may act for that owner only. */
-export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
-  caller.ownerId === undefined ||
-  caller.ownerId === ownerId ||
-  testSpaceOf(caller.ownerId) === ownerId;
+/** Whether the caller may act for an owner: people of promoters act for those only. */
+export const mayActFor = ({ caller }: Pick<DeskCall, 'caller'>, ownerId: string): boolean =>
+  caller.owners?.some((owner) => owner === ownerId || testSpaceOf(owner) === ownerId) ?? true;
+
+/** Whether the caller acts for promoters, and not for the service. */
+export const isBound = ({ caller }: Pick<DeskCall, 'caller'>): boolean =>
+  caller.owners !== undefined;
+
+/** The only promoter for whom the caller acts, which need not be named; otherwise undefined. */
+export const soleOwner = ({ caller: { owners } }: Pick<DeskCall, 'caller'>): string | undefined =>
+  owners?.length === 1 ? owners[0] : undefined;
 
 export const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');

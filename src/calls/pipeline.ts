@@ -234,8 +234,8 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
       return place;
     }
     admission.isAudited = true;
-    const { surface, requestId } = admission.arrival;
-    const incoming = { ...call, caller: admission.caller, surface, requestId };
+    const { surface, requestId, page } = admission.arrival;
+    const incoming = { ...call, caller: admission.caller, surface, requestId, page };
     try {
       return await this.#performAudited(id, incoming);
     } finally {

@@ -23,12 +23,15 @@ import {
   refuse,
   scopeMissing,
 } from '#src/shared/outcome.ts';
-import { DAY_MS } from '#src/shared/time.ts';
+import { present } from '#src/shared/present.ts';
+import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import {
   fingerprintOf,
   digestOf,
   streamOf,
   streamOfKey,
+  streamOfPerson,
+  streamOfSession,
   streamOfToken,
 } from '#src/writing/streams.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
@@ -38,6 +41,7 @@ import {
   type Authenticator,
   refuseEnded,
   CREDENTIAL_PATTERN,
+  refuseEndedSession,
   refuseRevoked,
   type CredentialState,
 } from './authenticate.ts';
@@ -50,6 +54,8 @@ export type Incoming<C extends Caller> = CallInput & {
   caller: C;
   surface: Surface;
   requestId: string;
+  /** The page of a person, as its path. */
+  page?: string | undefined;
 };
 
 /** What a handler reports for the audit record. */
@@ -310,12 +316,12 @@ export const SYSTEM_TOKEN = 'system';
 const ASKED_CHARS_MAX = 1_000;
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
 
-/** Hash of an idempotency key of the desk, which belongs to one token and operation. */
+/** Hash of an idempotency key of the desk, which belongs to one person or token and one operation. */
 export const deskIdem = (
-  { tokenId }: Pick<DeskCaller, 'tokenId'>,
+  { id }: Pick<DeskCaller, 'id'>,
   operation: string,
   idempotencyKey: string,
-): string => digestOf('desk', tokenId, operation, idempotencyKey);
+): string => digestOf('desk', id, operation, idempotencyKey);
 
 /** The input of a call whose audit record must have it, without credentials. */
 const askedIn = (
@@ -334,6 +340,35 @@ export type DeskActor<D extends Deps = Deps> = {
   deps: D;
 };
 
+const FRESH_MS = LIMITS.FRESH_SIGN_IN_MINUTES * MINUTE_MS;
+const SIGN_IN_AGAIN = refuse(
+  'fresh_sign_in_needed',
+  `This needs a sign-in of the last ${LIMITS.FRESH_SIGN_IN_MINUTES} minutes.`,
+);
+
+/** What this process knows of the session, or of the token, of a person. */
+const currentPerson = (
+  { credentials }: Pick<Deps, 'credentials'>,
+  { id, session }: DeskCaller,
+): CredentialState => {
+  const token = credentials.deskToken(id);
+  if (token)
+    return {
+      refusal: refuseRevoked(token),
+      streams: [{ stream: streamOfToken(id), revision: token.status === 'active' ? 0 : 1 }],
+    };
+  const person = credentials.person(id);
+  const used = session && credentials.session(session.id);
+  if (!person || !used) return { refusal: undefined, streams: [] };
+  return {
+    refusal: refuseEndedSession(used, person),
+    streams: [
+      { stream: streamOfPerson(id), revision: person.version },
+      { stream: streamOfSession(used.session_id), revision: used.version },
+    ],
+  };
+};
+
 /** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
 export const deskRules = <D extends Deps>(
   deps: D,
@@ -342,33 +377,31 @@ export const deskRules = <D extends Deps>(
 ): ActorRules<DeskActor<D>> => {
   const take = rateLimits(limiters);
   return {
-    identify({ credential }) {
+    identify({ credential, surface }) {
       if (credential === undefined)
         return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
-      return authenticator.desk(credential);
+      return authenticator.desk(credential, surface === 'portal' ? 'browser' : 'command_line');
     },
-    authorize: ({ id, roles }, caller) =>
-      roles.some((role) => caller.roles.has(role))
-        ? undefined
-        : refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`),
+    authorize({ id, roles, isSensitive = false }, { roles: held, session }) {
+      if (!roles.some((role) => held.has(role)))
+        return refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`);
+      const isStale =
+        isSensitive &&
+        session?.usedIn === 'browser' &&
+        deps.clock.now() >= session.startedAt + FRESH_MS;
+      return isStale ? SIGN_IN_AGAIN : undefined;
+    },
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
-    charge: ({ tokenId }, budget) => take(tokenId, budget === 'read' ? 'read' : 'write'),
-    occupy: ({ kind }, { tokenId }) => atOnce[kind](tokenId),
-    currentCredential(_operation, { tokenId }) {
-      const token = deps.credentials.deskToken(tokenId);
-      if (!token) return { refusal: undefined, streams: [] };
-      const revision = token.status === 'active' ? 0 : 1;
-      return {
-        refusal: refuseRevoked(token),
-        streams: [{ stream: streamOfToken(tokenId), revision }],
-      };
-    },
+    charge: ({ id }, budget) => take(id, budget === 'read' ? 'read' : 'write'),
+    occupy: ({ kind }, { id }) => atOnce[kind](id),
+    currentCredential: (_operation, caller) => currentPerson(deps, caller),
     parse: parseInput,
-    callFor({ caller, surface, requestId }, { operation: { id }, input }): DeskCall {
+    callFor({ caller, surface, requestId, page }, { operation: { id }, input }): DeskCall {
       const base: DeskCall = {
         caller,
         ownerId: DESK,
-        actor: `desk:${caller.tokenId}`,
+        actor: `desk:${caller.id}`,
+        ...present({ session: caller.session?.id, page }),
         surface,
         operation: id,
         requestId,
@@ -382,8 +415,8 @@ export const deskRules = <D extends Deps>(
     reads: ({ kind }) => (kind === 'query' ? {} : undefined),
     // A key of the desk is claimed for all owners together.
     keyStream: DESK,
-    auditedCallerOf: ({ tokenId }) =>
-      tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId },
+    auditedCallerOf: ({ id, session }) =>
+      id === SYSTEM_TOKEN ? undefined : { kind: 'desk', id, session: session?.id },
     isAudited: ({ readsPersonalData = false, auditsInput = false }, { ok }) =>
       !ok || readsPersonalData || auditsInput,
     askedIn,

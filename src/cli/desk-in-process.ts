@@ -20,7 +20,7 @@ type DeskCall = { id: DeskOperationId; input: Record<string, unknown>; key: stri
 /** A person who can read the files needs no credential to read. */
 const READER: DeskCaller = {
   kind: 'desk',
-  tokenId: SYSTEM_TOKEN,
+  id: SYSTEM_TOKEN,
   name: 'command line',
   roles: new Set(['operator', 'staff', 'auditor'] as const),
 };

@@ -44,7 +44,11 @@ import {
 import { commandLine } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
-type DemoAccess = { facts: DemoFacts; deskToken: string };
+/** A link that signs in as a person of the demo. */
+export type SignInLink = { name: string; roles: readonly string[]; url: string };
+
+/** `links`: only of the start that printed them. */
+type DemoAccess = { facts: DemoFacts; deskToken: string; links?: readonly SignInLink[] };
 
 type BannerFacts = {
   url: string;
@@ -126,6 +130,14 @@ const pageRows = ({ url, demo, config }: BannerFacts): string[] => [
 const buyerPage = (url: string, { review_path: path }: DemoFacts, directory: string): string =>
   path ? url + path : style('yellow', `none. ${incompleteDemoText(directory)}`);
 
+/** One line for each person, because each works once. */
+const linkRows = (links: readonly SignInLink[]): string[] => [
+  ...links.map(({ name, roles: [role = ''], url }) =>
+    row(`As ${role}`, `${url}  ${style('dim', name)}`),
+  ),
+  row('', style('dim', 'open a link to sign in as that person: it works once, and until tomorrow')),
+];
+
 const credentialRows = ({ facts, deskToken }: DemoAccess): string[] => [
   row('Demo key', `SERVICE_API_KEY=${facts.api_key}`),
   row('', style('dim', `agent of ${facts.owner} with all nine scopes; outreach needs an approval`)),
@@ -160,6 +172,7 @@ export const formatBanner = (banner: BannerFacts): string => {
   const { demo, config } = banner;
   const access = demo
     ? [
+        ...(demo.links?.length ? [linkRows(demo.links)] : []),
         credentialRows(demo),
         exampleRows(banner, demo),
         [row('', style('yellow', 'Demo mode, plain HTTP, this machine only.')).trimEnd()],

@@ -264,6 +264,13 @@ const OF_FOLD = { ...OF_FILE, awaitAnswer: showReading };
 /** The owner is what these commands are about. */
 const OWNER = { args: ['owner_id'] };
 
+/** The link alone is the result, so that it can be handed on. */
+const INVITED = {
+  notice: ({ name, status, invitation_expires_at = '' }: DeskAnswer<'invitePerson'>) =>
+    `${name} is ${status}. The link is on its way by mail; it works once, until ${invitation_expires_at}:`,
+  text: ({ invitation_url }: DeskAnswer<'invitePerson'>) => invitation_url,
+};
+
 const VERBS: Verbs = {
   suspendAgent: { words: 'access suspend' },
   reinstateAgent: { words: 'access reinstate' },
@@ -289,6 +296,18 @@ const VERBS: Verbs = {
     text: ({ token }) => token,
   },
   revokeDeskToken: { words: 'token revoke' },
+  invitePerson: { ...INVITED, words: 'people invite' },
+  invitePersonAgain: { ...INVITED, words: 'people invite-again' },
+  listPeople: {
+    words: 'people list',
+    readsAllPages: true,
+    columns: 'id name status roles owners ways last_sign_in_at invited_by',
+  },
+  readPerson: { words: 'people show' },
+  changePersonRoles: { words: 'people roles' },
+  endPerson: { words: 'people end' },
+  whoAmI: { words: 'whoami' },
+  listSessions: { columns: 'id used_in device place started_at used_at expires_at is_current' },
   importProducts: { words: 'catalog import' },
   withdrawProduct: { words: 'catalog withdraw', args: ['sku'] },
   moveLead: {
@@ -644,7 +663,10 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   access: { section: ACCESS, about: 'Review which agents may act' },
   key: { section: ACCESS, about: 'Manage the API keys of agents' },
   owner: { section: ACCESS, about: 'Manage who the promoters are, and where notices to them go' },
-  token: { section: ACCESS, about: 'Manage the tokens of people at the desk' },
+  people: { section: ACCESS, about: 'Invite the people who sign in, and manage what they may do' },
+  session: { section: ACCESS, about: 'See where you are signed in', alias: 'sessions' },
+  whoami: { section: ACCESS },
+  token: { section: ACCESS, about: 'Manage the tokens of programs and people at the desk' },
   catalog: { section: RECORDS, about: 'Publish and withdraw products' },
   lead: { section: RECORDS, about: 'Manage leads' },
   handoff: { section: RECORDS, about: 'Manage handoffs, the lists for buyers' },

@@ -78,6 +78,16 @@ const PROFILES = {
   },
 } as const;
 
+/** Who signs in: the service prints a link for each. */
+export const PEOPLE = [
+  { name: 'Mara Lind', mailbox: 'mara@house.example', roles: ['staff'] },
+  { name: 'Noor Haddad', mailbox: 'noor@house.example', roles: ['staff', 'privacy'] },
+  { name: 'Nell Ward', mailbox: 'nell@northwind.example', roles: ['owner'], owners: ['northwind'] },
+  { name: 'Hari Bell', mailbox: 'hari@harbour.example', roles: ['owner'], owners: ['harbour'] },
+  { name: 'Ida Voss', mailbox: 'ida@house.example', roles: ['auditor'] },
+  { name: 'Omar Reyes', mailbox: 'omar@house.example', roles: ['operator'] },
+] satisfies StoryInput<'invitePerson'>[];
+
 /** The agent whose key the banner shows. */
 export const DEMO_AGENT = 'Newsletter agent';
 export const CONCIERGE = 'Shop concierge';
@@ -118,6 +128,8 @@ export const openingActs = (products: ProductChange[]): Act[] => [
   staff(0.1, 'importProducts', { products }),
   root(3.5, 'issueDeskToken', { as: APPROVER, name: APPROVER, roles: ['staff'] }),
   root(24.1, 'issueDeskToken', { as: PRIVACY, name: PRIVACY, roles: ['privacy'] }),
+  // By the machine, so that they are independent of each other.
+  ...PEOPLE.map((person) => root(29.8, 'invitePerson', person)),
 ];
 
 const CONCIERGE_SCOPES: Scope[] = [

@@ -175,7 +175,7 @@ export const approveRfqMove: DeskHandler<'approveRfqMove'> = (deps, input, call)
     ref,
     reason: undefined,
     command: async ({ counted }, stored) =>
-      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ??
+      (await refuseDependent(deps, call, { askers: actorOfLast(stored, PROPOSED) })) ??
       issue({ type: 'ApproveRfqMove', at: call.at, proposal, countedLead: counted }),
   });
 };

@@ -5,6 +5,7 @@ import { rfqLetters } from '#src/handoffs/letters.ts';
 import { leadLetters } from '#src/leads/letters.ts';
 import { approvalLetters } from '#src/outreach/letters.ts';
 import { ownerLetters } from '#src/owners/letters.ts';
+import { peopleLetters } from '#src/people/letters.ts';
 import { privacyLetters } from '#src/privacy/letters.ts';
 import type { MailTexts } from '#src/sending/dispatch-mail.ts';
 import type { LetterTexts, Paragraph } from '#src/sending/letters.ts';
@@ -16,6 +17,7 @@ const LETTERS: LetterTexts = {
   ...rfqLetters,
   ...ownerLetters,
   ...accessLetters,
+  ...peopleLetters,
   ...privacyLetters,
   ...approvalLetters,
   ...leadLetters,

@@ -18,6 +18,8 @@ import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';
 import { requestRoutes } from '#src/handoffs/request.pages.ts';
 import { reviewRoutes } from '#src/handoffs/review.pages.ts';
 import { applicationRoutes } from '#src/access/application.pages.ts';
+import { meRoutes } from '#src/people/me.pages.ts';
+import { signInRoutes } from '#src/people/sign-in.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
 import { privacyRoutes } from '#src/privacy/privacy.pages.ts';
 
@@ -48,6 +50,8 @@ export const portalRoutes = (
     await scope.register((privacy) => privacyRoutes(privacy, app), { prefix: '/privacy' });
     await scope.register((owners) => applicationRoutes(owners, app), { prefix: '/apply' });
     await scope.register((owners) => mailboxRoutes(owners, app), { prefix: '/mailbox' });
+    await scope.register((people) => signInRoutes(people, app));
+    await scope.register((people) => meRoutes(people, app));
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

@@ -136,7 +136,7 @@ export const approveLeadMove: DeskHandler<'approveLeadMove'> = (deps, { proposal
     ...ref,
     isWin: (state) => state?.proposed?.to === 'won' && !state.proposed.is_correction,
     command: async (_sealedReason, stored) =>
-      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ??
+      (await refuseDependent(deps, call, { askers: actorOfLast(stored, PROPOSED) })) ??
       issue({ type: 'ApproveLeadMove', at: call.at, proposal }),
   });
 

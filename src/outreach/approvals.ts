@@ -5,7 +5,7 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import type { AgentState } from '#src/access/access.decider.ts';
 import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { type DeskHandler, mayActFor, soleOwner } from '#src/calls/desk-handler.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import {
   OPEN_RECORDS,
@@ -138,7 +138,7 @@ const refuseApprover = async (
   const isStaffs = deciderFor(state.approval.mode) === 'staff';
   const approvals = state.decisions.filter(({ decision }) => decision === 'approve');
   if (state.approval.required > 1 && (await everyIsMachine(deps, [call.actor]))) return MACHINE;
-  return refuseDependent(deps, call.actor, {
+  return refuseDependent(deps, call, {
     askers: isStaffs ? await keyIssuer(deps, stored) : [],
     approvers: approvals.map(({ by }) => by),
   });
@@ -287,7 +287,7 @@ const findOpen = (
 
 export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
   const { status, before, limit } = input;
-  const owner = input.owner_id ?? call.caller.ownerId;
+  const owner = input.owner_id ?? soleOwner(call);
   if (owner === undefined && status !== undefined && isSettled({ status })) return OWNER_MISSING;
   if (owner !== undefined && !mayActFor(call, owner)) return NO_REQUEST;
   // One more than the page, so that its cursor is null if no other request matches.

@@ -5,7 +5,13 @@ import type { deskOperations } from '#contracts/registries/desk.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import {
+  type DeskHandler,
+  type DeskInput,
+  isBound,
+  mayActFor,
+  NO_OWNER,
+} from '#src/calls/desk-handler.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import type { Secrets } from '#src/ports/system.ts';
 import { listing } from '#src/reading/lists.ts';
@@ -142,9 +148,8 @@ export const getOutreach: DeskHandler<'getOutreach'> = async (deps, input, call)
 const haltHandler =
   (type: 'Halt' | 'Resume'): DeskHandler<'haltOutreach' | 'resumeOutreach'> =>
   async (deps, { owner_id, reason }, call) => {
-    // A token bound to one owner may not act for all owners.
-    const isUnbound = call.caller.ownerId === undefined;
-    const mayAct = owner_id === undefined ? isUnbound : mayActFor(call, owner_id);
+    // People of promoters may not act for all promoters.
+    const mayAct = owner_id === undefined ? !isBound(call) : mayActFor(call, owner_id);
     if (!mayAct) return NO_OWNER;
     const ownerId = owner_id ?? EVERYBODY;
     return changeRecord(deps, call, {

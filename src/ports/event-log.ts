@@ -20,6 +20,9 @@ export type Meta = {
   surface: string;
   operation: string;
   key?: string;
+  /** The session of a person, and the page that the act was made on. */
+  session?: string;
+  page?: string;
   scope?: string;
   request: string;
   correlation?: string;

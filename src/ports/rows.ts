@@ -103,9 +103,46 @@ export type DeskTokenRow = EventData<'DeskTokenIssued'> & {
   created_at: number;
 };
 
-/** Returns the scope of an owner's list in `access`; each kind has a list of its own. */
-export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): string =>
-  `${ownerId}/${kind}`;
+type PersonInvited = EventData<'PersonInvited'>;
+
+/** A person who may sign in, with all that authentication needs. */
+export type PersonRow = Omit<PersonInvited, 'invitation' | 'invited_by'> & {
+  invited_by?: string;
+  kind: 'person';
+  owner: string;
+  status: 'invited' | 'active' | 'ended';
+  invitation?: PersonInvited['invitation'] | undefined;
+  passkeys: Omit<EventData<'PasskeyAdded'>, 'person_id'>[];
+  accounts: { issuer: string; sealed_subject: string }[];
+  /** Sessions that began before it have ended. */
+  rights_at: number;
+  /** When the person last ended, also if they were invited again. */
+  ended_at?: number;
+  ended_reason?: string;
+  created_at: number;
+  /** Revision of the last event. */
+  version: number;
+  sort: number;
+};
+
+export type SessionRow = EventData<'SessionStarted'> & {
+  kind: 'session';
+  owner: string;
+  status: 'active' | 'ended';
+  started_at: number;
+  used_at: number;
+  /** The keys of the places where it was used. */
+  places: string[];
+  /** Revision of the last event. */
+  version: number;
+  sort: number;
+};
+
+/** Returns the scope of a list in `access`, of an owner or, for sessions, of a person; each kind has a list of its own. */
+export const accessScope = (
+  ownerId: string,
+  kind: 'agent' | 'key' | 'desk' | 'person' | 'session',
+): string => `${ownerId}/${kind}`;
 
 /** The only scope of a list of all owners' open records; no owner can have this name. */
 export const OPEN_RECORDS = 'open';

@@ -44,6 +44,8 @@ export type Secrets = {
     purpose:
       | 'api-key'
       | 'desk-token'
+      | 'session'
+      | 'sign-in'
       | 'root-token'
       | 'cursor'
       | 'handoff-token'

@@ -1,5 +1,11 @@
 /** What staff do with all records of a person. */
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import {
+  type DeskHandler,
+  isBound,
+  mayActFor,
+  NO_OWNER,
+  soleOwner,
+} from '#src/calls/desk-handler.ts';
 import { recordRequest, renderSuppression } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { chosenMatches } from '#src/shared/mailbox.ts';
@@ -33,8 +39,9 @@ const chosenFrom = (
 
 /** The owner that may not contact the person, as given or as the token is bound; none for every owner. */
 const scopeOf = (call: DeskCall, owner_id: string | undefined): { owner_id?: string } | Refusal => {
-  const owner = owner_id ?? call.caller.ownerId;
-  return owner !== undefined && !mayActFor(call, owner) ? NO_OWNER : present({ owner_id: owner });
+  const owner = owner_id ?? soleOwner(call);
+  const mayAct = owner === undefined ? !isBound(call) : mayActFor(call, owner);
+  return mayAct ? present({ owner_id: owner }) : NO_OWNER;
 };
 
 export const findPersonalData: DeskHandler<'findPersonalData'> = async (deps, input, call) => {

@@ -2,7 +2,7 @@
 import type { ReadModels, Row } from '#src/ports/read-model.ts';
 import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { type DeskInput, mayActFor, NO_OWNER, soleOwner } from '#src/calls/desk-handler.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import { type ListRange, pageOfScan, scanLists, pageOf } from './lists.ts';
 import type { Deps } from '#src/calls/handlers.ts';
@@ -61,7 +61,7 @@ export const readInbox = async <R extends InboxRow>(
   { name, scope, input, ranges = [{}], agentOf, beganAt, isMatch }: InboxSearch<R>,
 ): Promise<{ rows: R[]; next_before: number | null; next_after: number | null }> => {
   const { agent_id: agent, before, after, limit } = input;
-  const owner = input.owner_id ?? call.caller.ownerId;
+  const owner = input.owner_id ?? soleOwner(call);
   const from = input.from === undefined ? -Infinity : epoch(input.from);
   const to = input.to === undefined ? Infinity : epoch(input.to);
   const list = listOf(input, owner);

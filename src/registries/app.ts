@@ -35,6 +35,8 @@ import { authenticator } from '#src/calls/authenticate.ts';
 import { consistencyToken, Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
 import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
 import { concurrency, limiter, type Limiter, overload, SharedLimiter } from '#src/calls/limits.ts';
+import { type UsedFrom, noteUse } from '#src/people/sessions.ts';
+import type { DeskCaller } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
 import {
@@ -83,16 +85,20 @@ export type AgentApp = Common & {
   followTask(watch: TaskWatch, following: TaskFollowing): AsyncGenerator<TaskView>;
 };
 
-export type DeskApp = Common & { desk: DeskPipeline };
+export type DeskApp = Common & {
+  desk: DeskPipeline;
+  /** Records that a person uses a session, and where. */
+  noteUse(caller: DeskCaller, client: UsedFrom): Promise<void>;
+};
 
 export type App = AgentApp &
   DeskApp & { holders: HolderPipeline; visitors: VisitorPipeline<VisitorSignatures, VisitorDeps> };
 
-/** Makes a limit of calls a minute, shared with other processes where they serve the same clients. */
+/** Makes a limit of calls a minute, or another period, shared with other processes where they serve the same clients. */
 const limiterMaker =
   ({ clock, counts: shared }: AppDeps) =>
-  (name: string, perMinute: number): Limiter => {
-    const rate = { count: perMinute, per: 'minute' as const };
+  (name: string, count: number, per: Limiter['rate']['per'] = 'minute'): Limiter => {
+    const rate = { count, per };
     return shared
       ? new SharedLimiter(rate, clock.monotonic, { count: shared, name })
       : limiter(rate, clock.monotonic);
@@ -166,6 +172,10 @@ const pipelinesOver = (deps: AppDeps) => {
         lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
         rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
         links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
+        signIns: {
+          networks: limited('sign-ins', LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR, 'hour'),
+          mailboxes: limited('sign-in-links', LIMITS.SIGN_IN_LINKS_PER_HOUR, 'hour'),
+        },
       }),
       rules: rules.holder,
     }),
@@ -193,6 +203,7 @@ export const openApp = (deps: AppDeps): App => {
     sign: (document, keysUrl) => signDocument(secrets, document, keysUrl),
     signingKeys: () => keySet(secrets),
     watchTasks: (options) => taskWatch(deps, options),
+    noteUse: (caller, client) => noteUse(deps, caller, client),
     followTask: (watch, followed) => followTask(deps, watch, followed),
   };
 };

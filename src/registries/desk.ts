@@ -71,6 +71,15 @@ import { listOpenLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
 import { issueDeskToken, revokeDeskToken } from '#src/access/desk-tokens.ts';
+import {
+  changePersonRoles,
+  endPerson,
+  invitePerson,
+  invitePersonAgain,
+  listPeople,
+  readPerson,
+} from '#src/people/people.ts';
+import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { AuditingDeps } from '#src/audits/replays.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
@@ -97,6 +106,15 @@ export const deskHandlers: DeskHandlers = {
   listKeys,
   issueDeskToken,
   revokeDeskToken,
+  invitePerson,
+  invitePersonAgain,
+  listPeople,
+  readPerson,
+  changePersonRoles,
+  endPerson,
+  whoAmI,
+  listSessions,
+  endSession,
   importProducts,
   withdrawProduct,
   moveLead,

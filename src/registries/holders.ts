@@ -25,6 +25,14 @@ import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/han
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import {
+  acceptInvitation,
+  codeTaker,
+  readInvitation,
+  readSignIn,
+  signInStarter,
+  useSignIn,
+} from '#src/people/sign-in.ts';
+import {
   linkRequester,
   readOwnData,
   exportOwnData,
@@ -42,10 +50,12 @@ type HolderLimits = {
   rfqs: Pick<Limiter, 'take'>;
   /** Links to a mailbox that anybody can have typed, of one network. */
   links: Pick<Limiter, 'take'>;
+  /** Links to sign in and codes: of one network, and links of one mailbox. */
+  signIns: Record<'networks' | 'mailboxes', Limiter>;
 };
 
 /** The handlers of the link holders' operations, one line each. */
-export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
+export const holderHandlers = ({ lists, rfqs, links, signIns }: HolderLimits) =>
   ({
     requestPrivacyLink: linkRequester(links),
     readOwnData,
@@ -61,6 +71,12 @@ export const holderHandlers = ({ lists, rfqs, links }: HolderLimits) =>
     confirmApplication,
     disownApplication,
     issueFirstKey,
+    startSignIn: signInStarter(signIns),
+    readSignIn,
+    useSignIn,
+    enterSignInCode: codeTaker(signIns.networks),
+    readInvitation,
+    acceptInvitation,
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,

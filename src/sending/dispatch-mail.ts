@@ -46,6 +46,9 @@ type MailItem = Item<MailState, MailCommand, MailSendingDeps>;
 
 const isKnown = (kind: string): kind is MailKind => kind in MAIL_KINDS;
 
+const isHalted = async (deps: MailSendingDeps, kind: MailKind): Promise<boolean> =>
+  !MAIL_KINDS[kind].ignoresHalt && (await readHaltForEverybody(deps)) !== undefined;
+
 const nextStep = async (item: MailItem): Promise<NextStep> => {
   const { deps, call, state } = item;
   const { retry_at: due = 0, not_after: end, kind } = state;
@@ -53,7 +56,7 @@ const nextStep = async (item: MailItem): Promise<NextStep> => {
   if (now >= end) return { act: () => record(item, giveUp(state, 'expired')) };
   if (now < due) return { wait: Math.min(due, end) };
   // A process of a later version queued it, and can send it. An end of the halt wakes the message.
-  if (!isKnown(kind) || (await readHaltForEverybody(deps)) !== undefined) return { wait: end };
+  if (!isKnown(kind) || (await isHalted(deps, kind))) return { wait: end };
   const plan = {
     channel: isTestSpace(call.ownerId) ? deps.mailers.test : deps.mailers.live,
     dispatch: (times: { at: number; until: number }) => ({ type: 'Dispatch' as const, ...times }),
@@ -76,8 +79,7 @@ const prepare = async (
   const opened = await openOne(deps.vault, state.sealed_message);
   if (opened === null) return { outcome: 'refused', reason: 'erased' };
   if (typeof opened !== 'string') return { outcome: 'retry', reason: 'key_unavailable' };
-  if ((await readHaltForEverybody(deps)) !== undefined)
-    return { outcome: 'retry', reason: 'halted' };
+  if (await isHalted(deps, kind)) return { outcome: 'retry', reason: 'halted' };
   const { to, facts } = JSON.parse(opened) as SealedMail;
   const limited =
     MAIL_KINDS[kind].isLimited &&

@@ -63,6 +63,14 @@ export type MailFacts = {
   owner_mailbox: { path: string; until: number };
   /** To the mailbox of a public application. Contains no text that others wrote. */
   application: { path: string; until: number };
+  /** To the mailbox of a person, who asked for it or not. `path` is that of the link. */
+  sign_in: { path: string; until: number };
+  person_invitation: {
+    path: string;
+    until: number;
+    roles: readonly string[];
+    owners: readonly string[];
+  };
   /** To the owner of the agent. `key_link`: where the first key of a public application is issued. */
   access_decision: {
     agent_id: string;
@@ -81,10 +89,11 @@ export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: 
 
 /**
  * How long the service tries to send a message, and whether it is sent a second time if the first attempt may have
- * delivered it. `isLimited`: anybody can have typed its address, so the limits of the mailbox apply.
+ * delivered it. `isLimited`: anybody can have typed its address, so the limits of the mailbox apply. `ignoresHalt`: it is sent
+ * while outreach is halted, so that people can sign in and end the halt.
  */
 export const MAIL_KINDS: Readonly<
-  Record<MailKind, { sendMs: number; isRepeatable: boolean; isLimited?: true }>
+  Record<MailKind, { sendMs: number; isRepeatable: boolean; isLimited?: true; ignoresHalt?: true }>
 > = {
   // Longer than a mailbox can have to wait for its next message.
   rfq_confirmation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
@@ -100,6 +109,9 @@ export const MAIL_KINDS: Readonly<
   privacy_link: { sendMs: HOUR_MS, isRepeatable: true, isLimited: true },
   owner_mailbox: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   application: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
+  // As long as the link works.
+  sign_in: { sendMs: LIMITS.SIGN_IN_MINUTES * MINUTE_MS, isRepeatable: true, ignoresHalt: true },
+  person_invitation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true, ignoresHalt: true },
   // The agent also sees the decision with getConnection.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

@@ -16,15 +16,27 @@ export type AgentCaller = {
   environment: 'live' | 'test';
 };
 
-/** A person with a desk token; ownerId when the token is bound to one promoter. */
+/** A person at the desk, signed in or with a desk token. */
 export type DeskCaller = {
   kind: 'desk';
-  tokenId: string;
+  /** The id of the person who signed in, or of the desk token. */
+  id: string;
   name: string;
   /** Absent in the caller that issues the first token of a service. */
   personId?: string;
   roles: ReadonlySet<DeskRole>;
-  ownerId?: string;
+  /** The promoters for whom the caller acts, and for no other; undefined for people of the service. */
+  owners?: readonly string[];
+  /** Absent for a token. */
+  session?: DeskSession;
+};
+
+/** A session of a person, as the call was made with it. */
+export type DeskSession = {
+  id: string;
+  usedIn: 'browser' | 'command_line';
+  /** When the person signed in, in epoch milliseconds. */
+  startedAt: number;
 };
 
 /**
@@ -40,9 +52,12 @@ export type Caller = AgentCaller | DeskCaller | HolderCaller | VisitorCaller;
 /** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
   ownerId: string;
-  /** Agent id, `desk:` with the id of a desk token, or `buyer` (any holder of a link), `visitor`, `system`. */
+  /** Agent id, `desk:` with the id of a person or of a desk token, or `buyer` (any holder of a link), `visitor`, `system`. */
   actor: string;
   keyId?: string;
+  /** The session of a person, and the page that the act was made on. */
+  session?: string;
+  page?: string;
   surface: Surface;
   operation: string;
   scope?: Scope;
@@ -116,6 +131,8 @@ export type Arrival = {
   credential: string | undefined;
   /** The client's address. Counts refused credentials; never stored. */
   address: string;
+  /** The page of a person, as its path. */
+  page?: string;
 };
 
 /** A request whose caller is known and within its limits. */

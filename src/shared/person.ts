@@ -96,8 +96,18 @@ export const personIdOfName = (name: string): string | undefined => {
 const hasChosenId = ({ person_id }: Person): boolean =>
   person_id !== undefined && !person_id.startsWith(FROM_NAME);
 
-/** Returns whether two credentials can belong to one person: by the ids if both were chosen, otherwise by the names. */
-export const isOnePerson = (one: Person, other: Person): boolean =>
-  hasChosenId(one) && hasChosenId(other)
-    ? one.person_id === other.person_id
-    : one.name !== undefined && other.name !== undefined && isOneName(one.name, other.name);
+/** Whether the id is that of a person who signs in. Their names never look alike, so another one's name tells a second record. */
+const signsIn = ({ person_id }: Person): boolean => person_id?.startsWith('per_') === true;
+
+const haveOneName = (one: Person, other: Person): boolean =>
+  one.name !== undefined && other.name !== undefined && isOneName(one.name, other.name);
+
+/**
+ * Returns whether two credentials can belong to one person: by the ids if both were chosen, otherwise by the names. Somebody
+ * who signs in is also told by the name.
+ */
+export const isOnePerson = (one: Person, other: Person): boolean => {
+  if (one.person_id !== undefined && one.person_id === other.person_id) return true;
+  const byName = signsIn(one) || signsIn(other) || !hasChosenId(one) || !hasChosenId(other);
+  return byName && haveOneName(one, other);
+};

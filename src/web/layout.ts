@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { present } from '#src/shared/present.ts';
+import { rolesText } from '#src/shared/roles.ts';
 import { sendPublic } from './documents.ts';
 
 type Asset = { type: string; body: Buffer; digest: string };
@@ -57,7 +58,22 @@ export type Page = {
   locale?: string;
   script?: AssetName;
   card?: Card;
+  /** Who is signed in. */
+  you?: You;
 };
+
+/** A person as the header of their pages names them. `csrf` is in each of their forms. */
+export type You = {
+  name: string;
+  roles: readonly string[];
+  owners: readonly string[];
+  csrf: string;
+};
+
+const accountNav = (you: You): Html => html`<nav class="you" aria-label="You">
+<a href="/home">Home</a> <a href="/me">${you.name}</a> <span class="quiet">${rolesText(you)}</span>
+<form method="post" action="/signout"><input type="hidden" name="csrf" value="${you.csrf}"><button type="submit" class="second">Sign out</button></form>
+</nav>`;
 
 /** How the page looks where its address is shared. */
 type Card = {
@@ -85,7 +101,14 @@ ${image && html`<meta name="twitter:image" content="${image}">`}`;
 
 const isEnglish = (locale: string): boolean => /^en(-|$)/.test(locale);
 
-const layout = ({ title, main, locale = 'en', script, card }: Page): Html => html`<!doctype html>
+const layout = ({
+  title,
+  main,
+  locale = 'en',
+  script,
+  card,
+  you,
+}: Page): Html => html`<!doctype html>
 <html lang="${locale}">
 <head>
 <meta charset="utf-8">
@@ -99,7 +122,7 @@ ${script && html`<script src="${assetHref(script)}" defer></script>`}
 </head>
 <body${isEnglish(locale) ? '' : html` lang="en"`}>
 <a class="skip" href="#main">Skip to the content</a>
-<header class="top"><a class="mark" href="/">Tributary</a></header>
+<header class="top"><a class="mark" href="/">Tributary</a>${you && accountNav(you)}</header>
 <main id="main" tabindex="-1">
 ${main}
 </main>

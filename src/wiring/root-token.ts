@@ -14,7 +14,7 @@ import { type Config, isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
   kind: 'desk',
-  tokenId: SYSTEM_TOKEN,
+  id: SYSTEM_TOKEN,
   name: 'first start',
   roles: new Set(['operator'] as const),
 };

@@ -55,6 +55,8 @@ const attributed = (call: Call, { type, data }: DecidedEvent, ids: Ids): NewEven
     surface: call.surface,
     operation: call.operation,
     ...(call.keyId !== undefined && { key: call.keyId }),
+    ...(call.session !== undefined && { session: call.session }),
+    ...(call.page !== undefined && { page: call.page }),
     ...(call.scope !== undefined && { scope: call.scope }),
     request: call.requestId,
     ...(call.correlation !== undefined && { correlation: call.correlation }),

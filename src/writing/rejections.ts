@@ -17,6 +17,7 @@ const PROBLEMS: ProblemByRejection<string> = {
   product_unknown: 'resource_not_found',
   outbound_unknown: 'resource_not_found',
   profile_unknown: 'resource_not_found',
+  person_unknown: 'resource_not_found',
   scopes_not_requested: 'validation_failed',
   values_required: 'validation_failed',
   quote_over: 'validation_failed',

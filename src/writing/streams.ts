@@ -88,6 +88,10 @@ export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerI
 
 export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
+export const streamOfPerson = (personId: string): string => streamOf('desk', 'person', personId);
+
+export const streamOfSession = (sessionId: string): string => `desk-session_${sessionId}`;
+
 const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' } as const;
 
 export const kindOfRecord = (id: string) => KINDS[id.slice(0, 3) as keyof typeof KINDS];

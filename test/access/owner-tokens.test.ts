@@ -123,7 +123,7 @@ describe("The machine's own token", () => {
     const token = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
     const caller = authenticator(service.deps).desk(token);
     if (!caller.ok) throw new Error(caller.detail);
-    expect(caller.value.ownerId).toBeUndefined();
+    expect(caller.value.owners).toBeUndefined();
     return [...caller.value.roles];
   };
   const UNBOUND = DESK_ROLE_NAMES.filter((role) => role !== 'owner');

@@ -50,7 +50,7 @@ const world = ({ holdsCalls = false } = {}) => {
       ),
     noteAtDesk: (operation: string) =>
       audit.record(
-        { kind: 'desk', tokenId: 'token' },
+        { kind: 'desk', id: 'token' },
         { operation, surface: 'desk', requestId: `r${(calls += 1)}` },
         done(null),
       ),

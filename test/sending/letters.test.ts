@@ -29,6 +29,8 @@ const FACTS: MailFacts = {
   privacy_link: { path: '/privacy/t2', until: AT },
   owner_mailbox: { path: '/mailbox/t3', until: AT },
   application: { path: '/application/t4', until: AT },
+  sign_in: { path: '/signin/t6', until: AT },
+  person_invitation: { path: '/invited/t7', until: AT, roles: ['staff'], owners: [] },
   access_decision: {
     agent_id: 'agt_1',
     name: 'Letter agent',
@@ -46,6 +48,8 @@ const LEADS_ON: readonly MailKind[] = [
   'privacy_link',
   'owner_mailbox',
   'application',
+  'sign_in',
+  'person_invitation',
   'access_decision',
   'rfq_notice',
 ];

@@ -7,16 +7,19 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type Config, isRemoteLog, requireRole, type ProcessRole } from '#src/config.ts';
-import { demoClock } from '#src/demo/cast.ts';
+import { demoClock, PEOPLE } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
+import { printSignIn } from '#src/people/sign-in.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { onLocalhost } from '#src/web/origin.ts';
 import { storedToken, tokenIn } from '#src/cli/transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import {
   accessReport,
   formatBanner,
+  type SignInLink,
   logHostsOf,
   incompleteDemoText,
   logLinesOf,
@@ -144,10 +147,20 @@ const announce = async (
   const { position: head } = await deps.log.head();
   await deps.following.passed(head, BANNER_WAIT_MS);
   const readModels = await deps.projections.status();
-  const demo = facts && { facts, deskToken };
+  const demo = facts && { facts, deskToken, links: await linksOf(deps, url) };
   const readyS = process.uptime();
   const shown = { url, config, logHosts: logHostsOf(config), readyS, head, readModels };
   print(formatBanner({ ...shown, ...(demo && { demo }) }));
+};
+
+/** A link to sign in for each person of the demo, which works once and for a day. */
+const linksOf = async (deps: Service['deps'], url: string): Promise<SignInLink[]> => {
+  const links: SignInLink[] = [];
+  for (const { name, mailbox, roles } of PEOPLE) {
+    const path = await printSignIn(deps, mailbox);
+    if (path) links.push({ name, roles, url: onLocalhost(url) + path });
+  }
+  return links;
 };
 
 /** Resolves once the service answers requests. Throws StartupError, with the process closed. */

@@ -1,0 +1,310 @@
+/** Operations of people: at the desk, and on the pages where they sign in. The registries list them. */
+import { z } from 'zod';
+import {
+  accessReason,
+  deskCommand,
+  deskQuery,
+  EXAMPLE_AS_OF,
+  EXAMPLE_AT,
+} from '#contracts/desk-operation.ts';
+import {
+  asOf,
+  before,
+  compared,
+  encrypted,
+  id,
+  limit,
+  nextBefore,
+  ownerId,
+} from '#contracts/fields.ts';
+import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { mailbox } from '#contracts/mailbox.ts';
+import { personName } from '#contracts/person.ts';
+import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
+import { actingAs, personRecord, sessionRecord } from './records.ts';
+
+const personRef = id('per').describe('Id of the person');
+
+const roles = z
+  .array(z.enum(DESK_ROLE_NAMES))
+  .min(1)
+  .max(DESK_ROLE_NAMES.length)
+  .describe('owner alone, or any of the others');
+const owners = z
+  .array(ownerId)
+  .max(LIMITS.OWNERS_PER_PERSON_MAX)
+  .default([])
+  .describe('The promoters for whom an owner acts; none for the other roles');
+
+const exampleOf = {
+  id: 'per_4d5e6f7g8h9j0k1m2n3p4q5r',
+  name: 'Ann Lee',
+  status: 'invited',
+  roles: ['staff'],
+  owners: [],
+  ways: ['mailed_link'],
+  invited_by: 'the machine',
+  invitation_expires_at: '2026-11-27T09:30:00.000Z',
+  last_sign_in_at: null,
+  created_at: EXAMPLE_AT,
+};
+const invited = personRecord.extend({
+  invitation_url: z
+    .string()
+    .describe('Works once, and only until invitation_expires_at. Shown only in this answer'),
+});
+const exampleInvited = { ...exampleOf, invitation_url: 'https://t.example/invited/706572….9f…' };
+
+const INVITERS = ['operator', 'owner'] as const;
+
+const invitePerson = deskCommand({
+  isSensitive: true,
+  roles: INVITERS,
+  path: '/people',
+  status: 201,
+  summary: 'Invite a person, who signs in by a link that is mailed and shown once',
+  guidance:
+    'An owner invites other owners of the same promoters; an operator invites anybody. One mailbox is one person, however it ' +
+    `is spelled. The link works for ${LIMITS.MAILED_LINK_DAYS} days; after that, invite again. For 24 hours you and the person ` +
+    'whom you invited do not count as two people where two must act.',
+  fields: {
+    name: personName.describe(
+      'Name of the person, in letters of one script. It stays in records for good, and must not look like that of another person',
+    ),
+    mailbox: mailbox.describe('Where the person gets links to sign in'),
+    roles,
+    owners,
+  },
+  output: invited,
+  example: {
+    name: 'a person of staff',
+    input: {
+      idempotency_key: 'invite-ann',
+      name: exampleOf.name,
+      mailbox: 'ann@house.example',
+      roles: ['staff'],
+    },
+    output: exampleInvited,
+  },
+});
+
+const invitePersonAgain = deskCommand({
+  isSensitive: true,
+  roles: INVITERS,
+  path: '/people/{person_id}/invite',
+  summary: 'Invite a person again who has not signed in yet',
+  guidance: 'The earlier link no longer works.',
+  fields: { person_id: personRef },
+  output: invited,
+  example: {
+    name: 'after a week',
+    input: { idempotency_key: 'invite-ann-2', person_id: exampleOf.id },
+    output: exampleInvited,
+  },
+});
+
+const READERS = ['operator', 'staff', 'auditor', 'owner'] as const;
+
+const listPeople = deskQuery({
+  roles: READERS,
+  path: '/people',
+  summary: 'List people, newest first',
+  guidance:
+    'An owner sees the people of the same promoters only. Read the next page with next_before until it is null.',
+  fields: { before, limit },
+  output: z.object({ data: z.array(personRecord), next_before: nextBefore, as_of: asOf }),
+  example: {
+    name: 'everybody',
+    input: {},
+    output: { data: [exampleOf], next_before: null, as_of: EXAMPLE_AS_OF },
+  },
+});
+
+const readPerson = deskQuery({
+  readsPersonalData: true,
+  roles: INVITERS,
+  path: '/people/{person_id}',
+  summary: 'Show a person with the mailbox',
+  guidance: 'Each call is recorded, because the answer has personal data.',
+  fields: { person_id: personRef },
+  output: personRecord.extend({ mailbox: z.string() }),
+  example: {
+    name: 'an invited person',
+    input: { person_id: exampleOf.id },
+    output: { ...exampleOf, mailbox: 'ann@house.example' },
+  },
+});
+
+const changePersonRoles = deskCommand({
+  isSensitive: true,
+  destructive: true,
+  roles: ['operator'],
+  path: '/people/{person_id}/roles',
+  summary: 'Change what a person may do',
+  guidance:
+    'Replaces all roles and promoters. The sessions of the person end, and the next sign-in has the new roles. Nobody changes their own.',
+  fields: { person_id: personRef, roles, owners, reason: accessReason },
+  output: personRecord,
+  example: {
+    name: 'staff becomes an auditor',
+    input: {
+      idempotency_key: 'roles-ann',
+      person_id: exampleOf.id,
+      roles: ['auditor'],
+      reason: 'Moved to audit',
+    },
+    output: { ...exampleOf, roles: ['auditor'] },
+  },
+});
+
+const endPerson = deskCommand({
+  isSensitive: true,
+  destructive: true,
+  roles: INVITERS,
+  path: '/people/{person_id}/end',
+  summary:
+    'End a person: sessions, tokens and logins of command lines stop working within a second',
+  guidance:
+    'The records of what the person did stay. The mailbox can be invited again, as the same person. An owner ends people of the same promoters only.',
+  fields: { person_id: personRef, reason: accessReason },
+  output: personRecord,
+  example: {
+    name: 'left the company',
+    input: { idempotency_key: 'end-ann', person_id: exampleOf.id, reason: 'Left' },
+    output: { ...exampleOf, status: 'ended', ways: [], reason: 'Left' },
+  },
+});
+
+const exampleSession = {
+  id: 's1B2c3D4e5F6',
+  used_in: 'browser',
+  way: 'mailed_link',
+  device: 'Firefox on Linux',
+  place: 'this machine',
+  places: 1,
+  started_at: EXAMPLE_AT,
+  used_at: EXAMPLE_AT,
+  expires_at: '2026-11-27T09:30:00.000Z',
+  is_current: true,
+};
+
+const whoAmI = deskQuery({
+  roles: DESK_ROLE_NAMES,
+  path: '/me',
+  summary: 'Show who acts: a person, the holder of a token, or the machine',
+  guidance: 'Roles and promoters are those of now.',
+  fields: {},
+  output: actingAs,
+  example: {
+    name: 'a person of staff',
+    input: {},
+    output: {
+      acts_as: 'person',
+      id: exampleOf.id,
+      name: exampleOf.name,
+      roles: ['staff'],
+      owners: [],
+      session: exampleSession,
+      passkeys: [],
+      accounts: [],
+    },
+  },
+});
+
+const listSessions = deskQuery({
+  roles: DESK_ROLE_NAMES,
+  path: '/me/sessions',
+  summary: 'List your sessions and logins of command lines that have not ended, newest first',
+  guidance: 'A desk token has none.',
+  fields: {},
+  output: z.object({ data: z.array(sessionRecord), as_of: asOf }),
+  example: {
+    name: 'one browser',
+    input: {},
+    output: { data: [exampleSession], as_of: EXAMPLE_AS_OF },
+  },
+});
+
+const sessionId = z
+  .string()
+  .regex(/^[0-9A-Za-z]{12}$/, { error: 'must be 12 letters and digits' })
+  .describe('Id of the session');
+
+const endSession = deskCommand({
+  roles: DESK_ROLE_NAMES,
+  path: '/me/sessions/{session_id}/end',
+  summary: 'End one of your sessions or logins of command lines, within a second',
+  guidance: 'Signing out ends the session that the call is made with.',
+  fields: { session_id: sessionId },
+  output: z.object({ id: z.string(), ended: z.literal(true) }),
+  example: {
+    name: 'a lost laptop',
+    input: { idempotency_key: 'end-1', session_id: exampleSession.id },
+    output: { id: exampleSession.id, ended: true },
+  },
+});
+
+export const peopleDeskOperations = {
+  changePersonRoles,
+  endPerson,
+  endSession,
+  invitePerson,
+  invitePersonAgain,
+  listPeople,
+  listSessions,
+  readPerson,
+  whoAmI,
+};
+
+/*
+ * How a person comes to a session. The credential is the token of a link, or the cookie of the browser that asked for one. No
+ * interface of agents or of the desk offers these operations.
+ */
+
+const act = holderActs([...LINK_PROBLEMS, 'state_conflict']);
+
+/** The browser or command that asks, as its person sees it later. */
+const client = {
+  /** The client's address; its network is stored, sealed. */
+  address: compared,
+  device: encrypted.line(200),
+};
+const started = z.looseObject({ credential: z.string() });
+/** The events of a sign-in that is the person's first one, or the next. */
+const SIGN_IN = [
+  'AccountLinked',
+  'PasskeyUsed',
+  'PersonClaimed',
+  'PersonJoined',
+  'PersonRecognized',
+  'SessionEnded',
+  'SessionStarted',
+] as const;
+
+export const signInOperations = {
+  /** Mails a link if the mailbox is that of a person. The answer and its delay are the same for every mailbox. */
+  startSignIn: act(
+    { mailbox: compared, address: compared, browser: compared, to: compared.optional() },
+    z.object({ sent: z.literal(true) }),
+    ['SignInStarted', 'MailQueued'],
+  ),
+  /** Shows whose link it is, and the code for another browser. Changes nothing. */
+  readSignIn: holderView({ browser: compared.optional() }, z.looseObject({ name: z.string() })),
+  /** Starts the session of a mailed or printed link, once. */
+  useSignIn: act(
+    { browser: compared.optional(), replaces: compared.optional(), ...client },
+    started,
+    [...SIGN_IN, 'SignInUsed'],
+  ),
+  /** Starts the session of a link that was opened elsewhere, with the code that is shown there. */
+  enterSignInCode: act(
+    { browser: compared, code: compared, replaces: compared.optional(), ...client },
+    started,
+    [...SIGN_IN, 'SignInUsed', 'SignInCodeRefused'],
+  ),
+  /** Shows who invites whom as what. Changes nothing. */
+  readInvitation: holderView({}, z.looseObject({ name: z.string() })),
+  /** Starts the first session of an invited person, once. */
+  acceptInvitation: act({ replaces: compared.optional(), ...client }, started, SIGN_IN),
+};

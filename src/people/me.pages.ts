@@ -1,0 +1,152 @@
+/** The pages of somebody who is signed in: home, `/me` with sessions, and the way out. */
+import type { FastifyInstance } from 'fastify';
+import { html } from 'hono/html';
+import type { SessionRecord } from '#contracts/people/records.ts';
+import { DESK_ROLES, type DeskRole } from '#contracts/scopes.ts';
+import type { App } from '#src/registries/app.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { rolesText } from '#src/shared/roles.ts';
+import { facts, type Html, type Page, sendPage, type You } from '#src/web/layout.ts';
+import {
+  acceptPeople,
+  answerRefusal,
+  clearCookie,
+  formOf,
+  formFields,
+  newKey,
+  signedIn,
+} from '#src/web/person-admission.ts';
+
+const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
+
+/** What each role does most, and the command for it until there is a page. */
+export const ACTS: Readonly<
+  Record<DeskRole, readonly (readonly [what: string, command: string])[]>
+> = {
+  owner: [
+    ['See what waits for you', 'approvals list'],
+    ['See which agents and keys you have', 'access list'],
+    ['See how your links do', 'audit performance --group-by link_id --granularity month'],
+    ['Invite somebody who acts for the same promoters', 'people invite'],
+  ],
+  staff: [
+    ['See open requests of buyers, oldest first', 'rfq list --state open --after 0'],
+    ['See open leads', 'lead list'],
+    ['See requests for access', 'access requests'],
+    ['See outreach that waits for approval', 'approvals list'],
+  ],
+  privacy: [
+    ['Find the records of a person', 'privacy find ada@shop.example'],
+    ['Record that a person refuses contact', 'privacy withdraw ada@shop.example'],
+  ],
+  operator: [
+    ['See whether the service is well', 'status --check'],
+    ['See who can sign in', 'people list'],
+    ['Invite a person', 'people invite'],
+    ['See the read models', 'projections status'],
+  ],
+  auditor: [
+    ['See what was done', 'audit history --owner desk'],
+    ['See a past state', 'audit state --owner northwind'],
+    ['Compare rows with the log', 'audit check --all'],
+  ],
+};
+
+const actsOf = (role: DeskRole): Html =>
+  html`<section><h2>${role.charAt(0).toUpperCase()}${role.slice(1)}</h2><p>${DESK_ROLES[role]}.</p>
+<ul class="acts">${ACTS[role].map(
+    ([what, command]) => html`<li>${what}: <code>tributary ${command}</code></li>`,
+  )}</ul></section>`;
+
+const homePage = (you: You): Page => ({
+  title: 'Home',
+  you,
+  main: html`<article class="review"><header class="head"><h1>Hello, ${you.name}</h1>
+<p class="lede">You are ${rolesText(you)}.</p></header>
+<p>Pages for your work are being built. Until then, use the command line from any machine, signed in as yourself:
+<code>tributary login</code>. What you do is recorded with your name.</p>
+${you.roles.map((role) => actsOf(role as DeskRole))}</article>`,
+});
+
+const WAYS: Readonly<Record<SessionRecord['way'], string>> = {
+  mailed_link: 'by a mailed link',
+  invitation: 'by an invitation',
+  printed_link: 'by a printed link',
+  passkey: 'with a passkey',
+  openid: 'with an OpenID account',
+  device: 'from a browser',
+};
+
+const sessionItem = (you: You, session: SessionRecord): Html => {
+  const { id, used_in, way, device, place, places, started_at, used_at, is_current } = session;
+  const isCommandLine = used_in === 'command_line';
+  return html`<li class="card"><h3>${isCommandLine ? `Command line: ${device}` : device}${is_current ? ' (this browser)' : ''}</h3>
+<p>Signed in ${WAYS[way]} on ${moment(started_at)}. Last used on ${moment(used_at)}, from ${place}${
+    places > 1 ? html`; <strong>used from ${places} networks</strong>` : ''
+  }.</p>
+<form method="post" action="/me/sessions/${id}/end">${formFields(you)}<button type="submit" class="second">${
+    is_current ? 'Sign out here' : 'End it'
+  }</button></form></li>`;
+};
+
+type Shown = { sessions: readonly SessionRecord[]; until: string | undefined };
+
+const mePage = (you: You, { sessions, until }: Shown): Page => ({
+  title: you.name,
+  you,
+  main: html`<article class="review"><header class="head"><h1>${you.name}</h1></header>
+${facts([
+  ['Roles', rolesText(you)],
+  ...(until === undefined ? [] : [['This session ends', moment(until)] as const]),
+])}
+<section><h2>Where you are signed in</h2>
+<p>End what you do not know: it stops working within a second.</p>
+<ul class="plain">${sessions.map((session) => sessionItem(you, session))}</ul></section></article>`,
+});
+
+/** Serves `/home`, `/me` and `/signout`. */
+export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { desk } = app;
+  await acceptPeople(scope, app);
+
+  scope.get('/home', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    return person ? sendPage(reply, 200, homePage(person.you)) : reply;
+  });
+
+  scope.get('/me', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const listed = await desk.perform(person.admission, 'listSessions', { input: {} });
+    if (!listed.ok) return answerRefusal(request, reply, { app, refusal: listed });
+    const sessions = listed.value.data;
+    const until = sessions.find(({ is_current }) => is_current)?.expires_at;
+    return sendPage(reply, 200, mePage(person.you, { sessions, until }));
+  });
+
+  scope.get('/me/sessions/:id/end', async (_request, reply) => reply.redirect('/me', 303));
+
+  scope.post<{ Params: { id: string } }>('/me/sessions/:id/end', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const { key = newKey() } = formOf(request);
+    const input = { session_id: request.params.id, idempotency_key: key };
+    const ended = await desk.perform(person.admission, 'endSession', { input });
+    return ended.ok
+      ? reply.redirect('/me', 303)
+      : answerRefusal(request, reply, { app, refusal: ended });
+  });
+
+  scope.post('/signout', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const session_id = person.admission.caller.session?.id ?? '';
+    const input = { session_id, idempotency_key: newKey() };
+    const ended = await desk.perform(person.admission, 'endSession', { input });
+    if (!ended.ok) return answerRefusal(request, reply, { app, refusal: ended });
+    // A browser may keep pages for its back button, although they say that it must not.
+    return clearCookie(reply, app, 'session')
+      .header('clear-site-data', '"cache"')
+      .redirect('/signin', 303);
+  });
+};

@@ -1,0 +1,239 @@
+/** A person: who invited them, what they may do, how they sign in. */
+import type { EventData, EventOf, PersonEventType } from '#contracts/registries/events.ts';
+import { accept, asStored, type Decider, reject } from '#src/shared/decider.ts';
+import { present } from '#src/shared/present.ts';
+
+type PersonEvent = EventOf<PersonEventType>;
+type Invited = EventData<'PersonInvited'>;
+type Rights = Pick<Invited, 'roles' | 'owners'>;
+export type Passkey = Omit<EventData<'PasskeyAdded'>, 'person_id'>;
+
+export type PersonCommand =
+  | { type: 'Invite'; person: Invited }
+  | { type: 'Recognize'; person: EventData<'PersonRecognized'> }
+  | { type: 'InviteAgain'; invitation: Invited['invitation'] }
+  | { type: 'Join' }
+  | ({ type: 'ChangeRoles'; reason: string } & Rights)
+  | { type: 'EndPerson'; reason: string }
+  | { type: 'AddPasskey'; passkey: Passkey; max: number }
+  | { type: 'UsePasskey'; passkeyId: string; counter: number }
+  | { type: 'RemovePasskey'; passkeyId: string }
+  | { type: 'LinkAccount'; account: { issuer: string; sealed_subject: string } }
+  | { type: 'UnlinkAccount'; issuer: string };
+
+export type PersonRejection =
+  | 'person_exists'
+  | 'person_unknown'
+  | 'person_ended'
+  | 'person_joined'
+  | 'passkeys_full'
+  | 'passkey_copied';
+
+export type PersonState = Rights &
+  Pick<Invited, 'person_id' | 'name' | 'sealed_for' | 'sealed_mailbox' | 'mailbox_keys'> & {
+    /** The actor who invited the person; undefined for one whom nobody invited. */
+    invited_by?: string;
+    /** `invited`: never signed in. */
+    status: 'invited' | 'active' | 'ended';
+    /** The last invitation, while the person has not joined. */
+    invitation?: Invited['invitation'] | undefined;
+    passkeys: Passkey[];
+    accounts: { issuer: string; sealed_subject: string }[];
+    /** When roles or promoters last changed, in epoch milliseconds: sessions of before have ended. */
+    rights_at: number;
+    /** When the person last ended, in epoch milliseconds, also if they were invited again. */
+    ended_at?: number;
+    ended_reason?: string;
+    created_at: number;
+    /** Revision of the last event. */
+    version: number;
+  };
+
+const began = (
+  {
+    person_id,
+    name,
+    sealed_for,
+    sealed_mailbox,
+    mailbox_keys,
+    roles,
+    owners,
+  }: Omit<Invited, 'invitation' | 'invited_by'>,
+  at: number,
+): Omit<PersonState, 'status'> => ({
+  person_id,
+  name,
+  sealed_for,
+  sealed_mailbox,
+  mailbox_keys,
+  roles,
+  owners,
+  passkeys: [],
+  accounts: [],
+  rights_at: at,
+  created_at: at,
+  version: 0,
+});
+
+const fold = (state: PersonState | undefined, event: PersonEvent & { at: number }): PersonState => {
+  if (event.type === 'PersonInvited') {
+    const { ended_at, created_at = event.at, version = -1 } = state ?? {};
+    const again = { ...present({ ended_at }), created_at, version: version + 1 };
+    const { invited_by, invitation } = event.data;
+    return { ...began(event.data, event.at), ...again, invited_by, status: 'invited', invitation };
+  }
+  if (event.type === 'PersonRecognized')
+    return { ...began(event.data, event.at), status: 'active' };
+  if (!state) throw new Error(`${event.type} of a person who was never invited`);
+  const next = { ...state, version: state.version + 1 };
+  switch (event.type) {
+    case 'PersonInvitedAgain':
+      return { ...next, invitation: event.data.invitation };
+    case 'PersonJoined':
+      return { ...next, status: 'active', invitation: undefined };
+    case 'PersonRolesChanged':
+      return {
+        ...next,
+        roles: event.data.roles,
+        owners: event.data.owners,
+        rights_at: event.at,
+      };
+    case 'PersonEnded':
+      return {
+        ...next,
+        status: 'ended',
+        invitation: undefined,
+        passkeys: [],
+        accounts: [],
+        ended_at: event.at,
+        ended_reason: event.data.reason,
+      };
+    default:
+      return { ...next, ...foldWay(state, event) };
+  }
+};
+
+type WayEvent = Exclude<PersonEvent, { type: `Person${string}` }>;
+
+/** The ways in after an event of one. */
+const foldWay = (
+  { passkeys, accounts }: PersonState,
+  event: WayEvent,
+): Pick<PersonState, 'passkeys'> | Pick<PersonState, 'accounts'> => {
+  switch (event.type) {
+    case 'PasskeyAdded': {
+      const { person_id: _person, ...passkey } = event.data;
+      return { passkeys: [...passkeys, passkey] };
+    }
+    case 'PasskeyUsed': {
+      const { passkey_id, counter } = event.data;
+      return {
+        passkeys: passkeys.map((one) =>
+          one.passkey_id === passkey_id ? { ...one, counter } : one,
+        ),
+      };
+    }
+    case 'PasskeyRemoved': {
+      const { passkey_id } = event.data;
+      return { passkeys: passkeys.filter((one) => one.passkey_id !== passkey_id) };
+    }
+    case 'AccountLinked': {
+      const { issuer, sealed_subject } = event.data;
+      return {
+        accounts: [...accounts.filter((one) => one.issuer !== issuer), { issuer, sealed_subject }],
+      };
+    }
+    case 'AccountUnlinked': {
+      const { issuer } = event.data;
+      return { accounts: accounts.filter((one) => one.issuer !== issuer) };
+    }
+  }
+};
+
+const isEqual = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((value) => other.includes(value));
+
+export const person: Decider<PersonState, PersonCommand, PersonEvent, PersonRejection> = {
+  evolve: (state, event) => asStored(fold(state, event)),
+
+  decide(state, command) {
+    // Somebody who was ended comes back by an invitation only, as the same person.
+    if (command.type === 'Invite')
+      return state && state.status !== 'ended'
+        ? reject('person_exists', 'somebody with this mailbox was invited before')
+        : accept({ type: 'PersonInvited', data: command.person });
+    if (command.type === 'Recognize')
+      return state
+        ? reject('person_exists', 'the person exists')
+        : accept({ type: 'PersonRecognized', data: command.person });
+    if (!state) return reject('person_unknown', 'no such person');
+    const { person_id, status } = state;
+    if (command.type === 'EndPerson')
+      return status === 'ended'
+        ? accept()
+        : accept({ type: 'PersonEnded', data: { person_id, reason: command.reason } });
+    if (status === 'ended') return reject('person_ended', 'the person was ended');
+    switch (command.type) {
+      case 'InviteAgain':
+        return status === 'active'
+          ? reject('person_joined', 'the person has signed in and needs no invitation')
+          : accept({
+              type: 'PersonInvitedAgain',
+              data: { person_id, invitation: command.invitation },
+            });
+      case 'Join':
+        return status === 'active'
+          ? accept()
+          : accept({ type: 'PersonJoined', data: { person_id } });
+      case 'ChangeRoles': {
+        const { roles, owners, reason } = command;
+        return isEqual(roles, state.roles) && isEqual(owners, state.owners)
+          ? accept()
+          : accept({ type: 'PersonRolesChanged', data: { person_id, roles, owners, reason } });
+      }
+      default:
+        return decideWay(state, command);
+    }
+  },
+};
+
+type WayCommand = Extract<
+  PersonCommand,
+  { type: 'AddPasskey' | 'UsePasskey' | 'RemovePasskey' | 'LinkAccount' | 'UnlinkAccount' }
+>;
+
+/** Decides on the ways in of a person who has not ended. */
+const decideWay = (
+  { person_id, passkeys, accounts }: PersonState,
+  command: WayCommand,
+): ReturnType<typeof accept<PersonEvent>> | ReturnType<typeof reject<PersonRejection>> => {
+  const known = (id: string) => passkeys.find(({ passkey_id }) => passkey_id === id);
+  switch (command.type) {
+    case 'AddPasskey':
+      if (known(command.passkey.passkey_id)) return accept();
+      return passkeys.length >= command.max
+        ? reject('passkeys_full', `at most ${command.max} passkeys; remove one first`)
+        : accept({ type: 'PasskeyAdded', data: { person_id, ...command.passkey } });
+    case 'UsePasskey': {
+      const { passkeyId, counter } = command;
+      const passkey = known(passkeyId);
+      if (!passkey) return reject('person_unknown', 'no such passkey');
+      if (counter === 0 && passkey.counter === 0) return accept();
+      return counter <= passkey.counter
+        ? reject('passkey_copied', 'the counter of the passkey did not rise: it may be a copy')
+        : accept({ type: 'PasskeyUsed', data: { person_id, passkey_id: passkeyId, counter } });
+    }
+    case 'RemovePasskey':
+      return known(command.passkeyId)
+        ? accept({ type: 'PasskeyRemoved', data: { person_id, passkey_id: command.passkeyId } })
+        : accept();
+    case 'LinkAccount':
+      return accounts.some(({ issuer }) => issuer === command.account.issuer)
+        ? accept()
+        : accept({ type: 'AccountLinked', data: { person_id, ...command.account } });
+    case 'UnlinkAccount':
+      return accounts.some(({ issuer }) => issuer === command.issuer)
+        ? accept({ type: 'AccountUnlinked', data: { person_id, issuer: command.issuer } })
+        : accept();
+  }
+};

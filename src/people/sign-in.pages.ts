@@ -1,0 +1,270 @@
+/** The pages on which people sign in: the form, the page of a mailed link, its code, and an invitation. */
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { html } from 'hono/html';
+import { LIMITS } from '#contracts/limits.ts';
+import { lonePage } from '#src/owners/mailbox.pages.ts';
+import type { App } from '#src/registries/app.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
+import { rolesText } from '#src/shared/roles.ts';
+import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
+import { arrivalOf } from '#src/web/http.ts';
+import type { ByToken } from '#src/web/holder-admission.ts';
+import {
+  faultSummary,
+  field,
+  type Faults,
+  NO_FAULTS,
+  type Page,
+  sendPage,
+} from '#src/web/layout.ts';
+import {
+  acceptPeople,
+  clearCookie,
+  clientOf,
+  evenly,
+  formOf,
+  readCookie,
+  setCookie,
+} from '#src/web/person-admission.ts';
+import type { StartedSession } from './sessions.ts';
+import { type InvitationView, localPath, signInPath, type SignInView } from './sign-in.ts';
+
+const HOME = '/home';
+const MAILBOX_CHARS = 254;
+
+/** A new value of the cookie that binds a link to the browser that asks for it: the id of the link, and a secret. */
+const newBrowser = (): string =>
+  `sgn_${randomBytes(12).toString('hex')}.${randomBytes(20).toString('hex')}`;
+
+type Asked = { to: string | undefined; isAgain: boolean; entered?: string; faults?: Faults };
+
+const askPage = ({ to, isAgain, entered = '', faults = NO_FAULTS }: Asked): Page =>
+  lonePage(
+    isAgain ? 'Sign in again' : 'Sign in',
+    html`<p class="lede">${
+      isAgain
+        ? `What you were about to do needs a sign-in of the last ${LIMITS.FRESH_SIGN_IN_MINUTES} minutes. What you typed is kept.`
+        : 'For promoters, staff, auditors and operators. We mail a link to your address; you need no password.'
+    }</p>
+${faultSummary('The link was not sent', faults)}
+<form method="post" action="/signin" class="card" novalidate>
+${to !== undefined && html`<input type="hidden" name="to" value="${to}">`}${isAgain && html`<input type="hidden" name="again" value="1">`}
+${field({
+  name: 'mailbox',
+  label: 'E-mail address',
+  type: 'email',
+  value: entered,
+  autocomplete: 'email',
+  maxlength: MAILBOX_CHARS,
+  required: true,
+  faults,
+})}
+<button type="submit">Mail me a link</button></form>
+<p class="quiet">Buyers need no account: the link in your message opens your list. Promoters without an account <a href="/apply">apply
+for access</a>.</p>`,
+  );
+
+/** The same for every address. */
+const mailedPage = (faults: Faults = NO_FAULTS): Page =>
+  lonePage(
+    'Look into your mailbox',
+    html`<p class="lede">If the address is that of somebody who can sign in, a link is on its way to it. Open it in this browser. It works
+once, for ${LIMITS.SIGN_IN_MINUTES} minutes.</p>
+${faultSummary('The code does not work', faults)}
+<form method="post" action="/signin/code" class="card" novalidate>
+${field({
+  name: 'code',
+  label: 'Code',
+  value: '',
+  autocomplete: 'one-time-code',
+  maxlength: 12,
+  required: true,
+  hint: 'You opened the link somewhere else, on a phone for example? It shows a code of six digits there. Type it here.',
+  faults,
+})}
+<button type="submit">Sign in with the code</button></form>
+<p><a href="/signin">Ask for another link</a></p>`,
+  );
+
+const moment = (at: number): string => writerFor(HOUSE_LOCALE).moment(at);
+
+const linkPage = (token: string, { name, until, isHere, code }: SignInView): Page =>
+  isHere
+    ? lonePage(
+        `Sign in as ${name}`,
+        html`<form method="post" action="${signInPath(token)}" class="card">
+<p>The link works once, until ${moment(until)}.</p>
+<button type="submit">Sign in</button></form>`,
+      )
+    : lonePage(
+        'Your code',
+        html`<p class="lede">This is not the browser that asked for the link. To sign in there, as ${name}, type this code into its page:</p>
+<p class="code">${code.slice(0, 3)} ${code.slice(3)}</p>
+<p>Type it only into a page that you opened yourself. Nobody from here asks you for it. It works until ${moment(until)}.</p>
+<p><a href="/signin">Sign in with this browser instead</a></p>`,
+      );
+
+const invitationPage = (
+  token: string,
+  { name, roles, owners, invitedBy, until }: InvitationView,
+): Page =>
+  lonePage(
+    'You are invited',
+    html`<p class="lede">${invitedBy} invites ${name} as ${rolesText({ roles, owners })}.</p>
+<form method="post" action="/invited/${token}" class="card">
+<p>The link works once, until ${moment(until)}. After that you sign in with your e-mail address.</p>
+<button type="submit">Accept and sign in</button></form>`,
+  );
+
+const MESSAGES: Record<string, string> = {
+  mailbox: 'Enter an e-mail address, like ada@example.com.',
+  code: `This code does not work. After ${LIMITS.SIGN_IN_CODES_MAX} wrong ones, or ${LIMITS.SIGN_IN_MINUTES} minutes, ask for another link.`,
+};
+
+const faultsOf = ({ errors = [] }: Refusal): Faults =>
+  new Map(
+    errors.map(({ pointer }) => {
+      const name = pointer.slice(1);
+      return [name, MESSAGES[name] ?? 'The form is not complete.'];
+    }),
+  );
+
+const TOO_OFTEN = {
+  title: 'Too many sign-ins',
+  detail: 'Too many links or codes were tried. Use the newest link, or try again later.',
+};
+
+/** Answers a refusal of a sign-in: 429 with the time to wait, 404 for a link that is over, 409 elsewhere. */
+const refused = (reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> => {
+  if (refusal.code === 'rate_limited')
+    return sendErrorPage(withRetryAfter(reply, refusal), 429, TOO_OFTEN);
+  if (refusal.code === 'state_conflict')
+    return sendErrorPage(reply, 409, { title: 'Another browser', detail: refusal.detail });
+  return sendRefusal(reply, refusal);
+};
+
+type SignInScope = {
+  scope: FastifyInstance;
+  app: App;
+  /** Admits a request with the token of its path, if it has one. */
+  admit(request: FastifyRequest, exchange: string): ReturnType<App['holders']['admit']>;
+  /** Sets the cookie of a session that was started, and continues with the page that needed it. */
+  enter(
+    reply: FastifyReply,
+    outcome: Outcome<StartedSession>,
+  ): FastifyReply | Promise<FastifyReply>;
+};
+
+/** Serves `/signin`, `/login` and `/invited`. */
+export const signInRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  await acceptPeople(scope, app);
+  const served: SignInScope = {
+    scope,
+    app,
+    admit(request, exchange) {
+      const { token = '' } = request.params as Partial<ByToken['Params']>;
+      return app.holders.admit(
+        { ...arrivalOf(request, 'portal'), credential: token },
+        { exchange },
+      );
+    },
+    enter(reply, outcome) {
+      if (!outcome.ok) return refused(reply, outcome);
+      const { credential, to } = outcome.value;
+      clearCookie(reply, app, 'sign-in');
+      return setCookie(reply, app, ['session', credential]).redirect(localPath(to) ?? HOME, 303);
+    },
+  };
+  scope.get('/login', async (_request, reply) => reply.redirect('/signin', 301));
+  askRoutes(served);
+  codeRoutes(served);
+  linkRoutes(served);
+  invitationRoutes(served);
+};
+
+const askRoutes = ({ scope, app, admit }: SignInScope): void => {
+  scope.get<{ Querystring: { to?: unknown; again?: unknown } }>(
+    '/signin',
+    async (request, reply) => {
+      const to = localPath([request.query.to].flat().map(String).at(-1));
+      return sendPage(reply, 200, askPage({ to, isAgain: request.query.again !== undefined }));
+    },
+  );
+
+  scope.post('/signin', async (request, reply) => {
+    const { mailbox = '', to, again } = formOf(request);
+    const browser = newBrowser();
+    const admitted = await admit(request, 'startSignIn');
+    if (!admitted.ok) return refused(reply, admitted);
+    const input = { mailbox, address: request.ip, browser, ...present({ to }) };
+    const outcome = await evenly(app.holders.perform(admitted.value, 'startSignIn', { input }));
+    if (outcome.ok)
+      return setCookie(reply, app, ['sign-in', browser]).redirect('/signin/code', 303);
+    if (outcome.code !== 'validation_failed') return refused(reply, outcome);
+    const asked = { to: localPath(to), isAgain: again !== undefined, entered: mailbox };
+    return sendPage(reply, 422, askPage({ ...asked, faults: faultsOf(outcome) }));
+  });
+};
+
+/** What starts a session, of the browser that sends the form. */
+const enteringOf = (request: FastifyRequest, app: App) => ({
+  ...clientOf(request),
+  ...present({ replaces: readCookie(request, app, 'session') }),
+});
+
+const codeRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
+  scope.get('/signin/code', async (_request, reply) => sendPage(reply, 200, mailedPage()));
+
+  scope.post('/signin/code', async (request, reply) => {
+    const { code = '' } = formOf(request);
+    const admitted = await admit(request, 'enterSignInCode');
+    if (!admitted.ok) return refused(reply, admitted);
+    const browser = readCookie(request, app, 'sign-in') ?? '';
+    const input = { browser, code, ...enteringOf(request, app) };
+    const outcome = await app.holders.perform(admitted.value, 'enterSignInCode', { input });
+    return !outcome.ok && outcome.code === 'validation_failed'
+      ? sendPage(reply, 422, mailedPage(faultsOf(outcome)))
+      : enter(reply, outcome);
+  });
+};
+
+const linkRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
+  scope.get<ByToken>('/signin/:token', async (request, reply) => {
+    const admitted = await admit(request, 'readSignIn');
+    if (!admitted.ok) return refused(reply, admitted);
+    const input = present({ browser: readCookie(request, app, 'sign-in') });
+    const shown = await app.holders.perform(admitted.value, 'readSignIn', { input });
+    return shown.ok
+      ? sendPage(reply, 200, linkPage(request.params.token, shown.value))
+      : refused(reply, shown);
+  });
+
+  scope.post<ByToken>('/signin/:token', async (request, reply) => {
+    const admitted = await admit(request, 'useSignIn');
+    if (!admitted.ok) return refused(reply, admitted);
+    const browser = present({ browser: readCookie(request, app, 'sign-in') });
+    const input = { ...browser, ...enteringOf(request, app) };
+    return enter(reply, await app.holders.perform(admitted.value, 'useSignIn', { input }));
+  });
+};
+
+const invitationRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
+  scope.get<ByToken>('/invited/:token', async (request, reply) => {
+    const admitted = await admit(request, 'readInvitation');
+    if (!admitted.ok) return refused(reply, admitted);
+    const shown = await app.holders.perform(admitted.value, 'readInvitation', { input: {} });
+    return shown.ok
+      ? sendPage(reply, 200, invitationPage(request.params.token, shown.value))
+      : refused(reply, shown);
+  });
+
+  scope.post<ByToken>('/invited/:token', async (request, reply) => {
+    const admitted = await admit(request, 'acceptInvitation');
+    if (!admitted.ok) return refused(reply, admitted);
+    const input = enteringOf(request, app);
+    return enter(reply, await app.holders.perform(admitted.value, 'acceptInvitation', { input }));
+  });
+};
