@@ -103,6 +103,8 @@ const SessionStarted = z.object({
   pepper_version: z.number(),
   /** Epoch milliseconds. */
   expires_at: z.number(),
+  /** The number of the person's rights that it began with: it ends when they change. */
+  rights: z.number(),
   ...client,
 });
 

@@ -129,12 +129,12 @@ export const refuseRevoked = ({ status }: DeskTokenRow): Refusal | undefined =>
 
 /** Refuses a session that was ended, of a person who was ended, or from before the person's roles changed. */
 export const refuseEndedSession = (
-  { status, started_at }: SessionRow,
+  { status, rights }: SessionRow,
   person: PersonRow | undefined,
 ): Refusal | undefined => {
   if (status === 'ended') return refuse('credential_revoked', 'The session has ended.');
   if (person?.status === 'ended') return refuse('credential_revoked', 'The person was ended.');
-  return person && started_at < person.rights_at
+  return person && rights !== person.rights
     ? refuse('credential_revoked', 'The roles of the person have changed. Sign in again.')
     : undefined;
 };

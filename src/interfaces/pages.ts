@@ -21,6 +21,7 @@ import { applicationRoutes } from '#src/access/application.pages.ts';
 import { meRoutes } from '#src/people/me.pages.ts';
 import { signInRoutes } from '#src/people/sign-in.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
+import { approvalRoutes } from '#src/outreach/approval.pages.ts';
 import { privacyRoutes } from '#src/privacy/privacy.pages.ts';
 
 /** One year: the path of an asset changes with its content. */
@@ -52,6 +53,7 @@ export const portalRoutes = (
     await scope.register((owners) => mailboxRoutes(owners, app), { prefix: '/mailbox' });
     await scope.register((people) => signInRoutes(people, app));
     await scope.register((people) => meRoutes(people, app));
+    await scope.register((people) => approvalRoutes(people, app));
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

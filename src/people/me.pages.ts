@@ -62,7 +62,7 @@ const homePage = (you: You): Page => ({
   title: 'Home',
   you,
   main: html`<article class="review"><header class="head"><h1>Hello, ${you.name}</h1>
-<p class="lede">You are ${rolesText(you)}.</p></header>
+<p class="lede">You are signed in as ${rolesText(you)}.</p></header>
 <p>Pages for your work are being built. Until then, use the command line from any machine, signed in as yourself:
 <code>tributary login</code>. What you do is recorded with your name.</p>
 ${you.roles.map((role) => actsOf(role as DeskRole))}</article>`,

@@ -39,8 +39,8 @@ export type PersonState = Rights &
     invitation?: Invited['invitation'] | undefined;
     passkeys: Passkey[];
     accounts: { issuer: string; sealed_subject: string }[];
-    /** When roles or promoters last changed, in epoch milliseconds: sessions of before have ended. */
-    rights_at: number;
+    /** Counts the changes of roles and promoters: sessions of before have ended. */
+    rights: number;
     /** When the person last ended, in epoch milliseconds, also if they were invited again. */
     ended_at?: number;
     ended_reason?: string;
@@ -60,7 +60,7 @@ const began = (
     owners,
   }: Omit<Invited, 'invitation' | 'invited_by'>,
   at: number,
-): Omit<PersonState, 'status'> => ({
+): Omit<PersonState, 'status' | 'rights'> => ({
   person_id,
   name,
   sealed_for,
@@ -70,20 +70,24 @@ const began = (
   owners,
   passkeys: [],
   accounts: [],
-  rights_at: at,
   created_at: at,
   version: 0,
 });
 
 const fold = (state: PersonState | undefined, event: PersonEvent & { at: number }): PersonState => {
   if (event.type === 'PersonInvited') {
-    const { ended_at, created_at = event.at, version = -1 } = state ?? {};
-    const again = { ...present({ ended_at }), created_at, version: version + 1 };
+    const { ended_at, created_at = event.at, version = -1, rights = -1 } = state ?? {};
+    const again = {
+      ...present({ ended_at }),
+      created_at,
+      version: version + 1,
+      rights: rights + 1,
+    };
     const { invited_by, invitation } = event.data;
     return { ...began(event.data, event.at), ...again, invited_by, status: 'invited', invitation };
   }
   if (event.type === 'PersonRecognized')
-    return { ...began(event.data, event.at), status: 'active' };
+    return { ...began(event.data, event.at), status: 'active', rights: 0 };
   if (!state) throw new Error(`${event.type} of a person who was never invited`);
   const next = { ...state, version: state.version + 1 };
   switch (event.type) {
@@ -96,7 +100,7 @@ const fold = (state: PersonState | undefined, event: PersonEvent & { at: number 
         ...next,
         roles: event.data.roles,
         owners: event.data.owners,
-        rights_at: event.at,
+        rights: state.rights + 1,
       };
     case 'PersonEnded':
       return {

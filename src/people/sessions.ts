@@ -108,6 +108,7 @@ export const beginSession = async (
     hash: deps.secrets.mac('session', credential),
     pepper_version: deps.secrets.pepperVersion,
     expires_at: call.at + days * DAY_MS,
+    rights: person.rights,
     ...(await sealClient(deps, person, client)),
   };
   const start = attribute(call, [{ type: 'SessionStarted', data: started }], deps.ids);
@@ -200,12 +201,12 @@ const liveSessions = async (
 ): Promise<SessionRow[]> => {
   const live: SessionRow[] = [];
   const query = { scope: accessScope(personId, 'session'), limit: SESSIONS_AT_ONCE };
-  const since = credentials.person(personId)?.rights_at ?? 0;
+  const rights = credentials.person(personId)?.rights;
   for await (const page of listing<SessionRow>(readModels, 'access', query)) {
     const rows = page.map(({ row }) => row);
     live.push(
       ...rows.filter(
-        (row) => row.status === 'active' && row.started_at >= since && endOfSession(row) > at,
+        (row) => row.status === 'active' && row.rights === rights && endOfSession(row) > at,
       ),
     );
     // Sessions last at most so long, and begin in order.

@@ -336,7 +336,7 @@ export const useSignIn: HolderHandler<'useSignIn', StartedSession> = async (
   call,
 ) => {
   const state = await linkState(deps, call);
-  if (!state) return NO_LINK;
+  if (state?.status !== 'open') return NO_LINK;
   return isOfBrowser(deps, state, browser) ? useLink(deps, call, { state, client }) : ELSEWHERE;
 };
 

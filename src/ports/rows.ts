@@ -114,8 +114,8 @@ export type PersonRow = Omit<PersonInvited, 'invitation' | 'invited_by'> & {
   invitation?: PersonInvited['invitation'] | undefined;
   passkeys: Omit<EventData<'PasskeyAdded'>, 'person_id'>[];
   accounts: { issuer: string; sealed_subject: string }[];
-  /** Sessions that began before it have ended. */
-  rights_at: number;
+  /** Sessions with another number have ended. */
+  rights: number;
   /** When the person last ended, also if they were invited again. */
   ended_at?: number;
   ended_reason?: string;

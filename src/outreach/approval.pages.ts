@@ -1,0 +1,234 @@
+/** The pages on which people decide on the outreach that agents propose. */
+import type { FastifyInstance } from 'fastify';
+import { html } from 'hono/html';
+import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
+import type { DeskOperations } from '#contracts/registries/desk.ts';
+import type { App } from '#src/registries/app.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
+import {
+  facts,
+  type Faults,
+  faultSummary,
+  field,
+  type Html,
+  NO_FAULTS,
+  notice,
+  type Page,
+  sendPage,
+  type You,
+} from '#src/web/layout.ts';
+import {
+  acceptPeople,
+  answerRefusal,
+  formFields,
+  formOf,
+  newKey,
+  signedIn,
+  type Typed,
+} from '#src/web/person-admission.ts';
+import { deciderFor } from './outbound.decider.ts';
+
+type Shown = ReturnType<DeskOperations['showApproval']['output']['parse']>;
+
+const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
+
+const KIND_NAMES: Readonly<Record<OutboundKind, string>> = {
+  social_post: 'Social post',
+  message: 'Message',
+  agent_notification: 'Notification to an agent',
+};
+const STATUSES: Readonly<Record<Outbound['status'], string>> = {
+  pending_approval: 'waits for approval',
+  changes_requested: 'waits for changes by the agent',
+  approved: 'approved, and will be sent',
+  dispatched: 'being sent',
+  confirmed: 'sent, and confirmed by the receiver',
+  failed: 'not sent: it failed',
+  outcome_unknown: 'perhaps sent: the outcome is unknown',
+  rejected: 'refused',
+  expired: 'expired',
+  canceled: 'canceled',
+};
+const DECISIONS = {
+  approve: 'approved it',
+  reject: 'refused it',
+  request_changes: 'asked for changes',
+} as const;
+
+const listPage = (you: You, requests: readonly Outbound[]): Page => ({
+  title: 'Outreach to approve',
+  you,
+  main: html`<article class="review"><header class="head"><h1>Outreach to approve</h1></header>
+${
+  requests.length === 0
+    ? html`<p class="lede">Nothing waits for you. Agents propose posts, messages and notifications; what they propose appears here.</p>`
+    : html`<ul class="plain">${requests.map(
+        ({ id, kind, owner_id, content, schedule }) => html`<li class="card">
+<h2><a href="/approvals/${id}">${KIND_NAMES[kind]} of ${owner_id}</a></h2>
+<p>${content.subject ?? content.text.slice(0, 120)}</p>
+<p class="quiet">Expires on ${moment(schedule.not_after)}.</p></li>`,
+      )}</ul>`
+}</article>`,
+});
+
+/** Who may approve, in a sentence: the role, and that two people are two. */
+const whoMay = ({ approval, owner_id }: Outbound): string => {
+  const isOwners = deciderFor(approval.mode) === 'owner';
+  const who = isOwners ? `An owner of ${owner_id}` : 'A person of staff';
+  const several = approval.required > 1 ? ` ${approval.required} people must approve.` : '';
+  const key = isOwners ? '' : ' The person who issued the key of the agent cannot.';
+  return (
+    `${who} decides.${several} Nobody counts as another person who issued the token of the other, or invited them within the ` +
+    `last 24 hours.${key}`
+  );
+};
+
+const targetText = ({ target }: Outbound): string =>
+  Object.values(target)
+    .filter((value) => value !== undefined)
+    .join(', ');
+
+const decided = ({ approval }: Outbound): Html | '' =>
+  approval.decisions.length === 0
+    ? ''
+    : html`<section><h2>Decisions</h2><ul>${approval.decisions.map(
+        ({ name, by, decision, at, note, revision }) =>
+          html`<li>${name ?? by} ${DECISIONS[decision]} on ${moment(at)}, revision ${revision}${
+            note === undefined ? '' : `: ${note}`
+          }</li>`,
+      )}</ul></section>`;
+
+type Form = { typed: Typed; faults: Faults; isBack: boolean };
+const NO_FORM: Form = { typed: {}, faults: NO_FAULTS, isBack: false };
+
+const forms = (you: You, { request, exact }: Shown, { typed, faults }: Form): Html => {
+  const hidden = html`${formFields(you)}<input type="hidden" name="content_sha256" value="${exact.sha256}">`;
+  const text = (name: string, label: string, hint: string, required: boolean) =>
+    field({
+      name,
+      label,
+      value: typed[name],
+      autocomplete: 'off',
+      maxlength: 500,
+      rows: 2,
+      hint,
+      required,
+      faults,
+    });
+  return html`<form method="post" action="/approvals/${request.id}/approve" class="card" novalidate><h2>Approve</h2>${hidden}
+${text('note', 'Note', 'Stored with your decision.', false)}<button type="submit">Approve exactly this</button></form>
+<form method="post" action="/approvals/${request.id}/request-changes" class="card" novalidate><h2>Or send it back</h2>${hidden}
+${text('reason', 'Reason', 'The agent reads it.', true)}<button type="submit" class="second">Ask for changes</button>
+<button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;
+};
+
+const approvalPage = (you: You, shown: Shown, form: Form): Page => {
+  const { request, exact, recipient_fault } = shown;
+  const { kind, owner_id, agent_id, schedule, status } = request;
+  return {
+    title: `${KIND_NAMES[kind]} of ${owner_id}`,
+    you,
+    main: html`<article class="review"><header class="head"><p class="eyebrow"><a href="/approvals">Outreach to approve</a></p>
+<h1>${KIND_NAMES[kind]} of ${owner_id}</h1></header>
+${form.isBack && notice('calm', html`<p>You are signed in. What you typed is below; nothing was done yet.</p>`)}
+${faultSummary('Nothing was decided', form.faults)}
+${facts([
+  ['State', STATUSES[status]],
+  ['To', targetText(request)],
+  ['Proposed by', agent_id],
+  ['Expires', moment(schedule.not_after)],
+])}
+${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p>`)}
+<section><h2>What would be sent</h2><pre class="exact" tabindex="0">${exact.shown}</pre>
+<p>${
+      exact.hidden.length === 0
+        ? 'It has no invisible characters.'
+        : html`<strong>${exact.hidden.length} invisible characters</strong>, written as ⟨U+…⟩ above.`
+    } SHA-256 <span class="sku">${exact.sha256.slice(0, 16)}…</span>, ${exact.bytes_count} bytes.</p></section>
+${decided(request)}
+<p>${whoMay(request)}</p>
+${status === 'pending_approval' && forms(you, shown, form)}</article>`,
+  };
+};
+
+const BUTTONS = {
+  approve: 'approveOutbound',
+  'request-changes': 'requestOutboundChanges',
+  refuse: 'refuseOutbound',
+} as const;
+type Button = keyof typeof BUTTONS;
+
+const MESSAGES: Record<string, string> = {
+  note: 'Write the note on one line, in at most 500 characters.',
+  reason: 'Say why, on one line of at most 500 characters.',
+};
+
+/** What a refusal says beside the form; undefined if it is answered with another page. */
+const faultsOf = ({ code, detail, errors = [] }: Refusal): Faults | undefined => {
+  if (code === 'validation_failed')
+    return new Map(
+      errors.map(({ pointer }) => [pointer.slice(1), MESSAGES[pointer.slice(1)] ?? detail]),
+    );
+  const isOfRequest =
+    code.startsWith('approv') || code === 'state_conflict' || code === 'outreach_halted';
+  return isOfRequest ? new Map([['note', detail]]) : undefined;
+};
+
+const inputOf = (button: Button, id: string, form: Typed) => {
+  const { key = newKey(), content_sha256 = '', note = '', reason = '' } = form;
+  const text = button === 'approve' ? { ...(note !== '' && { note }) } : { reason };
+  return { outbound_id: id, idempotency_key: key, content_sha256, ...text };
+};
+
+type ById = { Params: { id: string } };
+
+/** Serves `/approvals`. */
+export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { desk } = app;
+  await acceptPeople(scope, app);
+
+  scope.get('/approvals', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const input = { status: 'pending_approval' };
+    const listed = await desk.perform(person.admission, 'listApprovals', { input });
+    return listed.ok
+      ? sendPage(reply, 200, listPage(person.you, listed.value.data))
+      : answerRefusal(request, reply, { app, refusal: listed });
+  });
+
+  scope.get<ById>('/approvals/:id', async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const input = { outbound_id: request.params.id };
+    const shown = await desk.perform(person.admission, 'showApproval', { input });
+    if (!shown.ok) return answerRefusal(request, reply, { app, refusal: shown });
+    const { kept } = person;
+    const form = kept ? { ...NO_FORM, typed: kept, isBack: true } : NO_FORM;
+    return sendPage(reply, 200, approvalPage(person.you, shown.value, form));
+  });
+
+  for (const button of Object.keys(BUTTONS) as Button[]) {
+    const path = `/approvals/:id/${button}`;
+    scope.get<ById>(path, async ({ params }, reply) =>
+      reply.redirect(`/approvals/${encodeURIComponent(params.id)}`, 303),
+    );
+    scope.post<ById>(path, { config: { isButton: true } }, async (request, reply) => {
+      const person = await signedIn(request, reply, app);
+      if (!person) return reply;
+      const { id } = request.params;
+      const form = formOf(request);
+      const input = inputOf(button, id, form);
+      const decision = await desk.perform(person.admission, BUTTONS[button], { input });
+      if (decision.ok) return reply.redirect(`/approvals/${id}`, 303);
+      const faults = faultsOf(decision);
+      const about = { outbound_id: id };
+      const shown =
+        faults && (await desk.perform(person.admission, 'showApproval', { input: about }));
+      if (!faults || !shown?.ok) return answerRefusal(request, reply, { app, refusal: decision });
+      const page = approvalPage(person.you, shown.value, { ...NO_FORM, typed: form, faults });
+      return sendPage(reply, decision.code === 'validation_failed' ? 422 : 409, page);
+    });
+  }
+};
