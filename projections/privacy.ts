@@ -46,7 +46,7 @@ const entryOf = (event: FoldEvent) => {
 /** The records of each mailbox, also those that have another contact now, and who may not contact its person. */
 export const mailboxes: Projection<MailboxRow | Suppression> = {
   name: 'mailboxes',
-  version: 3,
+  version: 4,
   handles: [...CONTACT_EVENTS, 'PrivacyRequestRecorded'],
   place(event) {
     if (event.type === 'PrivacyRequestRecorded') {

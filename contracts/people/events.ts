@@ -43,7 +43,8 @@ const PersonJoined = z.object({ person_id });
 
 const PersonRolesChanged = z.object({ person_id, ...rights, reason: z.string() });
 
-const PersonEnded = z.object({ person_id, reason: z.string() });
+/** `erased`: the subject whose key was destroyed, where the person asked for that. */
+const PersonEnded = z.object({ person_id, reason: z.string(), erased: z.string().optional() });
 
 /** A key that an authenticator made for this service. */
 const PasskeyAdded = z.object({

@@ -17,9 +17,11 @@ const MATCHES =
   'exact: the record has, or had, this address. folded: it has another spelling of the same mailbox, which can be ' +
   'another person.';
 
-const recordId = z.string().regex(/^((led|hnd|apl)_[0-9a-z]{24}|own_[0-9a-f]{32})$/, {
-  error: 'must be the id of a lead, a handoff, a profile or an application',
-});
+const recordId = z
+  .string()
+  .regex(/^((led|hnd|apl)_[0-9a-z]{24}|own_[0-9a-f]{32}|psn_[0-9a-z]{32})$/, {
+    error: 'must be the id of a lead, a handoff, a profile, an application or a person',
+  });
 
 const about = {
   mailbox: mailbox.describe('The address of the person'),
@@ -116,6 +118,15 @@ const exported = match.extend({
     .union([applicationForm, lostKey])
     .optional()
     .describe('The public application for access'),
+  person: z
+    .object({
+      name: z.string(),
+      roles: z.array(z.string()),
+      owners: z.array(z.string()),
+      mailbox: z.string(),
+    })
+    .optional()
+    .describe('Somebody who signs in'),
   notes: z.array(z.string()).describe('What staff noted, newest first'),
 });
 

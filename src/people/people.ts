@@ -11,7 +11,7 @@ import { pageOf, listing } from '#src/reading/lists.ts';
 import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail } from '#src/sending/mail.ts';
-import type { DeskCall } from '#src/shared/call.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, isRefusal, refuse, refuseField, type Refusal } from '#src/shared/outcome.ts';
 import { isOneName, personIdOfName } from '#src/shared/person.ts';
@@ -24,6 +24,7 @@ import {
   type RejectedBy,
   traceOf,
 } from '#src/writing/decide-and-append.ts';
+import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { nameOf, stateOf, streamOfPerson } from '#src/writing/streams.ts';
 import {
@@ -35,6 +36,9 @@ import {
 
 const NO_PERSON = refuse('resource_not_found', 'There is no such person.');
 const PEOPLE_AT_ONCE = 100;
+const SUBJECT_PREFIX = 'psn_';
+const PERSON_CHARS = 24;
+const SUBJECT_CHARS = 8;
 
 /** Every mailbox is one person at most, and a retry derives the same id. */
 const personIdOf = (mailboxKey: string): string => `per_${nameOf('person', mailboxKey)}`;
@@ -61,12 +65,19 @@ export const findPersonOf = async (
   return { personId: ids[Math.max(known, 0)] ?? '', state: states[known] };
 };
 
+/** Whether a record in which a person is found is that of somebody who signs in; its id is the subject of its seal. */
+export const isPersonSubject = (id: string): boolean => id.startsWith(SUBJECT_PREFIX);
+
+const personOfSubject = (subject: string): string =>
+  `per_${subject.slice(SUBJECT_PREFIX.length, SUBJECT_PREFIX.length + PERSON_CHARS)}`;
+
 /** Seals a mailbox for the record of its person. `request` makes the subject new: one that was erased gets no new key. */
 export const sealMailbox = async (
   { vault, secrets }: Pick<Deps, 'vault' | 'secrets'>,
   { personId, mailbox, request }: { personId: string; mailbox: string; request: string },
 ) => {
-  const sealed_for = `psn_${nameOf('person-mailbox', personId, request)}`;
+  const made = nameOf('person-mailbox', personId, request).slice(0, SUBJECT_CHARS);
+  const sealed_for = `${SUBJECT_PREFIX}${personId.slice('per_'.length)}${made}`;
   const sealed_mailbox = await vault.seal(sealed_for, mailbox);
   if (sealed_mailbox === null) throw new Error(`${sealed_for} is new and was erased`);
   return { sealed_for, sealed_mailbox, mailbox_keys: deriveMailboxKeys(secrets, mailbox) };
@@ -326,3 +337,29 @@ export const endPerson: DeskHandler<'endPerson'> = (deps, { person_id, reason },
     personId: person_id,
     command: { type: 'EndPerson', reason },
   });
+
+/** The person whose mailbox a subject seals, for display; undefined if it was erased, or replaced by an invitation. */
+export const personOf = async (deps: Pick<Deps, 'log' | 'vault'>, subject: string) => {
+  const state = await readPersonState(deps, personOfSubject(subject));
+  if (state?.sealed_for !== subject || state.erased === subject) return undefined;
+  const { name, roles, owners, sealed_mailbox } = state;
+  return { name, roles, owners, mailbox: shownText(await openOne(deps.vault, sealed_mailbox)) };
+};
+
+/** Ends a person who asks for erasure, and destroys the key of the mailbox. The name stays with what the person did. */
+export const erasePerson = async (
+  deps: EventWriter & Pick<Deps, 'vault'>,
+  call: Call,
+  { subject, reason }: { subject: string; reason: string },
+) => {
+  const outcome = await changeRecord(deps, call, {
+    ownerId: DESK,
+    stream: streamOfPerson(personOfSubject(subject)),
+    decider: person,
+    command: () => issue<PersonCommand>({ type: 'EndPerson', reason, erased: subject }),
+    refusal: refusalOf,
+    render: () => ({ subject }),
+  });
+  if (outcome.ok) await deps.vault.destroy(subject);
+  return outcome;
+};

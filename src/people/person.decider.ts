@@ -14,7 +14,7 @@ export type PersonCommand =
   | { type: 'InviteAgain'; invitation: Invited['invitation'] }
   | { type: 'Join' }
   | ({ type: 'ChangeRoles'; reason: string } & Rights)
-  | { type: 'EndPerson'; reason: string }
+  | { type: 'EndPerson'; reason: string; erased?: string }
   | { type: 'AddPasskey'; passkey: Passkey; max: number }
   | { type: 'UsePasskey'; passkeyId: string; counter: number }
   | { type: 'RemovePasskey'; passkeyId: string }
@@ -44,6 +44,8 @@ export type PersonState = Rights &
     /** When the person last ended, in epoch milliseconds, also if they were invited again. */
     ended_at?: number;
     ended_reason?: string;
+    /** The mailbox that was erased is sealed for this subject. */
+    erased?: string;
     created_at: number;
     /** Revision of the last event. */
     version: number;
@@ -111,6 +113,7 @@ const fold = (state: PersonState | undefined, event: PersonEvent & { at: number 
         accounts: [],
         ended_at: event.at,
         ended_reason: event.data.reason,
+        ...present({ erased: event.data.erased }),
       };
     default:
       return { ...next, ...foldWay(state, event) };
@@ -172,10 +175,13 @@ export const person: Decider<PersonState, PersonCommand, PersonEvent, PersonReje
         : accept({ type: 'PersonRecognized', data: command.person });
     if (!state) return reject('person_unknown', 'no such person');
     const { person_id, status } = state;
-    if (command.type === 'EndPerson')
-      return status === 'ended'
+    if (command.type === 'EndPerson') {
+      const { reason, erased } = command;
+      const isNew = erased !== undefined && state.sealed_for === erased && state.erased !== erased;
+      return status === 'ended' && !isNew
         ? accept()
-        : accept({ type: 'PersonEnded', data: { person_id, reason: command.reason } });
+        : accept({ type: 'PersonEnded', data: { person_id, reason, ...present({ erased }) } });
+    }
     if (status === 'ended') return reject('person_ended', 'the person was ended');
     switch (command.type) {
       case 'InviteAgain':

@@ -119,6 +119,7 @@ export type PersonRow = Omit<PersonInvited, 'invitation' | 'invited_by'> & {
   /** When the person last ended, also if they were invited again. */
   ended_at?: number;
   ended_reason?: string;
+  erased?: string;
   created_at: number;
   /** Revision of the last event. */
   version: number;

@@ -6,6 +6,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import { contactOf, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { eraseProfile, profileOf } from '#src/owners/profile.ts';
+import { erasePerson, isPersonSubject, personOf } from '#src/people/people.ts';
 import { readNotes } from '#src/plans/plans.ts';
 import type { MailboxRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
@@ -21,7 +22,7 @@ import { eraseRecord } from './erase-subject.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'secrets' | 'vault'>;
 
-/** A lead, handoff or profile that has the address, or another spelling of its mailbox. A lead can have had it before. */
+/** A lead, handoff, profile or person that has the address, or another spelling of its mailbox. A lead can have had it before. */
 export type FoundRecord = { id: string; owner_id: string; match: 'exact' | 'folded' };
 
 const PAGE_ROWS = 100;
@@ -97,6 +98,8 @@ export const exportRecord = async (
     return { ...found, notes: [], ...present({ profile: await profileOf(deps, ownerId, id) }) };
   if (isApplication(id))
     return { ...found, notes: [], ...present({ application: await openApplication(deps, id) }) };
+  if (isPersonSubject(id))
+    return { ...found, notes: [], ...present({ person: await personOf(deps, id) }) };
   const record = { ...found, notes: await readNotes(deps, ownerId, id) };
   if (id.startsWith('led_')) {
     const lead = await leadOf(deps, ownerId, id);
@@ -159,6 +162,7 @@ export const erasedFor = (
 
 const eraserOf = (subject: string) => {
   if (isProfile(subject)) return eraseProfile;
+  if (isPersonSubject(subject)) return erasePerson;
   return isApplication(subject) ? eraseApplication : eraseRecord;
 };
 

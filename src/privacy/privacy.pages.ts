@@ -4,6 +4,7 @@ import { html } from 'hono/html';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { isApplication } from '#src/access/applications.ts';
+import { isPersonSubject } from '#src/people/people.ts';
 import type { App } from '#src/registries/app.ts';
 import { chosenMatches } from '#src/shared/mailbox.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
@@ -66,7 +67,9 @@ const KINDS: Readonly<Record<string, string>> = {
 const kindOf = ({ id, owner_id }: OwnData['records'][number]): string =>
   isApplication(id)
     ? 'An application for access'
-    : `${KINDS[id.slice(0, 3)]} of ${nameOf(owner_id)}`;
+    : isPersonSubject(id)
+      ? 'Your sign-in'
+      : `${KINDS[id.slice(0, 3)]} of ${nameOf(owner_id)}`;
 
 const recordText = (record: OwnData['records'][number]): string =>
   `${kindOf(record)}, ${record.id}${record.isErased ? ' (erased)' : ''}`;

@@ -63,7 +63,9 @@ type Holder =
   | 'HandoffCreated'
   | 'RfqSubmittedByBuyer'
   | 'OwnerProfileSet'
-  | 'ApplicationReceived';
+  | 'ApplicationReceived'
+  | 'PersonInvited'
+  | 'PersonRecognized';
 export const CONTACT_EVENTS: readonly Holder[] = [
   'LeadSubmitted',
   'LeadAmended',
@@ -71,10 +73,12 @@ export const CONTACT_EVENTS: readonly Holder[] = [
   'RfqSubmittedByBuyer',
   'OwnerProfileSet',
   'ApplicationReceived',
+  'PersonInvited',
+  'PersonRecognized',
 ];
 
 type StoredContact = {
-  /** The id of the lead or the handoff, or the subject of the profile. */
+  /** The id of the lead or the handoff, or the subject of the profile or the person. */
   record: string;
   sealed: string;
   keys: EventData<'LeadSubmitted'>['mailbox_keys'];
@@ -83,6 +87,8 @@ type StoredContact = {
 export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | undefined => {
   if (type === 'OwnerProfileSet')
     return { record: data.sealed_for, sealed: data.sealed_profile, keys: data.mailbox_keys };
+  if (type === 'PersonInvited' || type === 'PersonRecognized')
+    return { record: data.sealed_for, sealed: data.sealed_mailbox, keys: data.mailbox_keys };
   if (type === 'ApplicationReceived') {
     const { application_id: record, sealed_application: sealed, mailbox_keys: keys } = data;
     return { record, sealed, keys };
@@ -94,7 +100,7 @@ export const storedContact = ({ type, data }: EventOf<Holder>): StoredContact | 
 
 /** The address in a contact that `storedContact` returned, after it was opened. */
 export const addressIn = (type: Holder, opened: string): string => {
-  if (type === 'HandoffCreated') return opened;
+  if (type === 'HandoffCreated' || type.startsWith('Person')) return opened;
   const { email = '', mailbox = email } = JSON.parse(opened) as Record<string, string>;
   return mailbox;
 };

@@ -22,6 +22,8 @@ const SUBJECTS: {
   MailQueued: 'sealed_for',
   OwnerProfileSet: 'sealed_for',
   ApplicationReceived: 'application_id',
+  PersonInvited: 'sealed_for',
+  PersonRecognized: 'sealed_for',
 };
 const PAGE_EVENTS = 500;
 

@@ -81,6 +81,7 @@ describe('A text that a caller gives', () => {
       'createHandoff',
       'getPerformance',
       'importProducts',
+      'invitePerson',
       'issueDeskToken',
       'listAccessRequests',
       'listOpenLeads',

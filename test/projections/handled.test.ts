@@ -12,6 +12,7 @@ const { EVENTS } = events;
 /** Event types outside of all groups: claims, visits and audit records. */
 const ALONE: EventType[] = [
   'CodeClaimed',
+  'PersonClaimed',
   'LeadClaimed',
   'LeadClaimReleased',
   'KnownContactSubmitted',
@@ -41,6 +42,18 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.OWNER_EVENTS,
   events.APPLICATION_EVENTS,
   events.PLAN_EVENTS,
+  events.PERSON_EVENTS,
+  events.SESSION_EVENTS,
+  events.SIGN_IN_EVENTS,
+  events.DEVICE_LOGIN_EVENTS,
+];
+
+const CREDENTIAL_EVENTS: readonly EventType[] = [
+  ...events.AGENT_EVENTS,
+  ...events.KEY_EVENTS,
+  ...events.DESK_TOKEN_EVENTS,
+  ...events.PERSON_EVENTS,
+  ...events.SESSION_EVENTS,
 ];
 
 /** The event types that each of these read models has to fold. */
@@ -49,8 +62,8 @@ const FOLDED: Record<string, readonly EventType[]> = {
   codes: events.LINK_EVENTS,
   handoffs: events.HANDOFF_EVENTS,
   leads: events.LEAD_EVENTS,
-  access: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
-  credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
+  access: CREDENTIAL_EVENTS,
+  credentials: CREDENTIAL_EVENTS,
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
   'open-applications': events.APPLICATION_EVENTS,

@@ -56,6 +56,7 @@ test('The projections have different names, and together fold each event type ex
     'LeadClaimed',
     'MailboxBlocked',
     'MailboxMailed',
+    'PersonClaimed',
     'ProductPublished',
     'ProductRevised',
     'ProductStockObserved',

@@ -37,7 +37,12 @@ const post = async (url: string, fields: Record<string, string> = {}): Promise<v
   if (status >= 400) throw new Error(`${url}: ${text}`);
 };
 
-type LimitedKind = 'rfq_confirmation' | 'privacy_link' | 'owner_mailbox' | 'application';
+type LimitedKind =
+  | 'rfq_confirmation'
+  | 'privacy_link'
+  | 'owner_mailbox'
+  | 'application'
+  | 'person_invitation';
 
 /** How a person who is not the holder has a letter of each kind sent to an address; resolves to the handoff of an RFQ. */
 const ASK: Record<LimitedKind, (email: string) => Promise<string>> = {
@@ -59,6 +64,17 @@ const ASK: Record<LimitedKind, (email: string) => Promise<string>> = {
     if (status !== 200) throw new Error(text);
     return '';
   },
+  async person_invitation(mailbox) {
+    names += 1;
+    const name = `Ada ${'BCDFGHJKLM'[names % 10]}${'nprstvwxyz'[Math.floor(names / 10) % 10]}`;
+    const invited = await app.desk('POST', '/people', { name, mailbox, roles: ['staff'] });
+    if (invited.status === 201) invitedId = (invited.body as { id: string }).id;
+    else {
+      const again = await app.desk('POST', `/people/${invitedId}/invite`, {});
+      if (again.status !== 200) throw new Error(`${invited.text} ${again.text}`);
+    }
+    return '';
+  },
   async application(mailbox) {
     names += 1;
     await post('/apply', {
@@ -73,6 +89,9 @@ const ASK: Record<LimitedKind, (email: string) => Promise<string>> = {
     return '';
   },
 };
+/** The person whom the last invitation was for: another spelling of the mailbox is the same person. */
+let invitedId = '';
+
 const KINDS = Object.keys(ASK) as LimitedKind[];
 
 /** The addresses of these spellings to which mail was sent, in the order of the messages. */

@@ -5,7 +5,16 @@
 import type { EventData } from '#contracts/registries/events.ts';
 import { type Given, happened, MIDNIGHT } from '../world/fold.ts';
 import { BY, DIMS, HANDOFFS } from './pinned-handoffs.ts';
-import { APPLICATIONS, MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
+import {
+  APPLICATIONS,
+  MAIL,
+  OUTREACH,
+  OWNERS,
+  PEOPLE,
+  PUSH,
+  RECORD,
+  TASKS,
+} from './pinned-outreach.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const LINKS = [
@@ -307,6 +316,7 @@ export const PINNED_LOG: readonly Given[] = (() => {
     MAIL,
     OWNERS,
     APPLICATIONS,
+    PEOPLE,
     MAILBOXES,
   ].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));

@@ -226,6 +226,104 @@ export const APPLICATIONS = [
   story('desk-application_2', ['ApplicationReceived', { ...APPLICATION, application_id: 'apl_2' }]),
 ];
 
+const PERSON = {
+  name: 'Ann Lee',
+  sealed_for: 'psn_1',
+  sealed_mailbox: 's1.psn_1.mailbox',
+  mailbox_keys: { address: '1.ann', mailbox: '1.ann' },
+};
+const INVITATION = { invitation_id: 'inv1', expires_at: MIDNIGHT + 24 * HOUR_MS };
+const ann = { person_id: 'per_1' };
+const PASSKEY = { ...ann, passkey_id: 'pk1', counter: 1 };
+const USED = { session_id: 'ses1', ...ann, sealed_client: 's1.psn_1.client', place_key: 'p1' };
+
+/** People who sign in, with their sessions. */
+export const PEOPLE = [
+  story(
+    'desk-person_1',
+    [
+      'PersonInvited',
+      {
+        ...ann,
+        ...PERSON,
+        roles: ['staff'],
+        owners: [],
+        invited_by: 'desk:t1',
+        invitation: INVITATION,
+      },
+    ],
+    ['PersonInvitedAgain', { ...ann, invitation: { ...INVITATION, invitation_id: 'inv2' } }],
+    ['PersonJoined', ann],
+    [
+      'PasskeyAdded',
+      { ...PASSKEY, public_key: 'key', transports: ['usb'], sealed_name: 's1.psn_1.name' },
+    ],
+    ['PasskeyUsed', { ...PASSKEY, counter: 2 }],
+    ['AccountLinked', { ...ann, issuer: 'https://id.example', sealed_subject: 's1.psn_1.sub' }],
+    ['PersonRolesChanged', { ...ann, roles: ['auditor'], owners: [], reason: 'moved' }],
+    ['PasskeyRemoved', { ...ann, passkey_id: 'pk1' }],
+    ['AccountUnlinked', { ...ann, issuer: 'https://id.example' }],
+    ['PersonEnded', { ...ann, reason: 'left', erased: 'psn_1' }],
+  ),
+  story('desk-person_2', [
+    'PersonRecognized',
+    {
+      ...PERSON,
+      person_id: 'per_2',
+      name: 'anna',
+      sealed_for: 'psn_2',
+      roles: ['owner'],
+      owners: ['anna'],
+      by: 'owner_mailbox',
+    },
+  ]),
+  story(
+    'desk-session_ses1',
+    [
+      'SessionStarted',
+      {
+        ...USED,
+        used_in: 'browser',
+        way: 'mailed_link',
+        hash: 'h1',
+        pepper_version: 1,
+        expires_at: MIDNIGHT + 24 * HOUR_MS,
+        rights: 0,
+      },
+    ],
+    ['SessionUsed', { ...USED, place_key: 'p2' }],
+    ['SessionEnded', { session_id: 'ses1', ...ann, by: 'sign_out' }],
+  ),
+  story(
+    'desk-signin_1',
+    [
+      'SignInStarted',
+      {
+        sign_in_id: 'sgn_1',
+        sealed_for: 'psn_1',
+        sealed_mailbox: 's1.psn_1.mailbox',
+        expires_at: MIDNIGHT + HOUR_MS,
+      },
+    ],
+    ['SignInCodeRefused', { sign_in_id: 'sgn_1' }],
+    ['SignInUsed', { sign_in_id: 'sgn_1', ...ann, session_id: 'ses1' }],
+  ),
+  story(
+    'desk-login_1',
+    [
+      'DeviceLoginStarted',
+      {
+        login_id: 'dlg_1',
+        sealed_client: 's1.dlg_1.client',
+        place_key: 'p1',
+        expires_at: MIDNIGHT + HOUR_MS,
+      },
+    ],
+    ['DeviceLoginAllowed', { login_id: 'dlg_1', ...ann, session_id: 'ses2' }],
+  ),
+  story('desk-login_2', ['DeviceLoginDenied', { login_id: 'dlg_2', ...ann }]),
+];
+
 export const RECORD = [
   story('anna-activity_1.0', [
     'ActivityRecorded',

@@ -20,6 +20,16 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   readOwnMailbox: {},
   confirmOwnMailbox: {},
   disownMailbox: {},
+  startSignIn: {
+    mailbox: 'ada@shop.example',
+    address: '::1',
+    browser: `sgn_${'0'.repeat(24)}.${'0'.repeat(40)}`,
+  },
+  readSignIn: {},
+  useSignIn: { address: '::1', device: 'Firefox' },
+  enterSignInCode: { address: '::1', device: 'Firefox', browser: 'b', code: '123456' },
+  readInvitation: {},
+  acceptInvitation: { address: '::1', device: 'Firefox' },
   applyForAccess: {
     name: 'Ada',
     postal_address: '1 High Street',
