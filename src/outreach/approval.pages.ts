@@ -5,7 +5,7 @@ import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
-import type { Refusal } from '#src/shared/outcome.ts';
+import { done, type Refusal } from '#src/shared/outcome.ts';
 import {
   facts,
   type Faults,
@@ -24,6 +24,7 @@ import {
   formFields,
   formOf,
   newKey,
+  type SignedIn,
   signedIn,
   type Typed,
 } from '#src/web/person-admission.ts';
@@ -79,8 +80,8 @@ const whoMay = ({ approval, owner_id }: Outbound): string => {
   const several = approval.required > 1 ? ` ${approval.required} people must approve.` : '';
   const key = isOwners ? '' : ' The person who issued the key of the agent cannot.';
   return (
-    `${who} decides.${several} Nobody counts as another person who issued the token of the other, or invited them within the ` +
-    `last 24 hours.${key}`
+    `${who} decides.${several}${key} Two people are not two if one of them issued the token of the other, or invited the other ` +
+    'within the last 24 hours.'
   );
 };
 
@@ -123,9 +124,13 @@ ${text('reason', 'Reason', 'The agent reads it.', true)}<button type="submit" cl
 <button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;
 };
 
-const approvalPage = (you: You, shown: Shown, form: Form): Page => {
+const approvalPage = (
+  you: You,
+  { agent, ...shown }: Shown & { agent: string },
+  form: Form,
+): Page => {
   const { request, exact, recipient_fault } = shown;
-  const { kind, owner_id, agent_id, schedule, status } = request;
+  const { kind, owner_id, schedule, status } = request;
   return {
     title: `${KIND_NAMES[kind]} of ${owner_id}`,
     you,
@@ -136,7 +141,7 @@ ${faultSummary('Nothing was decided', form.faults)}
 ${facts([
   ['State', STATUSES[status]],
   ['To', targetText(request)],
-  ['Proposed by', agent_id],
+  ['Proposed by', agent],
   ['Expires', moment(schedule.not_after)],
 ])}
 ${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p>`)}
@@ -187,6 +192,14 @@ type ById = { Params: { id: string } };
 export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   const { desk } = app;
   await acceptPeople(scope, app);
+  /** Reads a request, with the name of its agent. */
+  const show = async (admission: SignedIn['admission'], id: string) => {
+    const shown = await desk.perform(admission, 'showApproval', { input: { outbound_id: id } });
+    if (!shown.ok) return shown;
+    const { agent_id } = shown.value.request;
+    const agent = await desk.perform(admission, 'readAgent', { input: { agent_id } });
+    return done({ ...shown.value, agent: agent.ok ? agent.value.name : agent_id });
+  };
 
   scope.get('/approvals', async (request, reply) => {
     const person = await signedIn(request, reply, app);
@@ -201,8 +214,7 @@ export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<
   scope.get<ById>('/approvals/:id', async (request, reply) => {
     const person = await signedIn(request, reply, app);
     if (!person) return reply;
-    const input = { outbound_id: request.params.id };
-    const shown = await desk.perform(person.admission, 'showApproval', { input });
+    const shown = await show(person.admission, request.params.id);
     if (!shown.ok) return answerRefusal(request, reply, { app, refusal: shown });
     const { kept } = person;
     const form = kept ? { ...NO_FORM, typed: kept, isBack: true } : NO_FORM;
@@ -223,9 +235,7 @@ export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<
       const decision = await desk.perform(person.admission, BUTTONS[button], { input });
       if (decision.ok) return reply.redirect(`/approvals/${id}`, 303);
       const faults = faultsOf(decision);
-      const about = { outbound_id: id };
-      const shown =
-        faults && (await desk.perform(person.admission, 'showApproval', { input: about }));
+      const shown = faults && (await show(person.admission, id));
       if (!faults || !shown?.ok) return answerRefusal(request, reply, { app, refusal: decision });
       const page = approvalPage(person.you, shown.value, { ...NO_FORM, typed: form, faults });
       return sendPage(reply, decision.code === 'validation_failed' ? 422 : 409, page);

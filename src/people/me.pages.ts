@@ -19,12 +19,10 @@ import {
 
 const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
 
-/** What each role does most, and the command for it until there is a page. */
-export const ACTS: Readonly<
-  Record<DeskRole, readonly (readonly [what: string, command: string])[]>
-> = {
+/** What each role does most, and the page or the command for it. */
+export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, how: string])[]>> = {
   owner: [
-    ['See what waits for you', 'approvals list'],
+    ['Decide on outreach that your agents propose', '/approvals'],
     ['See which agents and keys you have', 'access list'],
     ['See how your links do', 'audit performance --group-by link_id --granularity month'],
     ['Invite somebody who acts for the same promoters', 'people invite'],
@@ -33,7 +31,7 @@ export const ACTS: Readonly<
     ['See open requests of buyers, oldest first', 'rfq list --state open --after 0'],
     ['See open leads', 'lead list'],
     ['See requests for access', 'access requests'],
-    ['See outreach that waits for approval', 'approvals list'],
+    ['Decide on outreach that agents propose', '/approvals'],
   ],
   privacy: [
     ['Find the records of a person', 'privacy find ada@shop.example'],
@@ -54,8 +52,10 @@ export const ACTS: Readonly<
 
 const actsOf = (role: DeskRole): Html =>
   html`<section><h2>${role.charAt(0).toUpperCase()}${role.slice(1)}</h2><p>${DESK_ROLES[role]}.</p>
-<ul class="acts">${ACTS[role].map(
-    ([what, command]) => html`<li>${what}: <code>tributary ${command}</code></li>`,
+<ul class="acts">${ACTS[role].map(([what, how]) =>
+    how.startsWith('/')
+      ? html`<li><a href="${how}">${what}</a></li>`
+      : html`<li>${what}: <code>tributary ${how}</code></li>`,
   )}</ul></section>`;
 
 const homePage = (you: You): Page => ({
@@ -63,7 +63,7 @@ const homePage = (you: You): Page => ({
   you,
   main: html`<article class="review"><header class="head"><h1>Hello, ${you.name}</h1>
 <p class="lede">You are signed in as ${rolesText(you)}.</p></header>
-<p>Pages for your work are being built. Until then, use the command line from any machine, signed in as yourself:
+<p>This is what you do most. What has no page here is done with the command line, from any machine, signed in as yourself:
 <code>tributary login</code>. What you do is recorded with your name.</p>
 ${you.roles.map((role) => actsOf(role as DeskRole))}</article>`,
 });
@@ -97,7 +97,7 @@ const mePage = (you: You, { sessions, until }: Shown): Page => ({
   main: html`<article class="review"><header class="head"><h1>${you.name}</h1></header>
 ${facts([
   ['Roles', rolesText(you)],
-  ...(until === undefined ? [] : [['This session ends', moment(until)] as const]),
+  ...(until === undefined ? [] : [['Without use, this session ends', moment(until)] as const]),
 ])}
 <section><h2>Where you are signed in</h2>
 <p>End what you do not know: it stops working within a second.</p>

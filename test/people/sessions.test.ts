@@ -191,7 +191,7 @@ describe('An act that needs a fresh sign-in', () => {
     expect(text).toContain('What you typed is below');
     expect(text).toContain('Ask &quot;Ada&quot; &lt;first&gt;');
     expect((await browser.press(page, `${page}/approve`, { note: 'Done' })).to).toBe(page);
-    expect((await browser.get(page)).text).toContain('approved, and will be sent');
+    expect((await browser.get(page)).text).toContain('approved it on');
   });
 
   it('A form that is sent after the session has ended comes back after the sign-in', async () => {
