@@ -62,15 +62,13 @@ export const reviewTokens: Projection<ReviewTokenRow> = {
   begins: BEGINS,
   place(event) {
     const { type, data } = typedEvent<Begin>(event);
-    const hash = type === 'RfqSubmittedByBuyer' ? data.confirmation?.token_hash : data.token_hash;
-    return hash === undefined ? undefined : { scope: hash, key: '' };
+    const hash = type === 'RfqSubmittedByBuyer' ? data.confirmation.token_hash : data.token_hash;
+    return { scope: hash, key: '' };
   },
   evolve(_row, event) {
     const { type, data } = typedEvent<Begin>(event);
     const of = { owner: event.owner, handoff_id: data.handoff_id };
-    return type === 'RfqSubmittedByBuyer' && data.confirmation
-      ? { ...of, confirms: data.confirmation.number }
-      : of;
+    return type === 'RfqSubmittedByBuyer' ? { ...of, confirms: data.confirmation.number } : of;
   },
 };
 
@@ -104,7 +102,7 @@ const sentRfqs: Projection<Row> = {
     if (event.type === 'RfqSubmittedByBuyer') {
       const { handoff_id, agent_id, totals, confirmation } = event.data;
       const { owner, position } = stored;
-      const submitted_at = confirmation?.first_at ?? stored.at;
+      const submitted_at = confirmation.first_at ?? stored.at;
       const sent = { owner, handoff_id, agent_id, totals, submitted_at, sort: position };
       return { ...sent, rfq: sentRfq(event.data) };
     }

@@ -85,7 +85,7 @@ export const COUNTED_TYPES = {
   HandoffCreated: METRIC.handoffs_created,
   HandoffOpenedByBuyer: METRIC.handoffs_opened,
   HandoffDeclinedByBuyer: METRIC.handoffs_declined,
-  RfqSubmittedByBuyer: METRIC.rfqs_submitted,
+  RfqSubmittedByBuyer: METRIC.rfqs_unconfirmed,
   RfqConfirmedByBuyer: METRIC.rfqs_submitted,
   RfqConfirmedByStaff: METRIC.rfqs_submitted,
   LeadSubmitted: METRIC.leads_submitted,
@@ -110,7 +110,7 @@ export type NumberChange = { at: number; metric: number; detail: PerformanceTail
 export const changesNumbers = (event: FoldEvent): boolean => {
   const { type, data } = typedEvent<CountedType>(event);
   if ('uncounted' in data && data.uncounted) return false;
-  if (type === 'RfqSubmittedByBuyer') return data.confirmation?.first_at === undefined;
+  if (type === 'RfqSubmittedByBuyer') return data.confirmation.first_at === undefined;
   return type === 'RfqOutcomeCorrected' || type === 'LeadOutcomeCorrected'
     ? data.from.state === 'won' || data.to.state === 'won'
     : true;
@@ -131,8 +131,6 @@ export const numbersOf = (
       return one(data.country ?? '', clickOf(data));
     case 'VisitsSummed':
       return one(data.visits);
-    case 'RfqSubmittedByBuyer':
-      return data.confirmation ? one(0, METRIC.rfqs_unconfirmed) : one(moneyOf(data.totals));
     case 'RfqConfirmedByBuyer':
     case 'RfqConfirmedByStaff':
       return [

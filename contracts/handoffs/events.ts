@@ -99,21 +99,19 @@ const RfqSubmittedByBuyer = z.object({
   totals: z.array(moneyAmount),
   contact: sealed,
   /** Of the contact. */
-  mailbox_keys: mailboxKeys.optional(),
-  /** The subject for which the contact is sealed; in older events the handoff. */
-  contact_subject: z.string().optional(),
-  /** The RFQ waits for the confirmation of its mailbox. Without this member it is confirmed when it is sent. */
-  confirmation: z
-    .object({
-      /** The number of this sending of the list, from 1. A later one ends the link of an earlier one. */
-      number: z.number(),
-      token_hash: z.string(),
-      /** Epoch milliseconds. */
-      until: z.number(),
-      /** When the list was first sent, in epoch milliseconds, if this replaces a sending that was not confirmed. */
-      first_at: z.number().optional(),
-    })
-    .optional(),
+  mailbox_keys: mailboxKeys,
+  /** The subject for which the contact is sealed. */
+  contact_subject: z.string(),
+  /** The RFQ waits for the confirmation of its mailbox. */
+  confirmation: z.object({
+    /** The number of this sending of the list, from 1. A later one ends the link of an earlier one. */
+    number: z.number(),
+    token_hash: z.string(),
+    /** Epoch milliseconds. */
+    until: z.number(),
+    /** When the list was first sent, in epoch milliseconds, if this replaces a sending that was not confirmed. */
+    first_at: z.number().optional(),
+  }),
   consent_text: z.string(),
   consented_at: z.number(),
   /** Lines whose price or warnings had changed in the catalog. */

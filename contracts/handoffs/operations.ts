@@ -263,7 +263,7 @@ const readRfq = deskQuery({
     confirmed_by: z
       .enum(['mailbox', 'staff'])
       .optional()
-      .describe('Absent while it is unconfirmed, and in an RFQ of a version without confirmations'),
+      .describe('Absent while it is unconfirmed'),
     confirmation_ends_at: time.optional().describe('While it is unconfirmed'),
     reason: z.string().optional().describe('Reason of the last move'),
     quote: z

@@ -39,8 +39,7 @@ export const noticesOfConfirmed = async (
     facts: { ...facts, list },
   });
   const contact = await contactOf(deps, rfq);
-  if (typeof contact !== 'object' || rfq?.contact_subject === undefined)
-    return [...toStaff, ...toOwner];
+  if (typeof contact !== 'object' || !rfq) return [...toStaff, ...toOwner];
   const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
   const toBuyer = await queueMail(deps, call, {
     kind: 'rfq_receipt',

@@ -144,7 +144,12 @@ const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffState> =>
 const erasedRfq = (rfq: NonNullable<HandoffState['rfq']>, at: number): HandoffState['rfq'] =>
   rfq.confirmation
     ? undefined
-    : { ...eraseRfq(rfq, at), contact: '', submitted_at: rfq.submitted_at };
+    : {
+        ...eraseRfq(rfq, at),
+        contact: '',
+        contact_subject: rfq.contact_subject,
+        submitted_at: rfq.submitted_at,
+      };
 
 type RfqEvent = EventOf<RfqEventType>;
 
@@ -185,12 +190,8 @@ const dropRfq = (
   reason: Extract<RfqEvent, { type: 'RfqDropped' }>['data']['reason'],
 ): RfqEvent[] =>
   rfq?.confirmation
-    ? [{ type: 'RfqDropped', data: { ...reference, ...subjectOf(rfq), reason } }]
+    ? [{ type: 'RfqDropped', data: { ...reference, contact_subject: rfq.contact_subject, reason } }]
     : [];
-
-const subjectOf = ({ contact_subject = '' }: NonNullable<HandoffState['rfq']>) => ({
-  contact_subject,
-});
 
 const confirmed = ({ totals, rfq }: HandoffState, reference: DroppedReference) => ({
   ...reference,
@@ -207,7 +208,10 @@ const decideConfirmation = (
   const { rfq } = state;
   if (command.type === 'ExpireConfirmation')
     return rfq?.confirmation && command.at >= rfq.confirmation.until
-      ? accept({ type: 'RfqConfirmationExpired', data: { ...reference, ...subjectOf(rfq) } })
+      ? accept({
+          type: 'RfqConfirmationExpired',
+          data: { ...reference, contact_subject: rfq.contact_subject },
+        })
       : accept();
   if (command.type === 'ConfirmByStaff')
     return confirmByStaff(state, command.sealedReason, reference);
@@ -263,7 +267,7 @@ type SubmitRfq = PricedList & {
   listRevision: number;
   contact: string;
   contactSubject: string;
-  mailboxKeys?: Submitted['mailbox_keys'];
+  mailboxKeys: Submitted['mailbox_keys'];
   /** The hash of the secret in the link that confirms it, and when that link ends, in epoch milliseconds. */
   confirmation: { tokenHash: string; until: number };
   consentText: string;
@@ -287,7 +291,7 @@ const rfqSubmitted = (
       ...reference,
       contact,
       contact_subject: contactSubject,
-      ...(command.mailboxKeys && { mailbox_keys: command.mailboxKeys }),
+      mailbox_keys: command.mailboxKeys,
       confirmation: {
         number: (state.rfqs_sent ?? 0) + 1,
         token_hash: confirmation.tokenHash,
@@ -310,17 +314,17 @@ const submittedRfq = (
 ): Partial<HandoffState> => {
   const { contact, contact_subject, confirmation, news = [] } = data;
   return {
-    status: confirmation ? 'in_review' : 'rfq_submitted',
+    status: 'in_review',
     lines: withNews(
       lines.map(({ price_when_sent: _before, ...line }) => line),
       news,
     ),
-    ...(confirmation && { rfqs_sent: confirmation.number }),
+    rfqs_sent: confirmation.number,
     rfq: {
       ...sentRfq(data),
       contact,
-      ...(contact_subject && { contact_subject }),
-      submitted_at: confirmation?.first_at ?? at,
+      contact_subject,
+      submitted_at: confirmation.first_at ?? at,
     },
   };
 };
@@ -334,7 +338,7 @@ const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffS
   return {
     ...list,
     ...(isConfirmed(event) && { status: 'rfq_submitted' }),
-    rfq: { ...rfq, contact, submitted_at, ...(contact_subject && { contact_subject }) },
+    rfq: { ...rfq, contact, contact_subject, submitted_at },
     ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)),
   };
 };
@@ -583,8 +587,8 @@ export type HandoffState = RecordVersion &
     rfq?:
       | (RfqProgress & {
           contact: string;
-          /** The subject for which the contact is sealed; absent if it is the handoff. */
-          contact_subject?: string | undefined;
+          /** The subject for which the contact is sealed. */
+          contact_subject: string;
           submitted_at: number;
         })
       | undefined;

@@ -33,7 +33,7 @@ export type RfqProgress = Proposing<RfqMove> & {
   state: Exclude<RfqStateName, 'expired'>;
   /** While it is unconfirmed: the number of the sending, and when its confirmation ends, in epoch milliseconds. */
   confirmation?: { number: number; until: number } | undefined;
-  /** Absent in an RFQ that needed no confirmation. */
+  /** Absent while it is unconfirmed. */
   confirmed_by?: 'mailbox' | 'staff';
   /** A code of the service; texts of people are sealed. */
   reason?: string | undefined;
@@ -48,14 +48,11 @@ export type RfqProgress = Proposing<RfqMove> & {
   counted_lead?: string | undefined;
 };
 
-/** The RFQ as it is sent. Older events have no confirmation, and need none. */
-export const sentRfq = ({ confirmation }: EventData<'RfqSubmittedByBuyer'>): RfqProgress =>
-  confirmation
-    ? {
-        state: 'unconfirmed',
-        confirmation: { number: confirmation.number, until: confirmation.until },
-      }
-    : { state: 'confirmed' };
+/** The RFQ as it is sent. */
+export const sentRfq = ({ confirmation }: EventData<'RfqSubmittedByBuyer'>): RfqProgress => ({
+  state: 'unconfirmed',
+  confirmation: { number: confirmation.number, until: confirmation.until },
+});
 
 export const isConfirmed = (event: {
   type: string;

@@ -54,26 +54,17 @@ export const rfqSubmitter =
       const { list_revision: listRevision, quantities, shown = state.totals } = input;
       if (state.status === 'rfq_submitted' && isOtherRequest(state, quantities))
         return refuse('state_conflict', 'The request was sent already, with other quantities.');
-      const number = (state.rfqs_sent ?? 0) + 1;
-      const contactSubject = contactSubjectOf(handoff_id, number);
-      const token = confirmationTokenOf(deps.secrets, { handoffId: handoff_id, number });
-      const until = Math.min(at, state.expires_at) + CONFIRMATION_MS;
-      const command = {
-        type: 'SubmitRfq' as const,
-        at,
-        listRevision,
-        contactSubject,
-        confirmation: { tokenHash: reviewTokenHash(token), until },
-        consentText: RFQ_CONSENT,
-        shown,
-      };
+      const { token, until, ...sending } = nextSending(deps, state, at);
+      const command = { type: 'SubmitRfq' as const, at, listRevision, ...sending, shown };
       const form = readForm(deps, state, input);
       const repeated =
         'errors' in form ? undefined : await repeatedContact(deps, state, { ...form, at });
       // A list that is closed, or not the one that was seen, is refused before its form is checked.
       if (repeated || !isOpen(state, at) || listRevision !== state.list_revision) {
         const { lines, totals } = state;
-        return issue({ ...command, contact: repeated ?? '', lines, totals, news: [] });
+        // The decider appends nothing here: neither the contact nor its keys are stored.
+        const unstored = { contact: repeated ?? '', mailboxKeys: { address: '', mailbox: '' } };
+        return issue({ ...command, ...unstored, lines, totals, news: [] });
       }
       if ('errors' in form)
         return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', form);
@@ -84,12 +75,12 @@ export const rfqSubmitter =
           retryAfterS: verdict.retryAfterS,
           extra: { rejected: 'network_full' },
         });
-      const sealed = await deps.vault.seal(contactSubject, JSON.stringify(contact));
+      const sealed = await deps.vault.seal(sending.contactSubject, JSON.stringify(contact));
       if (sealed === null) return ERASED_LIST;
       const { lines, totals } = list;
       const letter = {
         kind: 'rfq_confirmation' as const,
-        sealedFor: contactSubject,
+        sealedFor: sending.contactSubject,
         record: handoff_id,
         to: contact.email,
         facts: { path: requestPath(token), lines: lines.length, totals, until },
@@ -105,6 +96,24 @@ export const rfqSubmitter =
         { effects: () => queueMail(deps, owned, letter) },
       );
     });
+
+/** The parts of the next sending of a list that its number and its time decide, with the token of its mailed link. */
+const nextSending = (
+  { secrets }: Pick<Deps, 'secrets'>,
+  { handoff_id: handoffId, rfqs_sent = 0, expires_at }: HandoffState,
+  at: number,
+) => {
+  const number = rfqs_sent + 1;
+  const token = confirmationTokenOf(secrets, { handoffId, number });
+  const until = Math.min(at, expires_at) + CONFIRMATION_MS;
+  return {
+    token,
+    until,
+    contactSubject: contactSubjectOf(handoffId, number),
+    confirmation: { tokenHash: reviewTokenHash(token), until },
+    consentText: RFQ_CONSENT,
+  };
+};
 
 /** The sealed contact, if the same list was sent a moment ago with the same contact; otherwise undefined. */
 const repeatedContact = async (

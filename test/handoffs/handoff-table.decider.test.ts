@@ -52,8 +52,16 @@ const sent = event('RfqSubmittedByBuyer', {
   list_revision: 1,
   totals: LIST.totals,
   contact: 's1.hnd_1.c',
+  contact_subject: 'con_1_1',
+  mailbox_keys: { address: '1.a', mailbox: '1.m' },
+  confirmation: { number: 1, token_hash: 'c', until: 50_000 },
   consent_text: 'I ask',
   consented_at: 2,
+});
+const confirmed = event('RfqConfirmedByBuyer', {
+  ...HANDOFF,
+  totals: LIST.totals,
+  submitted_at: 2,
 });
 const erased = event('SubjectErased', { subject: 'hnd_1', reason: 'Asked' });
 const foldEvents = (...events: Event[]): HandoffState | undefined =>
@@ -62,7 +70,7 @@ const HANDOFFS = {
   none: undefined,
   awaiting: foldEvents(created),
   review: foldEvents(created, event('HandoffOpenedByBuyer', HANDOFF)),
-  sent: foldEvents(created, sent),
+  sent: foldEvents(created, sent, confirmed),
   declined: foldEvents(
     created,
     event('HandoffDeclinedByBuyer', { ...HANDOFF, sealed_reason: 's' }),
@@ -97,6 +105,7 @@ const COMMANDS: Record<string, HandoffCommand> = {
     listRevision: 1,
     contact: 's1.hnd_1.c',
     contactSubject: 'con_1_1',
+    mailboxKeys: { address: '1.a', mailbox: '1.m' },
     confirmation: { tokenHash: 'c', until: 50_000 },
     consentText: 'I ask',
     lines: [MUG],
@@ -192,17 +201,7 @@ describe('The table of a handoff', () => {
         'HandoffListRevisedByBuyer',
         { ...HANDOFF, changed: revision.lines, totals: revision.totals },
       ],
-      [
-        'send',
-        {},
-        'RfqSubmittedByBuyer',
-        {
-          ...sent.data,
-          consented_at: 5,
-          contact_subject: 'con_1_1',
-          confirmation: { number: 1, token_hash: 'c', until: 50_000 },
-        },
-      ],
+      ['send', {}, 'RfqSubmittedByBuyer', { ...sent.data, consented_at: 5 }],
     ];
     for (const [command, over, type, data] of cases)
       expect(asStored(decide('awaiting', command, over))).toStrictEqual({
@@ -238,8 +237,15 @@ describe('The table of a handoff', () => {
     const after = { ...base, updated_at: 2, version: 1 };
     expect(HANDOFFS.awaiting).toStrictEqual(base);
     expect(HANDOFFS.review).toStrictEqual({ ...after, status: 'in_review' });
-    const rfq = { state: 'confirmed', contact: 's1.hnd_1.c', submitted_at: 2 };
-    expect(HANDOFFS.sent).toStrictEqual({ ...after, status: 'rfq_submitted', rfq });
+    const rfq = {
+      state: 'confirmed',
+      confirmed_by: 'mailbox',
+      contact: 's1.hnd_1.c',
+      contact_subject: 'con_1_1',
+      submitted_at: 2,
+    };
+    const sentOnce = { ...after, status: 'rfq_submitted', rfqs_sent: 1, version: 2 };
+    expect(HANDOFFS.sent).toStrictEqual({ ...sentOnce, rfq });
     expect(HANDOFFS.declined).toStrictEqual({ ...after, status: 'declined', sealed_reason: 's' });
     expect(HANDOFFS.withdrawn).toStrictEqual({ ...after, status: 'withdrawn', sealed_reason: 's' });
     expect(HANDOFFS.invalidated).toStrictEqual({
@@ -268,13 +274,23 @@ describe('The table of a handoff', () => {
       status_reason: 'erased',
     });
     const closed = (state: object) => handoff.evolve(state as HandoffState, erased);
-    const rfq = { contact: '', submitted_at: 2 };
+    const rfq = {
+      confirmed_by: 'mailbox',
+      contact: '',
+      contact_subject: 'con_1_1',
+      submitted_at: 2,
+    };
     const withRfq = (state: object) =>
       closed({ ...HANDOFFS.sent, rfq: { ...HANDOFFS.sent?.rfq, ...state }, version: 0 });
-    const sentOnce = { ...after, status: 'rfq_submitted' };
+    const sentOnce = { ...after, status: 'rfq_submitted', rfqs_sent: 1 };
     expect(withRfq({})).toStrictEqual({
       ...sentOnce,
-      rfq: { ...rfq, state: 'withdrawn', reason: 'erased', outcome_at: 2 },
+      rfq: {
+        ...rfq,
+        state: 'withdrawn',
+        reason: 'erased',
+        outcome_at: 2,
+      },
     });
     const won = { state: 'won', values: LIST.totals, outcome_at: 1 };
     const proposed = { to: 'lost', number: 1, sealed_reason: 's' };

@@ -45,23 +45,25 @@ const revise = (listRevision: number, quantity: number): Revise => ({
   lines: [line(quantity)],
   totals: GBP(quantity * 100),
 });
-const sent = (list_revision: number, amount: number) => ({
+const KEYS = { address: '1.a', mailbox: '1.m' };
+const sent = (list_revision: number, amount: number, more: object = {}) => ({
   type: 'RfqSubmittedByBuyer' as const,
   data: {
     ...named,
     list_revision,
     totals: [{ amount, currency: 'GBP' }],
     contact: 's1.hnd_1.c',
+    contact_subject: 'con_1_1',
+    mailbox_keys: KEYS,
+    confirmation: { number: 1, token_hash: 'c', until: 50_000, ...more },
     consent_text: 'I ask',
     consented_at: 5,
   },
 });
-/** As it is sent now, with a confirmation to come. */
-const unconfirmed = (list_revision: number, amount: number, more: object = {}) => {
-  const { type, data } = sent(list_revision, amount);
-  const confirmation = { number: 1, token_hash: 'c', until: 50_000, ...more };
-  return { type, data: { ...data, contact_subject: 'con_1_1', confirmation } };
-};
+const confirmed = (amount: number) => ({
+  type: 'RfqConfirmedByBuyer' as const,
+  data: { ...named, totals: [{ amount, currency: 'GBP' }], submitted_at: 1_000 },
+});
 const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
 type Submit = Extract<HandoffCommand, { type: 'SubmitRfq' }>;
 type Line = EventData<'HandoffCreated'>['lines'][number];
@@ -72,6 +74,7 @@ const send = (listRevision: number, quantity: number, at = 5): Submit => ({
   listRevision,
   contact: 's1.hnd_1.c',
   contactSubject: 'con_1_1',
+  mailboxKeys: KEYS,
   confirmation: { tokenHash: 'c', until: 50_000 },
   consentText: 'I ask',
   lines: [line(quantity)],
@@ -94,20 +97,15 @@ describe('A handoff', () => {
     const after = spec.given(created, opened).when(revise(1, 5)).then(revised(5));
     expect(after).toMatchObject({ status: 'in_review', list_revision: 2 });
     spec.given(created, revised(5)).when(send(1, 5)).rejected('list_changed');
-    const submitted = spec.given(created, revised(5)).when(send(2, 5)).then(unconfirmed(2, 500));
+    const submitted = spec.given(created, revised(5)).when(send(2, 5)).then(sent(2, 500));
     expect(submitted).toMatchObject({
       status: 'in_review',
       rfq: { state: 'unconfirmed', submitted_at: 1_000 },
     });
   });
 
-  it('A handoff is an RFQ at once if an older version sent it', () => {
-    const { state } = spec.given(created, sent(1, 200));
-    expect(state).toMatchObject({ status: 'rfq_submitted', rfq: { state: 'confirmed' } });
-  });
-
   it('A handoff is sent together with quantities that were not saved, both or neither', () => {
-    const both = [revised(5), unconfirmed(2, 500)] as const;
+    const both = [revised(5), sent(2, 500)] as const;
     const after = spec
       .given(created)
       .when(send(1, 5))
@@ -138,7 +136,7 @@ describe('A handoff', () => {
   it('A handoff is sent with the changes of its lines, which keep their prices', () => {
     const price = { amount: 120, currency: 'GBP' };
     const news = [{ line_id: '1', price, warnings: ['below_moq'] }];
-    const event = unconfirmed(1, 200);
+    const event = sent(1, 200);
     const after = spec
       .given(created)
       .when({ ...send(1, 2), news })
@@ -193,7 +191,7 @@ describe('A handoff', () => {
     spent.when(revise(4, 6)).rejected('too_many_revisions');
     spent.when(revise(3, 6)).rejected('list_changed');
     spent.when(revise(4, 5)).then();
-    spent.when(send(4, 6)).then(revised(6), unconfirmed(5, 600));
+    spent.when(send(4, 6)).then(revised(6), sent(5, 600));
     const lines = { revisions: 9, lines: 2 };
     const given = (...given: ReturnType<typeof revised>[]) => spec.given(created, ...given);
     given(revised(3))
@@ -211,7 +209,7 @@ describe('A handoff', () => {
       .when(send(1, 2, DUE))
       .rejected('handoff_expired');
     spec
-      .given(created, sent(1, 200))
+      .given(created, sent(1, 200), confirmed(200))
       .when({ type: 'DeclineHandoff', at: 6 })
       .rejected('handoff_closed');
     spec
@@ -225,8 +223,11 @@ describe('A handoff', () => {
 
   it('A handoff loses only the data of its buyer by an erasure', () => {
     const erase: HandoffCommand = { type: 'EraseSubject', subject: 'hnd_1', reason: 'Asked' };
-    const event = { type: 'SubjectErased' as const, data: { subject: 'hnd_1', reason: 'Asked' } };
-    const after = spec.given(created, sent(1, 200)).when(erase).then(event);
+    const event = {
+      type: 'SubjectErased' as const,
+      data: { subject: 'hnd_1', reason: 'Asked', contact_subject: 'con_1_1' },
+    };
+    const after = spec.given(created, sent(1, 200), confirmed(200)).when(erase).then(event);
     expect(after).toMatchObject({ erased: true, status: 'rfq_submitted', rfq: { contact: '' } });
     expect(after?.buyer.email).toBeUndefined();
   });

@@ -38,9 +38,13 @@ const sent = event('RfqSubmittedByBuyer', {
   list_revision: 1,
   totals: GBP,
   contact: 's',
+  contact_subject: 'con_1_1',
+  mailbox_keys: { address: '1.a', mailbox: '1.m' },
+  confirmation: { number: 1, token_hash: 'c', until: DUE },
   consent_text: 'I ask',
   consented_at: 2,
 });
+const confirmed = event('RfqConfirmedByBuyer', { totals: GBP, submitted_at: 2 });
 const quoted = event('RfqQuoted', { values: GBP, valid_until: DUE });
 const won = event('RfqWon', { values: GBP, counted_lead: 'led_1' }, 3);
 const fold = (...events: Event[]): HandoffState =>
@@ -48,22 +52,16 @@ const fold = (...events: Event[]): HandoffState =>
     HandoffState | undefined
   >(handoff.evolve, undefined) as HandoffState;
 
-const unconfirmed = event('RfqSubmittedByBuyer', {
-  ...sent.data,
-  contact_subject: 'con_1_1',
-  confirmation: { number: 1, token_hash: 'c', until: DUE },
-});
-
 /** The events that lead to each state, and a time at which the RFQ is in it. */
 const STATES: Record<RfqStateName, { state: HandoffState; at: number }> = {
-  unconfirmed: { state: fold(unconfirmed), at: 5 },
-  confirmed: { state: fold(sent), at: 5 },
-  in_progress: { state: fold(sent, event('RfqTakenUp')), at: 5 },
-  quoted: { state: fold(sent, quoted), at: 5 },
-  expired: { state: fold(sent, quoted), at: DUE },
-  won: { state: fold(sent, quoted, won), at: 5 },
-  lost: { state: fold(sent, event('RfqLost', {}, 3)), at: 5 },
-  withdrawn: { state: fold(sent, event('RfqWithdrawn', {}, 3)), at: 5 },
+  unconfirmed: { state: fold(sent), at: 5 },
+  confirmed: { state: fold(sent, confirmed), at: 5 },
+  in_progress: { state: fold(sent, confirmed, event('RfqTakenUp')), at: 5 },
+  quoted: { state: fold(sent, confirmed, quoted), at: 5 },
+  expired: { state: fold(sent, confirmed, quoted), at: DUE },
+  won: { state: fold(sent, confirmed, quoted, won), at: 5 },
+  lost: { state: fold(sent, confirmed, event('RfqLost', {}, 3)), at: 5 },
+  withdrawn: { state: fold(sent, confirmed, event('RfqWithdrawn', {}, 3)), at: 5 },
 };
 
 const moveTo = (to: RfqTarget, more: Partial<RfqMove> = {}, over: object = {}): HandoffCommand =>
@@ -263,7 +261,7 @@ describe('A move above the limit', () => {
   });
 
   it('A move above the limit is made when another person approves the proposal by its number', () => {
-    const state = fold(sent, proposed);
+    const state = fold(sent, confirmed, proposed);
     expect(state.rfq).toMatchObject({ state: 'confirmed', proposed: { number: 1, to: 'quoted' } });
     const decision = decide(state, approve(1));
     expect(decision).toEqual(accepted('RfqQuoted', { values: GBP, valid_until: DUE }));
@@ -273,16 +271,16 @@ describe('A move above the limit', () => {
   });
 
   it('A move above the limit is not proposed twice, and another proposal replaces it', () => {
-    const state = fold(sent, proposed);
+    const state = fold(sent, confirmed, proposed);
     const same = moveTo('quoted', { values: GBP, valid_until: DUE }, limited);
     expect(decide(state, same)).toEqual({ accepted: true, events: [] });
-    const other = fold(sent, proposed, { ...proposed, at: 4 });
+    const other = fold(sent, confirmed, proposed, { ...proposed, at: 4 });
     expect(other.rfq?.proposed?.number).toBe(2);
     expect(decide(other, approve(1))).toMatchObject(rejected('proposal_unknown'));
   });
 
   it('A proposed move is forgotten when it is refused, or when the RFQ moves', () => {
-    const state = fold(sent, proposed);
+    const state = fold(sent, confirmed, proposed);
     const refuse: HandoffCommand = {
       type: 'RefuseRfqMove',
       at: 5,

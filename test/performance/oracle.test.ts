@@ -91,7 +91,7 @@ const eventOf = (one: Happening): Given => {
     VisitsSummed: { ...named, link_id: `lnk_${subject}`, visits: one.count },
     HandoffCreated: handoff,
     HandoffOpenedByBuyer: handoff,
-    RfqSubmittedByBuyer: { ...handoff, totals: amounts },
+    RfqSubmittedByBuyer: { ...handoff, confirmation: {} },
     LeadSubmitted: lead,
     LeadAccepted: lead,
     LeadWon: { ...lead, ...value, ...uncounted },

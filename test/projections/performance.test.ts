@@ -20,6 +20,7 @@ import {
   leadNamed,
   leadSubmitted,
   linkCreated,
+  rfqConfirmed,
   rfqSubmitted,
   visit,
 } from '../support/world/stories.ts';
@@ -111,7 +112,8 @@ describe('The read model of performance', () => {
       handoffCreated('1', { link_id: 'lnk_9' }),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
       happened('HandoffDeclinedByBuyer', 'handoff_1', handoffNamed('1')),
-      rfqSubmitted('1', [
+      rfqSubmitted('1', []),
+      rfqConfirmed('1', [
         { amount: 7, currency: 'EUR' },
         { amount: 500, currency: 'GBP' },
       ]),
@@ -120,6 +122,8 @@ describe('The read model of performance', () => {
       '0 handoffs_created ',
       '0 handoffs_opened ',
       '0 handoffs_declined ',
+      '0 rfqs_unconfirmed ',
+      '0 rfqs_unconfirmed  -1',
       '0 rfqs_submitted  [7,"EUR",500,"GBP"]',
     ]);
     expect(await dimsOf(given.slice(0, 1))).toEqual([
@@ -169,7 +173,10 @@ describe('The read model of performance', () => {
     const kinds = (n: number): Given[] => [
       visit(String(n % 3), `v${n}`, { country: ['GB', 'DE', undefined][n % 3] }, atOf(n)),
       handoffCreated(String(n), {}, atOf(n)),
-      rfqSubmitted(String(n), [{ amount: n, currency: 'GBP' }]),
+      happened('RfqWon', `handoff_${n}`, {
+        ...handoffNamed(String(n)),
+        values: [{ amount: n, currency: 'GBP' }],
+      }),
       happened('VisitsSummed', 'visits_1.p.0', {
         link_id: 'lnk_1',
         agent_id: 'agt_1',

@@ -12,6 +12,7 @@ import {
   leadSubmitted,
   linkCreated,
   linkDisabled,
+  rfqConfirmed,
   rfqSubmitted,
 } from '../support/world/stories.ts';
 
@@ -81,6 +82,7 @@ describe('The read models of handoffs', () => {
       handoffCreated('1'),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
       rfqSubmitted('1', [{ amount: 7, currency: 'EUR' }]),
+      rfqConfirmed('1', [{ amount: 7, currency: 'EUR' }]),
     ]);
     expect(rows).toEqual({
       'anna/hnd_1': {
@@ -88,11 +90,18 @@ describe('The read models of handoffs', () => {
           ...handoffCreated('1').data,
           status: 'rfq_submitted',
           list_revision: 1,
-          rfq: { state: 'confirmed', contact: 'sealed', submitted_at: MIDNIGHT },
+          rfqs_sent: 1,
+          rfq: {
+            state: 'confirmed',
+            confirmed_by: 'mailbox',
+            contact: 'sealed',
+            contact_subject: 'con_1',
+            submitted_at: MIDNIGHT,
+          },
           erased: false,
           created_at: MIDNIGHT,
           updated_at: MIDNIGHT,
-          version: 2,
+          version: 3,
           sort: 1,
         },
         sort: 1,

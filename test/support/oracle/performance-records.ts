@@ -55,6 +55,7 @@ const CELL = {
   clicks_surplus: 11,
   lists_created: 12,
   rfqs_won: 13,
+  rfqs_unconfirmed: 14,
 } as const;
 
 type DayCounts = PerformanceRecord & {
@@ -67,7 +68,7 @@ const COUNTED = {
   HandoffCreated: CELL.handoffs_created,
   HandoffOpenedByBuyer: CELL.handoffs_opened,
   HandoffDeclinedByBuyer: CELL.handoffs_declined,
-  RfqSubmittedByBuyer: CELL.rfqs_submitted,
+  RfqSubmittedByBuyer: CELL.rfqs_unconfirmed,
   LeadSubmitted: CELL.leads_submitted,
   LeadAccepted: CELL.leads_accepted,
   LeadQualified: CELL.leads_qualified,
@@ -267,8 +268,6 @@ const evolve = (row: DayCounts | undefined, event: FoldEvent): DayCounts => {
     return correct(counted, cell, metric, valuesOf(data.from), valuesOf(data.to));
   count(countsIn(counted, cell, metric), metric);
   if (type === 'RfqWon') counted.won_value = addMoney(counted.won_value, cell, data.values);
-  if (type === 'RfqSubmittedByBuyer')
-    counted.rfq_value = addMoney(counted.rfq_value, cell, data.totals);
   if (type === 'LeadWon' && data.value)
     counted.won_value = addMoney(counted.won_value, cell, [data.value]);
   return counted;

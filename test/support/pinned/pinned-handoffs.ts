@@ -45,29 +45,29 @@ const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told 
 const ofList = (n: number) => ({ handoff_id: `hnd_${n}`, ...BY, link_id: 'lnk_1' });
 const opened = (n: number): Told => ['HandoffOpenedByBuyer', ofList(n)];
 
-const sent = (n: number): Told => [
+const sent = (n: number, number = 1, more: object = {}): Told => [
   'RfqSubmittedByBuyer',
   {
     ...ofList(n),
     list_revision: 1,
     totals: EUR,
     contact: `s1.hnd_${n}.contact`,
+    contact_subject: `con_${n}_${number}`,
+    mailbox_keys: { address: `1.a${n}`, mailbox: `1.m${n}` },
+    confirmation: {
+      number,
+      token_hash: `confirms${n}_${number}`,
+      until: MIDNIGHT + 336 * HOUR_MS,
+    },
     consent_text: 'Yes',
     consented_at: MIDNIGHT,
+    ...more,
   },
 ];
-
-/** As it is sent since RFQs wait for their mailbox. */
-const sentUnconfirmed = (n: number, number: number, more: object = {}): Told => {
-  const [type, data] = sent(n);
-  const confirmation = {
-    number,
-    token_hash: `confirms${n}_${number}`,
-    until: MIDNIGHT + 336 * HOUR_MS,
-    ...more,
-  };
-  return [type, { ...data, contact_subject: `con_${n}_${number}`, confirmation }] as Told;
-};
+const confirmed = (n: number): Told => [
+  'RfqConfirmedByBuyer',
+  { ...ofList(n), totals: EUR, submitted_at: MIDNIGHT },
+];
 const endOf = (n: number, number: number) => ({
   ...ofList(n),
   contact_subject: `con_${n}_${number}`,
@@ -77,18 +77,25 @@ export const HANDOFFS = [
   story(
     'anna-handoff_10',
     list(10),
-    sentUnconfirmed(10, 1),
+    sent(10, 1),
     ['RfqDropped', { ...endOf(10, 1), reason: 'replaced' }],
-    sentUnconfirmed(10, 2, { first_at: MIDNIGHT }),
-    ['RfqConfirmedByBuyer', { ...ofList(10), totals: EUR, submitted_at: MIDNIGHT }],
+    sent(10, 2, {
+      confirmation: {
+        number: 2,
+        token_hash: 'confirms10_2',
+        until: MIDNIGHT + 336 * HOUR_MS,
+        first_at: MIDNIGHT,
+      },
+    }),
+    confirmed(10),
     ['SubjectErased', { subject: 'hnd_10', reason: 'asked', contact_subject: 'con_10_2' }],
   ),
   story(
     'anna-handoff_11',
     list(11),
-    sentUnconfirmed(11, 1),
+    sent(11, 1),
     ['RfqConfirmationExpired', endOf(11, 1)],
-    sentUnconfirmed(11, 2),
+    sent(11, 2),
     [
       'RfqConfirmedByStaff',
       {
@@ -134,18 +141,11 @@ export const HANDOFFS = [
       'HandoffListRevisedByBuyer',
       { ...ofList(1), changed: [line(1, { quantity: 24 })], totals: EUR },
     ],
-    [
-      'RfqSubmittedByBuyer',
-      {
-        ...ofList(1),
-        list_revision: 2,
-        totals: EUR,
-        contact: 's1.hnd_1.contact',
-        consent_text: 'Yes',
-        consented_at: MIDNIGHT,
-        news: [{ line_id: 'lin_1', price: { amount: 650, currency: 'EUR' }, warnings: ['stock'] }],
-      },
-    ],
+    sent(1, 1, {
+      list_revision: 2,
+      news: [{ line_id: 'lin_1', price: { amount: 650, currency: 'EUR' }, warnings: ['stock'] }],
+    }),
+    confirmed(1),
     ['RfqTakenUp', ofList(1)],
     [
       'RfqMoveProposed',
@@ -176,14 +176,15 @@ export const HANDOFFS = [
     'bert-handoff_6',
     list(6),
     sent(6),
+    confirmed(6),
     ['RfqLost', ofList(6)],
     [
       'RfqOutcomeCorrected',
       { ...ofList(6), from: { state: 'lost' }, to: { state: 'won', values: EUR }, outcome_at: 0 },
     ],
   ),
-  story('bert-handoff_7', list(7), sent(7), ['RfqWithdrawn', ofList(7)]),
-  story('bert-handoff_8', list(8), sent(8), [
+  story('bert-handoff_7', list(7), sent(7), confirmed(7), ['RfqWithdrawn', ofList(7)]),
+  story('bert-handoff_8', list(8), sent(8), confirmed(8), [
     'SubjectErased',
     { subject: 'hnd_8', reason: 'asked' },
   ]),
