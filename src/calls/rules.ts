@@ -1,4 +1,4 @@
-/** How the callers differ: what agents and people at the desk may do, and what limits them. */
+/** How the callers differ: what agents, people at the desk and the holders of links may do, and what limits them. */
 import type { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared, ToolOperation, DeskOperation } from '#contracts/operation.ts';
@@ -15,16 +15,20 @@ import type {
   AgentCaller,
   DeskCall,
   DeskCaller,
+  HolderCall,
+  HolderCaller,
 } from '#src/shared/call.ts';
 import {
   type Outcome,
   type Refusal,
+  done,
   isRecorded,
   refuse,
   scopeMissing,
 } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
+import { reviewTokenHash } from '#src/shared/signing.ts';
 import {
   fingerprintOf,
   digestOf,
@@ -46,7 +50,7 @@ import {
   type CredentialState,
 } from './authenticate.ts';
 import type { Deps } from './handlers.ts';
-import { type Parsable, type Parsed, parseInput } from './input.ts';
+import { type Parsable, type Parsed, parseFields, parseInput } from './input.ts';
 import { type Concurrency, type Limiter, type Overload, spacingOf, tooMany } from './limits.ts';
 
 /** A call before its input is parsed. */
@@ -422,3 +426,39 @@ export const deskRules = <D extends Deps>(
     askedIn,
   };
 };
+
+const noHeaders = { headers: {} };
+
+export type HolderActor = {
+  caller: HolderCaller;
+  operation: Declared;
+  call: HolderCall;
+  deps: Deps;
+};
+
+/** Rules for holders of a link: the link is the credential; acts are limited and refusals audited by link. */
+export const holderRules = (deps: Deps, acts: Limiter): ActorRules<HolderActor> => ({
+  identify: ({ credential = '' }) => done({ kind: 'holder', token: credential }),
+  authorize: () => undefined,
+  budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'holder'),
+  charge({ token }, budget) {
+    if (budget === 'read') return noHeaders;
+    const verdict = acts.take(reviewTokenHash(token));
+    return verdict.allowed ? noHeaders : { ...noHeaders, refusal: tooMany(verdict, acts) };
+  },
+  parse: parseFields,
+  // Without an owner: the operation finds whose records it is about.
+  callFor: ({ caller, surface, requestId }, { operation }): HolderCall => ({
+    caller,
+    ownerId: '',
+    // Stored in events for every holder of a link; only applicants have another name there.
+    actor: 'buyer',
+    surface,
+    operation: operation.id,
+    requestId,
+    at: deps.clock.now(),
+  }),
+  reads: ({ kind }) => (kind === 'query' ? {} : undefined),
+  auditedCallerOf: ({ token }) => ({ kind: 'holder', tokenHash: reviewTokenHash(token) }),
+  isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
+});

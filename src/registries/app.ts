@@ -16,19 +16,15 @@ import {
   locateLink,
   visitLink,
 } from '#src/links/visitors.ts';
-import {
-  type HolderHandlers,
-  holderHandlers,
-  type HolderPipeline,
-  type HolderActor,
-  holderRules,
-} from './holders.ts';
+import { type HolderHandlers, holderHandlers, type HolderPipeline } from './holders.ts';
 import { type AgentDeps, agentHandlers, type AgentPipeline, type Handlers } from './agents.ts';
 import {
   type AgentActor,
   agentRules,
   type DeskActor,
   deskRules,
+  type HolderActor,
+  holderRules,
   type SignaturesOf,
 } from '#src/calls/rules.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
@@ -47,7 +43,8 @@ import {
 } from '#src/tasks/follow-task.ts';
 import { keySet, signDocument } from '#src/shared/signing.ts';
 import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/read-task.ts';
-import { taskHandlers, taskRules } from './tasks.ts';
+import { taskRules } from '#src/tasks/task-rules.ts';
+import { taskHandlers } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
 
 export type DeskPipeline = Pipeline<SignaturesOf<DeskHandlers>, DeskActor<DeskDeps>>;

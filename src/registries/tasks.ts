@@ -1,109 +1,19 @@
-/** The table of handlers of A2A tasks, and the rules of their calls. */
-import type { OperationId } from '#contracts/registries/agents.ts';
-import { taskOperations } from '#contracts/tasks/operations.ts';
-import { tasksScope } from '#src/tasks/task.decider.ts';
-import { fingerprintOf } from '#src/writing/streams.ts';
-import type { AgentPipeline } from './agents.ts';
-import {
-  type AgentActor,
-  agentCall,
-  type ActorRules,
-  type Incoming,
-  type Trail,
-} from '#src/calls/rules.ts';
-import type { Deps } from '#src/calls/handlers.ts';
-import type { AgentCaller, TaskCall } from '#src/shared/call.ts';
-import { idemOf } from '#src/writing/idempotency.ts';
-import type { Outcome } from '#src/shared/outcome.ts';
-import { parseFields } from '#src/calls/input.ts';
-import { present } from '#src/shared/present.ts';
+/** The table of handlers of A2A tasks. */
 import { answerAttributionQuestion } from '#src/tasks/attribution-question.ts';
-import {
-  listTasks,
-  cancelTask,
-  getTask,
-  subscribeToTask,
-  type TaskActor,
-  type TaskHandlers,
-  type TaskPipeline,
-} from '#src/tasks/read-task.ts';
 import {
   createPushConfig,
   deletePushConfig,
   getPushConfig,
   listPushConfigs,
 } from '#src/tasks/push.ts';
+import {
+  cancelTask,
+  getTask,
+  listTasks,
+  subscribeToTask,
+  type TaskHandlers,
+} from '#src/tasks/read-task.ts';
 import { messageHandler } from '#src/tasks/send-message.ts';
-
-const QUESTION = 'answerAttributionQuestion';
-
-type Pipelines = { agents: AgentPipeline; tasks(): TaskPipeline };
-
-/** The messageId is a message's key, and the fingerprint covers the rest of the message, without a receiver's secrets. */
-const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
-  const { messageId, push: _push, ...message } = input as { messageId: string; push?: object };
-  return {
-    idem: idemOf(caller, operation, messageId),
-    fingerprint: fingerprintOf(operation, present(message)),
-  };
-};
-
-/** Rules for agents over A2A: those of agents, with calls that perform operations of agents inside them. */
-export const taskRules = (
-  deps: Deps,
-  agentRules: Pick<
-    ActorRules<AgentActor>,
-    | 'identify'
-    | 'confirm'
-    | 'authorize'
-    | 'charge'
-    | 'occupy'
-    | 'currentCredential'
-    | 'auditedCallerOf'
-  >,
-  { agents, tasks }: Pipelines,
-): ActorRules<TaskActor> => {
-  const within = (incoming: Incoming<AgentCaller>, trail: Trail): TaskCall['within'] => {
-    const { caller, surface, requestId, consistencyToken } = incoming;
-    const perform = (id: OperationId | typeof QUESTION, inner: Incoming<AgentCaller>) =>
-      id === QUESTION ? tasks().performInside(id, inner) : agents.performInside(id, inner);
-    return async (id, input, options) => {
-      const inner = { caller, surface, requestId, consistencyToken, input, ...options };
-      const outcome: Outcome<unknown> = await perform(id, inner);
-      trail.inner ??= { id: id === QUESTION ? taskOperations[id].id : id, outcome };
-      return outcome;
-    };
-  };
-  const { identify, confirm, authorize, charge, occupy, currentCredential, auditedCallerOf } =
-    agentRules;
-  return {
-    identify,
-    authorize,
-    charge,
-    ...present({ confirm, occupy, currentCredential }),
-    auditedCallerOf,
-    budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
-    parse: parseFields,
-    callFor: (incoming, { operation, input, trail }): TaskCall => ({
-      ...agentCall(deps, incoming, operation),
-      ...(operation.idempotency === 'key' && keyOfMessage(incoming.caller, operation.id, input)),
-      within: within(incoming, trail),
-      auditAs(audited, outcome) {
-        if (outcome) trail.inner ??= { id: audited, outcome };
-        else trail.operation = audited;
-      },
-    }),
-    reads({ id }, { ownerId: owner, agentId }) {
-      if (id === taskOperations.sendMessage.id) return undefined;
-      return {
-        owner,
-        scope: id === taskOperations[QUESTION].id ? owner : tasksScope(owner, agentId),
-      };
-    },
-    // Events of a task's own stream are not business events, so each call has an audit record.
-    isAudited: () => true,
-  };
-};
 
 /** The handler of each operation on tasks, one line each. Made once for a process. */
 export const taskHandlers = (): TaskHandlers => ({

@@ -14,6 +14,7 @@ import { concurrency, limiter, overload } from '#src/calls/limits.ts';
 import {
   agentRules,
   deskRules,
+  holderRules,
   type ActorRules,
   type ActorTypes,
   type RegistryOf,
@@ -24,8 +25,7 @@ import { authenticator } from '#src/calls/authenticate.ts';
 import type { Admission, Arrival, Caller, Surface } from '#src/shared/call.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
-import { holderRules } from '#src/registries/holders.ts';
-import { taskRules } from '#src/registries/tasks.ts';
+import { taskRules } from '#src/tasks/task-rules.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Waits } from '#src/ports/system.ts';
