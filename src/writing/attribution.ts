@@ -1,5 +1,6 @@
 /** Gives events their metadata, and refuses those that an operation may not write. */
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
+import { deskOperations } from '#contracts/registries/desk.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
@@ -26,12 +27,12 @@ export const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     .map(([id, writes]) => [id, new Set(writes)]),
 );
 
-/** Whether the call may not append this type of event. */
-const isForbidden = ({ operation, actor }: Call, type: string): boolean => {
-  if (BUYER_ONLY.has(type) && actor !== 'buyer') return true;
+/** Whether the call may append this type of event. */
+const isAllowed = ({ operation, actor }: Call, type: string): boolean => {
+  if (BUYER_ONLY.has(type) && actor !== 'buyer') return false;
   // Operations of the desk name no events: people may do what no agent may.
-  const isAllowed = WRITES.get(operation)?.has(type) ?? actor.startsWith('desk:');
-  return !isAllowed;
+  if (actor.startsWith('desk:') && Object.hasOwn(deskOperations, operation)) return true;
+  return WRITES.get(operation)?.has(type) === true;
 };
 
 /**
@@ -40,7 +41,7 @@ const isForbidden = ({ operation, actor }: Call, type: string): boolean => {
  */
 export const attribute = (call: Call, events: readonly DecidedEvent[], ids: Ids): NewEvent[] =>
   events.map(({ type, data }) => {
-    if (isForbidden(call, type))
+    if (!isAllowed(call, type))
       throw new Error(`${call.operation} of ${call.actor} would write ${type}`);
     return attributed(call, { type, data }, ids);
   });

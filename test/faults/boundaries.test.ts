@@ -271,7 +271,7 @@ describe('An operation of agents', () => {
   it('An operation that no registry has cannot write any event', () => {
     const { ids } = app.service.deps;
     const call = { ownerId: 'acme', surface: 'mcp' as const, requestId: 'r', at: 0 };
-    for (const actor of ['agt_1', 'buyer', 'visitor', 'system'])
+    for (const actor of ['agt_1', 'buyer', 'visitor', 'system', 'desk:dtk_1'])
       for (const type of Object.keys(EVENTS) as EventType[]) {
         const unknown = { ...call, actor, operation: 'sendQuote' };
         expect(() => attribute(unknown, [{ type, data: {} }], ids), type).toThrow(/would write/);

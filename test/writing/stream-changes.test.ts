@@ -99,7 +99,7 @@ describe('A change of a stream', () => {
       });
     const keyed = {
       actor: 'desk:t1',
-      operation: 'halt',
+      operation: 'haltOutreach',
       idem: `idem-${stream}`,
       fingerprint: 'one',
     };

@@ -39,7 +39,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     ownerId,
     actor: 'desk:1',
     surface: 'desk',
-    operation: 'test',
+    operation: 'configureOutreach',
     requestId,
     at: now(),
   });
