@@ -17,11 +17,8 @@ const AccessRequested = z.object({
 const AccessApproved = z.object({ agent_id: z.string(), scopes, reason: z.string() });
 const AccessDenied = z.object(decision);
 
-/** An owner can lift only a suspension of an owner. An event without `by_role` counts as one of staff. */
-const AgentSuspended = z.object({
-  ...decision,
-  by_role: z.enum(['owner', 'staff']).optional(),
-});
+/** An owner can lift only a suspension of an owner. */
+const AgentSuspended = z.object({ ...decision, by_role: z.enum(['owner', 'staff']) });
 
 const AgentReinstated = z.object(decision);
 

@@ -118,14 +118,9 @@ const RfqSubmittedByBuyer = z.object({
   news: z.array(lineNews).optional(),
 });
 
-const HandoffWithdrawn = z.object({
-  handoff_id: z.string(),
-  sealed_reason: sealed.optional(),
-});
-const HandoffInvalidated = z.object({
-  handoff_id: z.string(),
-  sealed_reason: sealed.optional(),
-});
+const closed = z.object({ handoff_id: z.string(), sealed_reason: sealed });
+const HandoffWithdrawn = closed;
+const HandoffInvalidated = closed;
 
 export const handoffEvents = {
   BuyerListCreated,
@@ -153,7 +148,7 @@ const confirmed = moved.extend({
 const RfqConfirmedByBuyer = confirmed;
 
 /** Staff know the buyer otherwise; the reason says how. */
-const RfqConfirmedByStaff = confirmed;
+const RfqConfirmedByStaff = confirmed.extend({ sealed_reason: sealed });
 
 /** The subject of an erasure, whose key is destroyed with the event. */
 const forgotten = z.object({ ...subject, contact_subject: z.string() });
@@ -194,7 +189,7 @@ const RfqMoveProposed = moved.extend({
   is_correction: z.literal(true).optional(),
 });
 
-const RfqMoveRefused = moved;
+const RfqMoveRefused = moved.extend({ sealed_reason: sealed });
 
 const RfqOutcomeCorrected = moved.extend({
   from: z.object({ state: outcome, values: values.optional() }),

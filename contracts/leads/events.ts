@@ -116,7 +116,7 @@ const LeadMoveProposed = moved.extend({
   is_correction: z.literal(true).optional(),
 });
 
-const LeadMoveRefused = moved;
+const LeadMoveRefused = moved.extend({ sealed_reason: sealed });
 
 export const leadEvents = {
   LeadAccepted,

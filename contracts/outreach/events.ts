@@ -36,9 +36,9 @@ const decision = {
   ...subject,
   by: z.string(),
   /** Name of the person. */
-  name: z.string().optional(),
-  /** As in the token of the person. Absent in older events, where the name is the person. */
-  person_id: z.string().optional(),
+  name: z.string(),
+  /** As in the token of the person. */
+  person_id: z.string(),
   role: z.string(),
   revision: z.number(),
   content_sha256: z.string(),

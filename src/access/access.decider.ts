@@ -112,7 +112,7 @@ const foldAgent = (
         : { ...denied, status: 'denied' };
     }
     case 'AgentSuspended':
-      return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
+      return { ...next, status: 'suspended', suspended_by: event.data.by_role };
     case 'AgentReinstated':
       return { ...next, status: 'approved', suspended_by: undefined };
   }

@@ -1,9 +1,9 @@
 /** Whether the person who approves differs from those who asked or approved before. */
+import type { EventData, EventType } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { EventType } from '#contracts/registries/events.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type DeskTokenRow, type PersonRow } from '#src/ports/rows.ts';
 import type { Call } from '#src/shared/call.ts';
@@ -42,13 +42,13 @@ const holderOf = async ({ log }: Pick<Deps, 'log'>, id: string, at: number): Pro
     const given = events.filter(
       ({ type, meta }) => GIVES_RIGHTS.has(type) && at < meta.at + INVITED_MS,
     );
-    return { person: named?.data, by: given.map(({ meta }) => meta.actor) };
+    return { person: named?.data as EventData<'PersonInvited'> | undefined, by: given.map(({ meta }) => meta.actor) };
   }
   const [issued] = await log.readStream(streamOfToken(id));
   // The root token, which the service issues for the command line, belongs to the machine and to no person.
   return !issued || idAtDesk(issued.meta.actor) === SYSTEM_TOKEN
     ? { person: undefined, by: [] }
-    : { person: issued.data, by: [issued.meta.actor] };
+    : { person: issued.data as EventData<'DeskTokenIssued'>, by: [issued.meta.actor] };
 };
 const NAMES_PERSON: ReadonlySet<string> = new Set<EventType>(['PersonInvited', 'PersonRecognized']);
 

@@ -20,6 +20,7 @@ const READER: DeskCaller = {
   kind: 'desk',
   id: 'file',
   name: 'reader of the file',
+  personId: 'system:file-reader',
   roles: new Set(['auditor'] as const),
 };
 

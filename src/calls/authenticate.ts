@@ -261,7 +261,7 @@ class LiveAuthenticator implements Authenticator {
       kind: 'desk',
       id: tokenId,
       name: token.name,
-      ...(token.person_id !== undefined && { personId: token.person_id }),
+      personId: token.person_id,
       roles,
       ...(token.owner_id && { owners: [token.owner_id] }),
     });

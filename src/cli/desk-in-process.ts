@@ -22,6 +22,7 @@ const READER: DeskCaller = {
   kind: 'desk',
   id: SYSTEM_TOKEN,
   name: 'command line',
+  personId: 'system:command-line',
   roles: new Set(['operator', 'staff', 'auditor'] as const),
 };
 

@@ -122,9 +122,6 @@ const isSameLine = (line: Lines[number], other: Lines[number]): boolean =>
   COMPARED_MEMBERS.every((name) => line[name] === other[name]) &&
   (line.warnings ?? []).join() === (other.warnings ?? []).join();
 
-const endReason = ({ sealed_reason }: EventData<'HandoffWithdrawn'>): Partial<HandoffState> =>
-  sealed_reason ? { sealed_reason } : {};
-
 /** Removes every text about a person from the state, and ends an open review or RFQ. */
 const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffState> => {
   const { email: _erased, ...buyer } = state.buyer;
@@ -523,13 +520,13 @@ const changesOf = (
     case 'HandoffListRevisedByBuyer':
       return { status: 'in_review', ...applyChange(state, event.data), totals: event.data.totals };
     case 'HandoffDeclinedByBuyer':
-      return { status: 'declined', ...endReason(event.data) };
+      return { status: 'declined', sealed_reason: event.data.sealed_reason };
     case 'RfqSubmittedByBuyer':
       return submittedRfq(state, event);
     case 'HandoffWithdrawn':
-      return { status: 'withdrawn', ...endReason(event.data) };
+      return { status: 'withdrawn', sealed_reason: event.data.sealed_reason };
     case 'HandoffInvalidated':
-      return { status: 'invalidated', ...endReason(event.data) };
+      return { status: 'invalidated', sealed_reason: event.data.sealed_reason };
     case 'SubjectErased':
       return eraseHandoff(state, event.at);
   }
@@ -579,7 +576,7 @@ export type HandoffState = RecordVersion &
     /** In a handoff whose texts were opened for display. */
     note_to_buyer?: string;
     /** Empty after an erasure, like every sealed text. */
-    sealed_reason?: string;
+    sealed_reason?: string | undefined;
     /** Rises with each change of the list. The buyer sends the revision that was shown. */
     list_revision: number;
     /** Number of lines in all changes. */

@@ -179,7 +179,7 @@ const decisionOf = (
   const other = needed === 'owner' ? ('staff' as const) : ('owner' as const);
   const role = caller.roles.has(needed) ? needed : other;
   const { name, personId: person_id } = caller;
-  return { at, by: actor, name, ...present({ person_id }), role, contentSha256 };
+  return { at, by: actor, name, person_id, role, contentSha256 };
 };
 
 export const approveOutbound: DeskHandler<'approveOutbound'> = (deps, request, call) => {

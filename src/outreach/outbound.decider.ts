@@ -39,8 +39,8 @@ export type OutboundStatus =
 
 type OutboundDecision = {
   by: string;
-  name?: string | undefined;
-  person_id?: string | undefined;
+  name: string;
+  person_id: string;
   role: string;
   at: number;
   decision: 'approve' | 'reject' | 'request_changes';
@@ -189,8 +189,8 @@ type Proposal = EventData<'OutboundProposed'>;
 /** A person at the desk with the role that decides; never an agent. */
 type DecidingPerson = {
   by: string;
-  name?: string;
-  person_id?: string;
+  name: string;
+  person_id: string;
   role: 'owner' | 'staff';
 };
 

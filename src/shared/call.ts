@@ -22,8 +22,7 @@ export type DeskCaller = {
   /** The id of the person who signed in, or of the desk token. */
   id: string;
   name: string;
-  /** Absent in the caller that issues the first token of a service. */
-  personId?: string;
+  personId: string;
   roles: ReadonlySet<DeskRole>;
   /** The promoters for whom the caller acts, and for no other; undefined for people of the service. */
   owners?: readonly string[];

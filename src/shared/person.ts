@@ -41,12 +41,7 @@ const replaceConfusables = (text: string): string =>
     .normalize('NFKC');
 
 /** A person as a credential or a decision names it. */
-export type Person = {
-  /** Absent in decisions of earlier versions. */
-  name?: string | undefined;
-  /** Absent in tokens of earlier versions. */
-  person_id?: string | undefined;
-};
+export type Person = { name: string; person_id: string };
 
 /** Prefix of an id that was made from a name. An id that an operator chose has no colon. */
 const FROM_NAME = 'name:';
@@ -93,21 +88,17 @@ export const personIdOfName = (name: string): string | undefined => {
   return skeleton === '' ? undefined : `${FROM_NAME}${skeleton}`;
 };
 
-const hasChosenId = ({ person_id }: Person): boolean =>
-  person_id !== undefined && !person_id.startsWith(FROM_NAME);
+const hasChosenId = ({ person_id }: Person): boolean => !person_id.startsWith(FROM_NAME);
 
 /** Whether the id is that of a person who signs in. Their names never look alike, so another one's name tells a second record. */
-const signsIn = ({ person_id }: Person): boolean => person_id?.startsWith('per_') === true;
-
-const haveOneName = (one: Person, other: Person): boolean =>
-  one.name !== undefined && other.name !== undefined && isOneName(one.name, other.name);
+const signsIn = ({ person_id }: Person): boolean => person_id.startsWith('per_');
 
 /**
  * Returns whether two credentials can belong to one person: by the ids if both were chosen, otherwise by the names. Somebody
  * who signs in is also told by the name.
  */
 export const isOnePerson = (one: Person, other: Person): boolean => {
-  if (one.person_id !== undefined && one.person_id === other.person_id) return true;
+  if (one.person_id === other.person_id) return true;
   const byName = signsIn(one) || signsIn(other) || !hasChosenId(one) || !hasChosenId(other);
-  return byName && haveOneName(one, other);
+  return byName && isOneName(one.name, other.name);
 };

@@ -16,6 +16,7 @@ const CALLER: DeskCaller = {
   kind: 'desk',
   id: SYSTEM_TOKEN,
   name: 'first start',
+  personId: 'system:first-start',
   roles: new Set(['operator'] as const),
 };
 /** How records, audits and pages name what was done with this token. */

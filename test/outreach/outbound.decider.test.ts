@@ -34,16 +34,18 @@ const twoOf = {
   type: 'OutboundProposed' as const,
   data: proposal({ approval: { mode: 'admin_approved', required: 2 } }),
 };
+/** The person with a token. */
+const holderOf = (by: string) => ({ by, name: `Holder of ${by}`, person_id: `id of ${by}` });
 const yes = (by: string, role: 'owner' | 'staff' = 'owner', sha = A, at = 5): OutboundCommand => ({
   type: 'Approve',
   at,
-  by,
+  ...holderOf(by),
   role,
   contentSha256: sha,
 });
 const approvedBy = (by: string, role = 'owner') => ({
   type: 'OutboundApproved' as const,
-  data: { ...named, by, role, revision: 1, content_sha256: A },
+  data: { ...named, ...holderOf(by), role, revision: 1, content_sha256: A },
 });
 const dispatch = (at = 6, contentSha256 = A): OutboundCommand => ({
   type: 'Dispatch',
@@ -82,9 +84,10 @@ describe('An approval', () => {
   it.each(['dana  owner ', 'DANA OWNER', 'Ｄａｎａ Owner'])(
     'An approval of %j counts as an approval of Dana Owner',
     (name) => {
-      const dana = { ...approvedBy('desk:1', 'staff').data, name: 'Dana Owner' };
+      const person_id = 'name:dana owner';
+      const dana = { ...approvedBy('desk:1', 'staff').data, name: 'Dana Owner', person_id };
       const once = given(twoOf, { type: 'OutboundApproved' as const, data: dana });
-      const again = { ...yes('desk:2', 'staff'), name } as OutboundCommand;
+      const again = { ...yes('desk:2', 'staff'), name, person_id } as OutboundCommand;
       expect(once.when(again).then()?.status).toBe('pending_approval');
     },
   );
@@ -220,14 +223,17 @@ describe('For random commands in any order', () => {
   const sha = fc.constantFrom(A, B);
   const at = fc.integer({ min: 0, max: 2 * DUE });
   const by = fc.constantFrom('desk:1', 'desk:2', 'agt_1');
+  const name = fc.constantFrom('Dana', 'DANA', 'Eli');
+  const person_id = fc.constantFrom('name:dana', 'dana', 'eli');
+  const person = { by, name, person_id };
   const role = fc.constantFrom('owner' as const, 'staff' as const);
   const attempt = fc.integer({ min: 1, max: 3 });
   const command: fc.Arbitrary<OutboundCommand> = fc.oneof(
-    fc.record({ type: fc.constant('Approve' as const), at, by, role, contentSha256: sha }),
+    fc.record({ type: fc.constant('Approve' as const), at, ...person, role, contentSha256: sha }),
     fc.record({
       type: fc.constant('Reject' as const),
       at,
-      by,
+      ...person,
       role,
       contentSha256: sha,
       reason: fc.constant('no'),
@@ -235,7 +241,7 @@ describe('For random commands in any order', () => {
     fc.record({
       type: fc.constant('RequestChanges' as const),
       at,
-      by,
+      ...person,
       role,
       contentSha256: sha,
       reason: fc.constant('no'),

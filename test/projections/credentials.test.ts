@@ -84,7 +84,11 @@ describe('The read model of credentials', () => {
   test('The read model of credentials shows the end of an agent, key or token', () => {
     const rows = rowsAfter(credentials, [
       ...STORY,
-      happened('AgentSuspended', 'agent_1', { agent_id: 'agt_1', reason: 'abuse' }),
+      happened('AgentSuspended', 'agent_1', {
+        agent_id: 'agt_1',
+        reason: 'abuse',
+        by_role: 'staff',
+      }),
       happened('KeyRetired', 'key_1', { key_id: 'key1', replaced_by: 'key2', expires_at: 5 }),
       happened('KeyRevoked', 'key_1', { key_id: 'key1', reason: 'leaked' }),
       happened('DeskTokenRevoked', 'desk-token_1', { token_id: 'tok1', reason: 'left' }),

@@ -3,6 +3,7 @@ import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   act,
+  ANNA,
   approve,
   artifactOf,
   confirmed,
@@ -137,7 +138,7 @@ describe('The A2A skill coordinate_promotion', () => {
       }
       await act(app, 'acme', id, (contentSha256, at) =>
         type === 'Reject'
-          ? { type, at, by: 'anna', role: 'owner', contentSha256, reason: 'No' }
+          ? { type, at, ...ANNA, contentSha256, reason: 'No' }
           : type === 'Cancel'
             ? { type, at, by: 'anna' }
             : { type, attempt: 1, reason: 'gone' },

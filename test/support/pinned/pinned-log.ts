@@ -212,7 +212,7 @@ const ACCESS = [
     wanted('agt_1', 'links:write', 'products:read'),
     ['AccessDenied', { agent_id: 'agt_1', reason: 'no more' }],
     wanted('agt_1', 'products:read'),
-    ['AgentSuspended', { agent_id: 'agt_1', reason: 'to look' }],
+    ['AgentSuspended', { agent_id: 'agt_1', reason: 'to look', by_role: 'staff' }],
     ['AgentReinstated', { agent_id: 'agt_1', reason: 'looked' }],
   ),
   story('bert-agent_2', wanted('agt_2', 'links:write'), [

@@ -22,6 +22,7 @@ const decided = (n: number) => ({
   ...ofRequest(n),
   by: 'tok_1',
   name: 'Anna',
+  person_id: 'name:anna',
   role: 'owner',
   revision: 1,
   content_sha256: SHA,

@@ -114,7 +114,8 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     },
     async approve(owner: string, id: string, requestId?: string) {
       const { content_sha256: contentSha256 } = await state(owner, id);
-      const person = { at: now(), by: 'desk:1', role: 'owner' as const };
+      const anna = { by: 'desk:1', name: 'Anna', person_id: 'name:anna' };
+      const person = { at: now(), ...anna, role: 'owner' as const };
       await command(owner, id, { type: 'Approve', ...person, contentSha256 }, requestId);
     },
   };
