@@ -36,10 +36,10 @@ import {
   statusAt,
 } from './outbound.decider.ts';
 import { envelopeHash, envelopeOf } from './propose.ts';
-import { readRecipient, refusesContact } from './recipients.ts';
+import { type ContactFault, readRecipient } from './recipients.ts';
 import {
   changeRequest,
-  CONTACT_REFUSED,
+  CONTACT_REFUSALS,
   NO_REQUEST,
   outboundOf,
   renderOutbound,
@@ -65,7 +65,11 @@ const inspect = (prefix: string, texts: Readonly<Record<string, string>>) =>
 
 const NO_LEAD =
   'recipient_ref names no lead of the owner, so it is unknown whether the recipient refuses contact';
-const REFUSED = 'recipient_ref names a lead whose person refuses contact: it cannot be approved';
+const CONTACT_FAULTS: Readonly<Record<ContactFault, string>> = {
+  contact_refused: 'recipient_ref names a lead whose person refuses contact: it cannot be approved',
+  contact_unreadable:
+    'recipient_ref names a lead whose contact cannot be read, because its key is missing or damaged: it cannot be approved',
+};
 
 /** What the people who decide should know of the recipient; undefined if it is a lead whose person can be contacted. */
 const recipientFault = async (
@@ -74,8 +78,8 @@ const recipientFault = async (
   { target }: OutboundState,
 ): Promise<string | undefined> => {
   if (target['recipient_ref'] === undefined) return undefined;
-  const { leads, isRefused } = await readRecipient(deps, ownerId, target);
-  if (isRefused) return REFUSED;
+  const { leads, fault } = await readRecipient(deps, ownerId, target);
+  if (fault) return CONTACT_FAULTS[fault];
   return leads.length === 0 ? NO_LEAD : undefined;
 };
 
@@ -162,7 +166,8 @@ const act = async (
       if (decided.type !== 'Approve') return issue(decided);
       const dependent = await refuseApprover(deps, call, { state, stored });
       if (dependent) return dependent;
-      if (await refusesContact(deps, ownerId, state.target)) return CONTACT_REFUSED;
+      const { fault } = await readRecipient(deps, ownerId, state.target);
+      if (fault) return CONTACT_REFUSALS[fault];
       const halt = await readHalt(deps, await readSettings(deps, ownerId));
       return halt === undefined ? issue(decided) : HALTED;
     },

@@ -31,7 +31,7 @@ import { nameOf, linkOf } from '#src/writing/streams.ts';
 import { claimKey } from '#src/writing/idempotency.ts';
 import { type OutboundState, outbound } from './outbound.decider.ts';
 import { readRecipientForAgent } from './recipients.ts';
-import { changeRequest, CONTACT_REFUSED, NO_REQUEST, renderOutbound } from './requests.ts';
+import { changeRequest, CONTACT_REFUSALS, NO_REQUEST, renderOutbound } from './requests.ts';
 
 type Enveloped = Pick<
   OutboundState,
@@ -230,8 +230,8 @@ const prepare = async (
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
   const unreachable = refuseUnreachable(deps, named);
   if (unreachable) return unreachable;
-  const { leads, isRefused } = await readRecipientForAgent(deps, call.ownerId, named);
-  if (isRefused) return CONTACT_REFUSED;
+  const { leads, fault } = await readRecipientForAgent(deps, call.ownerId, named);
+  if (fault) return CONTACT_REFUSALS[fault];
   const [recipient] = leads;
   const target = { ...named, ...present({ lead_id: recipient?.lead_id }) };
   const schedule = scheduleOf(input, call.at);

@@ -1,4 +1,4 @@
-/** Which leads the recipient of a message names, and whether their people refuse contact. */
+/** Which leads the recipient of a message names, and why they cannot be contacted. */
 import type { Deps } from '#src/calls/handlers.ts';
 import { isKnownContact, type LeadState } from '#src/leads/lead.decider.ts';
 import { listOfExternalId } from '#src/ports/rows.ts';
@@ -36,39 +36,48 @@ const findRecipients = async (
   return leads.filter((lead) => lead !== undefined);
 };
 
-/** Whether the person of a lead refuses contact, or had the lead erased, so that no refusal can be found any more. */
-const isRefused = async (
+/**
+ * Why a lead cannot be contacted: its person refuses it, or nobody can tell, because the key of the contact is missing or
+ * damaged.
+ */
+export type ContactFault = 'contact_refused' | 'contact_unreadable';
+
+/** Looks up whether a lead can be contacted. An erased one cannot: no refusal of its person can be found any more. */
+const faultOf = async (
   deps: RecipientDeps,
   ownerId: string,
   { erased, contact }: LeadState,
-): Promise<boolean> => {
-  if (erased) return true;
-  const opened = contact === undefined ? undefined : await openOne(deps.vault, contact);
-  if (typeof opened !== 'string') return opened === null;
+): Promise<ContactFault | undefined> => {
+  if (erased) return 'contact_refused';
+  if (contact === undefined) return undefined;
+  const opened = await openOne(deps.vault, contact);
+  if (opened === null) return 'contact_refused';
+  if (typeof opened !== 'string') return 'contact_unreadable';
   const { email } = JSON.parse(opened) as { email: string };
-  return (await suppressionInLog(deps)(ownerId, email)) !== undefined;
+  const refusal = await suppressionInLog(deps)(ownerId, email);
+  return refusal === undefined ? undefined : 'contact_refused';
 };
 
-/** Whether the person of one of these leads refuses contact. */
-const isAnyRefused = async (
+/** The fault of the first of these leads that has one; a refusal comes before a contact that cannot be read. */
+const faultAmong = async (
   deps: RecipientDeps,
   ownerId: string,
   leads: readonly LeadState[],
-): Promise<boolean> => {
-  const refused = await Promise.all(leads.map((lead) => isRefused(deps, ownerId, lead)));
-  return refused.includes(true);
+): Promise<ContactFault | undefined> => {
+  const faults = await Promise.all(leads.map((lead) => faultOf(deps, ownerId, lead)));
+  return faults.find((fault) => fault === 'contact_refused') ?? faults.find(Boolean);
 };
 
-type Recipient = { leads: readonly LeadState[]; isRefused: boolean };
+type Recipient = { leads: readonly LeadState[]; fault: ContactFault | undefined };
 
-/** The leads that a recipient names, and whether the person of one of them refuses contact: for people, and for each attempt. */
+/** The leads that a recipient names, and why one of them cannot be contacted: for people, and for each attempt. */
 export const readRecipient = async (
   deps: RecipientDeps,
   ownerId: string,
   target: Target,
 ): Promise<Recipient> => {
   const leads = await findRecipients(deps, ownerId, target);
-  return { leads, isRefused: await isAnyRefused(deps, ownerId, leads) };
+  return { leads, fault: await faultAmong(deps, ownerId, leads) };
 };
 
 /**
@@ -82,12 +91,5 @@ export const readRecipientForAgent = async (
 ): Promise<Recipient> => {
   const leads = await findRecipients(deps, ownerId, target);
   const shown = leads.filter((lead) => !isKnownContact(lead));
-  return { leads, isRefused: await isAnyRefused(deps, ownerId, shown) };
+  return { leads, fault: await faultAmong(deps, ownerId, shown) };
 };
-
-/** Whether a recipient names a lead whose person refuses contact. Asked at the approval and each attempt. */
-export const refusesContact = async (
-  deps: RecipientDeps,
-  ownerId: string,
-  target: Target,
-): Promise<boolean> => (await readRecipient(deps, ownerId, target)).isRefused;

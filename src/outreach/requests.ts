@@ -8,6 +8,7 @@ import {
   type OutboundState,
   statusAt,
 } from './outbound.decider.ts';
+import type { ContactFault } from './recipients.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { stateOf, streamOf } from '#src/writing/streams.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
@@ -64,10 +65,17 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
 
 export const NO_REQUEST = refuse('resource_not_found', 'There is no such outreach request.');
 
-export const CONTACT_REFUSED = refuse(
-  'state_conflict',
-  'The recipient is a lead whose person refuses contact. Nothing was proposed or approved.',
-);
+export const CONTACT_REFUSALS: Readonly<Record<ContactFault, Refusal>> = {
+  contact_refused: refuse(
+    'state_conflict',
+    'The recipient is a lead whose person refuses contact. Nothing was proposed or approved.',
+  ),
+  contact_unreadable: refuse(
+    'state_conflict',
+    'The recipient is a lead whose contact cannot be read, because its key is missing or damaged: it is unknown whether ' +
+      'the person refuses contact. Nothing was proposed or approved. An operator can restore the keys from a backup.',
+  ),
+};
 
 type RequestChange = {
   ownerId: string;

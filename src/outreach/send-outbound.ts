@@ -26,7 +26,7 @@ import {
   isAtItsEnd,
 } from './outbound.decider.ts';
 import { envelopeHash, envelopeOf } from './propose.ts';
-import { refusesContact } from './recipients.ts';
+import { readRecipient } from './recipients.ts';
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };
@@ -129,11 +129,11 @@ const nextStep = async (item: OutboundItem): Promise<NextStep> => {
   return { act: () => send(item, found.channel) };
 };
 
-/** Finds the approved channel, unless sending is halted or the recipient refuses contact meanwhile. */
-const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState) =>
-  (await refusesContact(deps, owner, state.target))
-    ? { fault: 'contact_refused' }
-    : findOpenChannel(deps, owner, state);
+/** Finds the approved channel, unless sending is halted or the recipient cannot be contacted meanwhile. */
+const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState) => {
+  const { fault } = await readRecipient(deps, owner, state.target);
+  return fault ? { fault } : findOpenChannel(deps, owner, state);
+};
 
 /** Whether the last attempt can be repeated: it went to the pinned channel, and a changed one stops the next attempt. */
 const isPinnedRepeatable = async ({ deps, call, state }: OutboundItem): Promise<boolean> => {

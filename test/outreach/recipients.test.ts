@@ -1,5 +1,5 @@
 /** A refusal of contact binds the person, however the recipient of a message is written. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { asAgent, configure, person } from '../support/world/outreach.ts';
 import { people } from '../support/world/people.ts';
@@ -134,4 +134,34 @@ describe('An approved message', () => {
       ['confirmed', undefined],
     ]);
   });
+});
+
+describe('A lead whose key is lost', () => {
+  it.each(['missing', 'damaged'] as const)(
+    'A lead whose key is %s is contacted by no message: it is unknown whether its person refuses contact',
+    async (lost) => {
+      const lead = await newLead();
+      const [{ value: approved }, { value: waiting }] = [
+        await propose(lead.id),
+        await propose(lead.id),
+      ];
+      expect((await approve(approved)).status).toBe(200);
+      const unseal = vi
+        .spyOn(app.service.deps.vault, 'unseal')
+        .mockImplementation(async (texts) => texts.map(() => ({ key: lost })));
+      try {
+        expect(await propose(lead.id)).toMatchObject({ ok: false, code: 'state_conflict' });
+        expect((await show(waiting['id'])).recipient_fault).toContain('cannot be read');
+        const { status, body } = await approve(waiting);
+        expect(status).toBe(409);
+        expect(body['detail']).toContain('missing or damaged');
+        app.service.dispatcher.start();
+        await app.service.dispatcher.idle();
+        const { request } = await show(approved['id']);
+        expect(request).toMatchObject({ status: 'failed', status_reason: 'contact_unreadable' });
+      } finally {
+        unseal.mockRestore();
+      }
+    },
+  );
 });
