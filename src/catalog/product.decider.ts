@@ -130,7 +130,7 @@ const freeFaults = (
 ): MergeFault[] => {
   if (unit_price !== 0 && (price_tiers ?? []).every((tier) => tier.unit_price > 0)) return [];
   const field = unit_price === 0 ? 'unit_price' : 'price_tiers';
-  const detail = `is ${moneyText({ amount: 0, currency })}; if it is right, allow it (allow_free)`;
+  const detail = `is ${moneyText({ amount: 0, currency })}; if it is right, allow it (allow_free; on the command line --allow-free)`;
   return [{ field, detail }];
 };
 

@@ -207,14 +207,14 @@ describe('A rule of the catalog', () => {
     [
       withPrices({ unit_price: 0, price_tiers: null }),
       'unit_price',
-      'is 0.00 GBP; if it is right, allow it (allow_free)',
+      'is 0.00 GBP; if it is right, allow it (allow_free; on the command line --allow-free)',
     ],
     [
       withPrices({
         price_tiers: [...FULL.product.price_tiers, { min_quantity: 99, unit_price: 0 }],
       }),
       'price_tiers',
-      'is 0.00 GBP; if it is right, allow it (allow_free)',
+      'is 0.00 GBP; if it is right, allow it (allow_free; on the command line --allow-free)',
     ],
   ];
 
