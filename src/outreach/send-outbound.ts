@@ -168,9 +168,8 @@ const send = async (item: OutboundItem, channel: OutreachChannel): Promise<{ ok:
 export const outreachWork = (deps: SendingDeps): Work => ({
   readModel: 'open-outbound',
   scope: OPEN_RECORDS,
-  itemOf: ({ type, data }) =>
-    type.startsWith('Outbound') ? (data as { outbound_id: string }).outbound_id : undefined,
-  changedBy: () => [],
+  itemEvents: /^Outbound/,
+  itemOf: ({ data }) => (data as { outbound_id: string }).outbound_id,
   ownerEvents: /^(Outreach|Agent)/,
   async advance(ownerId, id, signal) {
     const stream = streamOf(ownerId, 'outbound', id);

@@ -92,9 +92,8 @@ const prepare = async (
 export const mailWork = (deps: MailSendingDeps): Work => ({
   readModel: 'open-mail',
   scope: OPEN_RECORDS,
-  itemOf: ({ type, data }) =>
-    type.startsWith('Mail') ? (data as { mail_id: string }).mail_id : undefined,
-  changedBy: () => [],
+  itemEvents: /^Mail/,
+  itemOf: ({ data }) => (data as { mail_id?: string }).mail_id,
   ownerEvents: /^Outreach(Halted|Resumed)$/,
   async advance(ownerId, id, signal) {
     const call = systemCall(deps, 'dispatchMail', { ownerId, signal });

@@ -22,10 +22,12 @@ export type Work = {
   /** The read model of the items that are open, and the scope that has all of them; each row names its owner. */
   readModel: string;
   scope: string;
-  /** The item that this event opens. */
+  /** Types of the events of items. */
+  itemEvents: RegExp;
+  /** The item that an event of one of these types opens or changes. */
   itemOf(event: FoldEvent): string | undefined;
-  /** Names that open items can wait for, among what the event changes. */
-  changedBy(event: FoldEvent): readonly (string | undefined)[];
+  /** Names that open items can wait for, among what the event changes; without it, items wait for no others. */
+  changedBy?(event: FoldEvent): readonly (string | undefined)[];
   /** Types of events of an owner that concern all of its items. */
   ownerEvents: RegExp;
   /**
@@ -184,9 +186,9 @@ export class Dispatcher {
 
   #wakeFor(event: FoldEvent): void {
     const { owner, type } = event;
-    const id = this.#work.itemOf(event);
+    const id = this.#work.itemEvents.test(type) ? this.#work.itemOf(event) : undefined;
     if (id !== undefined) this.#wakeItem(owner, id);
-    for (const name of this.#work.changedBy(event))
+    for (const name of this.#work.changedBy?.(event) ?? [])
       for (const entry of this.#awaiting.get(name ?? '') ?? []) this.#wake(entry);
     if (!this.#work.ownerEvents.test(type)) return;
     for (const entry of this.#open.values())

@@ -391,8 +391,8 @@ const remove = async (item: PushItem, reason: Ending): Promise<{ ok: boolean }> 
 export const pushWork = (deps: PushSendingDeps): Work => ({
   readModel: 'push-configs',
   scope: OPEN_PUSH,
-  itemOf: ({ type, data }) =>
-    type.startsWith('Push') ? (data as { push_id: string }).push_id : undefined,
+  itemEvents: /^Push/,
+  itemOf: ({ data }) => (data as { push_id: string }).push_id,
   changedBy: ({ stream, data }) => [(data as { task_id?: string }).task_id, recordOfStream(stream)],
   ownerEvents: /^(Access|Agent|Key)/,
   async advance(ownerId, id, signal) {
