@@ -3,8 +3,14 @@ import { z } from 'zod';
 import { CURRENCIES_DATE, DECIMALS } from './currencies.ts';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';
-import { codePointOf, HIDDEN, INVISIBLE, withoutLooseJoiners } from './texts.ts';
-import { trimmedText, visibleText } from './visible-text.ts';
+import {
+  codePointOf,
+  HIDDEN,
+  INVISIBLE,
+  trimmedText,
+  visibleText,
+  withoutLooseJoiners,
+} from './texts.ts';
 
 /** ISO 3166-1 alpha-2, and XK, which is in common use for Kosovo but not in the standard. */
 const CODES =

@@ -1,8 +1,7 @@
 /** The mail address of a mailbox: which texts are one, how it is compared, and how it is sent to. */
 import { z } from 'zod';
 import { exempt } from './fields.ts';
-import { INVISIBLE } from './texts.ts';
-import { trimmedText } from './visible-text.ts';
+import { INVISIBLE, trimmedText } from './texts.ts';
 
 const ASCII_DOMAIN = /^[a-z0-9.-]*$/i;
 /** Characters that a URL would read as the end of its host, or decode. */

@@ -27,7 +27,7 @@ import {
 import { LIMITS, PRODUCT_LIMITS } from '#contracts/limits.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS } from '#contracts/problems.ts';
-import { visibleText } from '#contracts/visible-text.ts';
+import { visibleText } from '#contracts/texts.ts';
 import { decoded, plainLine, plainText } from './plain-text.ts';
 import { facet, productRecord } from './records.ts';
 

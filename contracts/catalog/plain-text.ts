@@ -1,5 +1,5 @@
 /** Texts of feeds as people read them: shops export their titles with the entities and tags of HTML. */
-import { trimmedText } from '#contracts/visible-text.ts';
+import { trimmedText } from '#contracts/texts.ts';
 
 /** The letters and signs of Latin-1, from U+00A0 on. */
 const LATIN_1 =

@@ -2,7 +2,7 @@
 import { decoded } from '#contracts/catalog/plain-text.ts';
 import { type ProductChange, productFields } from '#contracts/catalog/operations.ts';
 import { PRODUCT_LIMITS } from '#contracts/limits.ts';
-import { trimmedText, visibleText } from '#contracts/visible-text.ts';
+import { trimmedText, visibleText } from '#contracts/texts.ts';
 import {
   type CellFault,
   type CellReader,

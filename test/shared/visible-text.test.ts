@@ -1,6 +1,6 @@
 /** What cannot be seen is taken out where a text enters; what scripts and emoji need stays. */
 import { describe, expect, it } from 'vitest';
-import { trimmedText, visibleText } from '#contracts/visible-text.ts';
+import { trimmedText, visibleText } from '#contracts/texts.ts';
 
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
