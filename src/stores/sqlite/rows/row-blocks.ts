@@ -1,10 +1,25 @@
 /**
- * Blocks of rows. Many rows of a partition that are written at once are compressed together, because their JSON is alike:
- * a block takes a sixth of its rows' size. A row that changes later is written by itself, and its line of the block is
- * left unused.
+ * How the file numbers, names and packs rows. Many rows of a partition that are written at once are compressed together in a
+ * block, because their JSON is alike: a block takes a sixth of its rows' size. A row that changes later is written by itself,
+ * and its line of the block is left unused.
  */
+import { hash } from 'node:crypto';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { RowDamaged } from '#src/stores/row-digest.ts';
+import { PARTITIONS } from '#src/ports/read-model.ts';
+
+/** `text` holds the row, or the block with this number does. */
+export type RowRecord = { hash: number; block: number | null; text: string | null };
+
+/** A partition can have this many blocks. */
+export const BLOCK_IDS = 2 ** 24;
+
+/** Returns the number of a partition in the file. */
+export const partOf = (id: number, partition: number): number => id * PARTITIONS + partition;
+
+/** Returns 64 bits, so that no two rows share a place. Shorter than scope and key, which the row has anyway. */
+export const rowPlace = (scope: string, key: string): string =>
+  hash('sha256', `${scope}\0${key}`, 'base64url').slice(0, 11);
 
 /** Fewer rows are not worth a block. */
 export const ROWS_PER_BLOCK_MIN = 16;

@@ -2,8 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { hashOf, PartitionCheck, RowDamaged, type RowDigest } from '#src/stores/row-digest.ts';
 import type { ListEntry, RowJson } from '#src/ports/read-model.ts';
-import { BLOCK_IDS, rowPlace, type RowRecord } from './row-records.ts';
-import { decodeBlock } from './row-blocks.ts';
+import { BLOCK_IDS, decodeBlock, rowPlace, type RowRecord } from './row-blocks.ts';
 
 /** The text of a row; undefined if its block does not have it. */
 type FoundRow = { place: string; hash: number; text: string | undefined };

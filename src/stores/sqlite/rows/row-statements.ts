@@ -1,26 +1,101 @@
-/** The statements that read and write rows, in blocks. */
+/** The SQL of views.db: rows in blocks, lists, checkpoints and spaces. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
   addHash,
+  ALL_ROWS,
+  entryHash,
   hashOf,
+  noRows,
   removeHash,
   RowDamaged,
   type RowDigest,
   rowText,
 } from '#src/stores/row-digest.ts';
-import type { Row } from '#src/ports/read-model.ts';
-import { prepareLists } from './list-statements.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import { type ListQuery, partitionOf, type Row, type Space } from '#src/ports/read-model.ts';
+import { inTransaction } from '#src/stores/sqlite/open.ts';
 import type { Cell, CellPlace, StoredRow } from './read-model-buffer.ts';
 import {
+  BLOCK_IDS,
   blocksOf,
   CHARS_PER_BLOCK,
   decodeBlock,
   encodeBlock,
   lineOf,
+  partOf,
+  rowPlace,
+  type RowRecord,
   ROWS_PER_BLOCK_MIN,
 } from './row-blocks.ts';
-import { BLOCK_IDS, partOf, rowPlace, type RowRecord } from './row-records.ts';
+import { prepareCheck } from './row-check.ts';
+
+/** Every statement of the read models' file. */
+export const prepareStatements = (db: DatabaseSync) => {
+  const rows = new RowStatements(db);
+  const check = prepareCheck(db);
+  const move = db.prepare('INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)');
+  const checkpoint = db.prepare('SELECT * FROM checkpoints WHERE part = ?');
+  const addSpace = db.prepare('INSERT INTO spaces (space) VALUES (?)');
+  const setLive = db.prepare(`
+    INSERT INTO live (name, space) VALUES (?, ?) ON CONFLICT DO UPDATE SET space = excluded.space`);
+  const transaction = (write: () => void): void => inTransaction(db, write);
+  const removals = [
+    'DELETE FROM rows WHERE part = ?1',
+    'DELETE FROM entries WHERE part = ?1',
+    `DELETE FROM blocks WHERE id BETWEEN ?1 * ${BLOCK_IDS} AND (?1 + 1) * ${BLOCK_IDS} - 1`,
+    'DELETE FROM checkpoints WHERE part = ?1',
+  ].map((text) => db.prepare(text));
+  return {
+    row: (place: CellPlace) => rows.read(place),
+    list: (id: number, query: ListQuery) => rows.lists.list(id, query),
+    write: ({ id, partition }: PartitionPlace, cells: readonly Cell[], digest: RowDigest): void =>
+      rows.write(partOf(id, partition), cells, digest),
+    transaction,
+    moveCheckpoint(id: number, partition: number, at: PartitionRecord): void {
+      const { position, rows: count, sum } = at;
+      const part = partOf(id, partition);
+      move.run(part, position, count, sum, recordHash(part, at));
+    },
+    /** Returns the record of a partition; undefined if it is damaged. */
+    checkpoint(id: number, partition: number): PartitionRecord | undefined {
+      const part = partOf(id, partition);
+      const record = checkpoint.get(part) as (PartitionRecord & { hash: number }) | undefined;
+      if (!record) return { position: 0, ...noRows() };
+      return recordHash(part, record) === record.hash ? record : undefined;
+    },
+    check: (id: number, partition: number, written: RowDigest): void =>
+      check(partOf(id, partition), written),
+    addSpace: (space: Space): number => Number(addSpace.run(space).lastInsertRowid),
+    allSpaces() {
+      const all = db.prepare('SELECT id, space FROM spaces ORDER BY id').all();
+      return all as { id: number; space: Space }[];
+    },
+    allLive: () =>
+      db.prepare('SELECT name, space FROM live').all() as { name: string; space: Space }[],
+    goLive: (name: string, space: Space) => setLive.run(name, space),
+    dropSpace(id: number, space: Space): void {
+      transaction(() => {
+        db.prepare('DELETE FROM spaces WHERE id = ?').run(id);
+        db.prepare('DELETE FROM live WHERE space = ?').run(space);
+      });
+    },
+    dropPartition(id: number, partition: number): void {
+      rows.forgetBlocks();
+      transaction(() => {
+        for (const removal of removals) removal.run(partOf(id, partition));
+      });
+    },
+  };
+};
+
+type PartitionPlace = Pick<CellPlace, 'id' | 'partition'>;
+
+/** The checkpoint of a partition, and what it has. */
+export type PartitionRecord = RowDigest & { position: Position };
+
+const recordHash = (part: number, { position, rows, sum }: PartitionRecord): number =>
+  hashOf(JSON.stringify([part, position, rows, sum]));
 
 /** Blocks in memory: some 10 MiB. */
 const BLOCKS_MAX = 256;
@@ -32,7 +107,7 @@ type ChangedRow = { cell: Cell; place: string; hash: number; text: string };
 type Target = { part: number; digest: RowDigest };
 
 /** Reads and writes the rows of the file. */
-export class RowStatements {
+class RowStatements {
   readonly lists: ReturnType<typeof prepareLists>;
   readonly #get: StatementSync;
   readonly #add: StatementSync;
@@ -145,3 +220,53 @@ export class RowStatements {
     return text;
   }
 }
+
+/** Prepares every statement on lists once. */
+const prepareLists = (db: DatabaseSync) => {
+  const inList = 'part = ? AND scope = ? AND list = ?';
+  const prepareList = (order: string) => {
+    const list = db.prepare(`
+      SELECT key, sort FROM entries WHERE ${inList} AND sort >= ? AND (sort, key) < (?, ?)
+      ORDER BY ${order} LIMIT ?`);
+    // An object for each row costs as much as the row.
+    list.setReturnArrays(true);
+    return list;
+  };
+  const newest = prepareList('sort DESC, key DESC');
+  const oldest = prepareList('sort, key');
+  const add = db.prepare('INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)');
+  const remove = db.prepare(`DELETE FROM entries WHERE ${inList} AND sort = ? AND key = ?`);
+  return {
+    /** Returns key and sort of each row. */
+    list(id: number, { scope, list = ALL_ROWS, limit, isAscending, ...range }: ListQuery) {
+      const { before = Number.MAX_SAFE_INTEGER, downTo = Number.MIN_SAFE_INTEGER } = range;
+      const rows = (isAscending ? oldest : newest).all(
+        partOf(id, partitionOf(scope)),
+        scope,
+        list,
+        downTo,
+        before,
+        range.beforeKey ?? '',
+        limit,
+      );
+      return rows as unknown as [key: string, sort: number][];
+    },
+    /** Writes what changed in the lists of a row. */
+    writeEntries(part: number, cell: Cell, digest: RowDigest): void {
+      const { scope, key, row, sort, stored } = cell;
+      const after = row === null ? null : sort;
+      const before = stored?.sort ?? null;
+      if (before !== after) {
+        if (before !== null) remove.run(part, scope, ALL_ROWS, before, key);
+        if (after !== null) add.run(part, scope, ALL_ROWS, after, key);
+      }
+      for (const { entry, isAdded } of cell.entries ?? []) {
+        const { changes } = isAdded
+          ? add.run(part, scope, ...entry, key)
+          : remove.run(part, scope, ...entry, key);
+        if (changes === 0) continue;
+        (isAdded ? addHash : removeHash)(digest, entryHash(scope, key, entry));
+      }
+    },
+  };
+};

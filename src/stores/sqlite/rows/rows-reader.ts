@@ -5,7 +5,7 @@ import { PARTITIONS, type RowJson, type RowsReader } from '#src/ports/read-model
 import { queryValue } from '#src/stores/sqlite/open.ts';
 import { urlOfCache } from './read-model-file.ts';
 import { prepareRows } from './row-check.ts';
-import { partOf } from './row-records.ts';
+import { partOf } from './row-blocks.ts';
 
 /** How long rows are read in one turn of the event loop; how many that are depends on the blocks they are in. */
 const TURN_MS = 1;

@@ -2,10 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noRows, RowDamaged } from '#src/stores/row-digest.ts';
 import { ReadModelRebuilding, type Space } from '#src/ports/read-model.ts';
-import { GuardedRows } from './guarded-rows.ts';
 import { RowBuffer } from './read-model-buffer.ts';
-import { type GuardedFile, openGuarded } from './read-model-guard.ts';
-import { SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
+import { type GuardedFile, openGuarded } from './read-model-file.ts';
+import { GuardedRows, SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
 
 export type SqliteStoreOptions = {
   file: string;
