@@ -18,6 +18,7 @@ import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, startService } from '#src/main.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { systemClock } from '#src/system/ids.ts';
+import { stdoutHere } from '../support/clients/cli-here.ts';
 import { directories } from '../support/processes/directories.ts';
 import { codeIn, papers } from '../support/source/papers.ts';
 import { ROOT } from '../support/source/tree.ts';
@@ -103,23 +104,6 @@ afterAll(async () => {
   await service.close();
   directory.removeAll();
 });
-
-/** Runs a command line in this process; returns its stdout. Throws what ends the command with another status than 0. */
-const runHere = async (words: readonly string[]): Promise<string> => {
-  let stdout = '';
-  const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    stdout += String(text);
-    return true;
-  });
-  const err = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
-  try {
-    await program().parseAsync(words, { from: 'user' });
-  } finally {
-    out.mockRestore();
-    err.mockRestore();
-  }
-  return stdout;
-};
 
 /** Parses a command line, and checks the input of its operation against the schema. */
 const parseHere = async (words: readonly string[]): Promise<void> => {
@@ -344,7 +328,7 @@ const runLines = async (lines: readonly string[]): Promise<string> => {
     for (const word of wordsOf(line)) words.push(await valueFor(word, line, before));
     const isRead = /^(?:audit|rfq (?:list|show)|access requests)/.test(words.join(' '));
     if (line.startsWith('DESK_TOKEN=')) vi.stubEnv('DESK_TOKEN', await promoterToken());
-    const shown = await runHere(words)
+    const shown = await stdoutHere(words)
       .catch((error: unknown) => {
         throw new Error(`${line}: ${(error as Error).message}`);
       })
@@ -353,7 +337,7 @@ const runLines = async (lines: readonly string[]): Promise<string> => {
     const [agent] = /agt_\w{24}/.exec(shown) ?? [];
     if (agent !== undefined) before = { ...before, agent };
     if (!isRead) continue;
-    const [answer = '{}'] = (await runHere([...words, '--json'])).split('\n');
+    const [answer = '{}'] = (await stdoutHere([...words, '--json'])).split('\n');
     before = { ...(JSON.parse(answer) as Answer), agent };
   }
   return printed;
@@ -396,8 +380,8 @@ describe('A command in a document', () => {
   });
 
   it('A command in a document reads a message that mail list names', async () => {
-    const [, id = ''] = /^(mal_\w+)/.exec(await runHere(['mail', 'list'])) ?? [];
-    expect(await runHere(['mail', 'show', id])).toContain('Subject: ');
+    const [, id = ''] = /^(mal_\w+)/.exec(await stdoutHere(['mail', 'list'])) ?? [];
+    expect(await stdoutHere(['mail', 'show', id])).toContain('Subject: ');
   });
 });
 
@@ -469,7 +453,14 @@ describe('The help of a command', () => {
       const values = valuesIn(flags, description);
       expect(values.length, long).toBeGreaterThan(1);
       for (const value of values) {
-        const shown = await runHere(['audit', 'performance', '--owner', 'northwind', long, value]);
+        const shown = await stdoutHere([
+          'audit',
+          'performance',
+          '--owner',
+          'northwind',
+          long,
+          value,
+        ]);
         expect(shown).toMatch(/^As of position \d+/);
         expect(shown.includes('Before: from '), value).toBe(long === '--compare-to');
       }

@@ -1,9 +1,9 @@
 /** A command waits where the desk of a running server asks it to. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { program } from '#src/cli/program.ts';
 import { writeServerFile } from '#src/cli/service.ts';
 import { readConfig } from '#src/config.ts';
 import { type Service, startService } from '#src/main.ts';
+import { stdoutHere } from '../support/clients/cli-here.ts';
 import { directories } from '../support/processes/directories.ts';
 
 const directory = directories('tributary-waits-');
@@ -35,22 +35,8 @@ afterAll(async () => {
   directory.removeAll();
 });
 
-const issue = async (): Promise<string> => {
-  let stdout = '';
-  const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    stdout += String(text);
-    return true;
-  });
-  const err = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
-  try {
-    const words = ['token', 'issue', '--name', 'Ann Lee', '--roles', 'staff', '--json'];
-    await program().parseAsync(words, { from: 'user' });
-  } finally {
-    out.mockRestore();
-    err.mockRestore();
-  }
-  return stdout;
-};
+const issue = (): Promise<string> =>
+  stdoutHere(['token', 'issue', '--name', 'Ann Lee', '--roles', 'staff', '--json']);
 const issuedNow = async () => {
   const { log } = service.deps;
   const events = await log.readAll({ after: 0, limit: 100, types: ['DeskTokenIssued'] });

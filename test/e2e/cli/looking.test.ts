@@ -28,6 +28,7 @@ import {
   serve,
   start,
 } from '../../support/clients/cli.ts';
+import { runHere } from '../../support/clients/cli-here.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-looking-');
@@ -133,7 +134,7 @@ describe('A command that reads', () => {
     const data = restore(...BACKUP);
     const [before, tokens] = [digestOf(data), tokensIn(data)];
     for (const [name, asked] of Object.entries(READS)) {
-      const { code, stderr } = await run(...name.split(' '), ...asked, '--data', data);
+      const { code, stderr } = await runHere(...name.split(' '), ...asked, '--data', data);
       const expected = ENDS[name] ?? 0;
       expect(code, `${name}: ${stderr}`).toBe(expected);
       expect(digestOf(data), name).toBe(before);

@@ -10,17 +10,21 @@ import {
   launchChromium,
   overflow,
   PHONE,
+  type Visitor,
   violations,
   visitor,
 } from '../../support/clients/browser.ts';
 
 let app: TestApp;
 let browser: Browser;
-let origin: string;
+/** One reader for all pages. */
+let phone: Visitor;
 
 beforeAll(async () => {
   app = await testApp({ PUBLIC_URL: '' });
-  [origin, browser] = await Promise.all([app.service.listen(), launchChromium()]);
+  const [origin, launched] = await Promise.all([app.service.listen(), launchChromium()]);
+  browser = launched;
+  phone = await visitor(browser, origin, PHONE);
 });
 afterAll(async () => {
   await browser?.close();
@@ -39,31 +43,26 @@ describe.skipIf(!hasChromium)(`Every page of documentation, ${IN_CHROMIUM}`, () 
   it.each(PAGES)(
     'A page of documentation passes axe, and does not overflow on a phone: %s',
     async (path) => {
-      const { page, context, faults } = await visitor(browser, origin, PHONE);
-      try {
-        await page.goto(path);
-        expect(await overflow(page)).toBe(0);
-        expect(await violations(page)).toEqual([]);
-        expect(faults).toEqual([]);
-      } finally {
-        await context.close();
-      }
+      const { page, faults } = phone;
+      faults.length = 0;
+      await page.setViewportSize(PHONE.viewport);
+      await page.goto(path);
+      expect(await overflow(page)).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      expect(faults).toEqual([]);
     },
   );
 
   it('A page of documentation shows each field of a table with its type, and reaches wide code with the keyboard', async () => {
-    const { page, context } = await visitor(browser, origin, PHONE);
-    try {
-      await page.goto('/docs/rest');
-      const row = page.getByRole('row').filter({ hasText: 'line_items[].sku' }).first();
-      const place = row.getByRole('cell', { name: 'body' });
-      const label = await place.evaluate((cell) => getComputedStyle(cell, '::before').content);
-      expect(label).toContain('In');
-      const code = page.locator('pre').first();
-      await code.focus();
-      expect(await code.evaluate((element) => element === document.activeElement)).toBe(true);
-    } finally {
-      await context.close();
-    }
+    const { page } = phone;
+    await page.setViewportSize(PHONE.viewport);
+    await page.goto('/docs/rest');
+    const row = page.getByRole('row').filter({ hasText: 'line_items[].sku' }).first();
+    const place = row.getByRole('cell', { name: 'body' });
+    const label = await place.evaluate((cell) => getComputedStyle(cell, '::before').content);
+    expect(label).toContain('In');
+    const code = page.locator('pre').first();
+    await code.focus();
+    expect(await code.evaluate((element) => element === document.activeElement)).toBe(true);
   });
 });

@@ -1,0 +1,31 @@
+/** Runs the command line in the process of the test: a process for each command costs half a second. */
+import { vi } from 'vitest';
+import { program } from '#src/cli/program.ts';
+import { runCommand } from '#src/cli/run.ts';
+import type { Ended } from './cli.ts';
+
+/** Runs `act`; returns what it resolves to and what it wrote. */
+const captured = async <T>(act: () => Promise<T>) => {
+  const output = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      output[name] += String(text);
+      return true;
+    }),
+  );
+  try {
+    return { result: await act(), ...output };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+};
+
+/** Runs a command as `run` does. */
+export const runHere = async (...words: string[]): Promise<Ended> => {
+  const { result: code, ...output } = await captured(() => runCommand(words));
+  return { code, ...output };
+};
+
+/** Runs a command; returns its stdout. Throws what ends it with another status than 0. */
+export const stdoutHere = async (words: readonly string[]): Promise<string> =>
+  (await captured(() => program().parseAsync(words, { from: 'user' }))).stdout;
