@@ -3,16 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  ended,
-  json,
-  killAll,
-  run,
-  serve,
-  type Server,
-  start,
-  until,
-} from '../../support/clients/cli.ts';
+import { ended, killAll, serve, type Server, start, until } from '../../support/clients/cli.ts';
+import { jsonHere, runHere } from '../../support/clients/cli-here.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-auditing-');
@@ -38,7 +30,8 @@ describe('An exported file', () => {
   it('An exported file answers the same as the service, and nothing if it is damaged', async () => {
     const file = join(directory.fresh(), 'northwind.audit');
     const about = JSON.parse(
-      (await run('audit', 'export', '--owner', 'northwind', file, '--data', data, '--json')).stdout,
+      (await runHere('audit', 'export', '--owner', 'northwind', file, '--data', data, '--json'))
+        .stdout,
     ) as { up_to: number };
     for (const words of [
       ['performance', '--group-by', 'campaign,country', '--granularity', 'week'],
@@ -57,14 +50,14 @@ describe('An exported file', () => {
         String(about.up_to),
         '--json',
       ];
-      const ofFile = await run(...asked, '--file', file);
+      const ofFile = await runHere(...asked, '--file', file);
       expect(ofFile.code, ofFile.stderr).toBe(0);
-      const ofService = await run(...asked, '--data', data);
+      const ofService = await runHere(...asked, '--data', data);
       expect(objectsIn(ofFile.stdout)).toEqual(objectsIn(ofService.stdout));
     }
     const lines = readFileSync(file, 'utf8').split('\n');
     writeFileSync(file, lines.toSpliced(20, 1).join('\n'));
-    const damaged = await run('audit', 'state', '--owner', 'northwind', '--file', file);
+    const damaged = await runHere('audit', 'state', '--owner', 'northwind', '--file', file);
     expect(damaged.code).toBe(4);
     expect(damaged.stderr).toContain('line 21:');
   });
@@ -72,7 +65,7 @@ describe('An exported file', () => {
   it('An audit is exported only to a file: a pipe of the same name is not replaced', async () => {
     const pipe = join(directory.fresh(), 'pipe');
     execFileSync('mkfifo', [pipe]);
-    const refused = await run('audit', 'export', '--owner', 'northwind', pipe, '--data', data);
+    const refused = await runHere('audit', 'export', '--owner', 'northwind', pipe, '--data', data);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toContain('is not a file');
     expect(statSync(pipe).isFIFO()).toBe(true);
@@ -82,14 +75,14 @@ describe('An exported file', () => {
 describe("An auditor's own token", () => {
   it("An auditor's own token is the one of DESK_TOKEN, and its name is beside each question", async () => {
     const person = ['--name', 'Ada Audit', '--person', 'ada@audit.example', '--roles', 'auditor'];
-    const issued = await json<{ token: string }>('token', 'issue', ...person, '--data', data);
+    const issued = await jsonHere<{ token: string }>('token', 'issue', ...person, '--data', data);
     const asAda = (...words: string[]) =>
       ended(start([...words, '--data', data], [`DESK_TOKEN=${issued.token}`]));
     const state = ['audit', 'state', '--owner', 'northwind', '--limit', '1'];
     expect(await asAda(...state)).toMatchObject({ code: 0 });
     expect(await asAda('outreach', 'halt', '--yes', '--reason', 'No')).toMatchObject({ code: 1 });
     const history = ['audit', 'history', '--owner', 'desk', '--kind', 'auditState', '--json'];
-    const seen = async () => (await run(...history, '--data', data)).stdout;
+    const seen = async () => (await runHere(...history, '--data', data)).stdout;
     expect(await until(async () => (await seen()).includes('"actor_name":"Ada Audit"'))).toBe(true);
   });
 });
@@ -98,14 +91,14 @@ describe('A file that begins after a position', () => {
   it('A file that begins after a position answers the history, and refuses the rest with the way forward', async () => {
     const file = join(directory.fresh(), 'late.audit');
     const of = ['--owner', 'northwind'];
-    await run('audit', 'export', ...of, '--from', '300', file, '--data', data);
+    await runHere('audit', 'export', ...of, '--from', '300', file, '--data', data);
     for (const words of [['state'], ['diff', '--from', '400'], ['performance']]) {
-      const { code, stdout, stderr } = await run('audit', ...words, ...of, '--file', file);
+      const { code, stdout, stderr } = await runHere('audit', ...words, ...of, '--file', file);
       expect({ code, stdout }, words[0]).toEqual({ code: 1, stdout: '' });
       expect(stderr).toContain('The file begins after position 300');
       expect(stderr).toContain('Export the owner without from');
     }
-    expect(await run('audit', 'history', ...of, '--file', file)).toMatchObject({ code: 0 });
+    expect(await runHere('audit', 'history', ...of, '--file', file)).toMatchObject({ code: 0 });
   });
 });
 
@@ -145,20 +138,28 @@ describe('audit history --follow', () => {
   });
 
   it('`audit history --follow` is refused for the desk, whose history would contain each look', async () => {
-    const refused = await run('audit', 'history', '--owner', 'desk', '--follow', '--data', data);
+    const refused = await runHere(
+      'audit',
+      'history',
+      '--owner',
+      'desk',
+      '--follow',
+      '--data',
+      data,
+    );
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('tributary events tail --owner desk --follow');
   });
 
   it('`audit history --follow` says that there is nothing to follow in a file, and in a data directory without a server', async () => {
     const file = join(directory.fresh(), 'northwind.audit');
-    await run('audit', 'export', '--owner', 'northwind', file, '--data', data);
-    expect(await run(...follow('--file', file))).toMatchObject({
+    await runHere('audit', 'export', '--owner', 'northwind', file, '--data', data);
+    expect(await runHere(...follow('--file', file))).toMatchObject({
       code: 0,
       stderr: 'Nothing is added to a file, so there is nothing to follow.\n',
     });
     await server.stop();
-    expect(await run(...follow('--data', data))).toMatchObject({
+    expect(await runHere(...follow('--data', data))).toMatchObject({
       code: 0,
       stderr: 'No server runs on this directory, so there is nothing to follow.\n',
     });

@@ -10,7 +10,6 @@ import {
   ended,
   feed,
   HEADER,
-  json,
   killAll,
   lastLine,
   run,
@@ -18,6 +17,7 @@ import {
   start,
   until,
 } from '../../support/clients/cli.ts';
+import { jsonHere, runHere } from '../../support/clients/cli-here.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { ROOT } from '../../support/source/tree.ts';
 
@@ -116,37 +116,42 @@ describe('Commands beside a running server', () => {
     const { url } = server.ready;
     const scopes = ['--scopes', 'products:read,links:write'];
     const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
-    const { id: agent } = await json<{ id: string }>('access', 'request', ...asked, ...at());
+    const { id: agent } = await jsonHere<{ id: string }>('access', 'request', ...asked, ...at());
     const why = ['--reason', 'A test', ...at()];
-    await json('access', 'approve', agent, '--scopes', 'products:read', ...why);
-    const first = await run('key', 'issue', agent, '--days', '3', ...at());
+    await jsonHere('access', 'approve', agent, '--scopes', 'products:read', ...why);
+    const first = await runHere('key', 'issue', agent, '--days', '3', ...at());
     const key = first.stdout.trim();
     expect(key).toMatch(/^trb_live_/);
     expect(await connection(url, key)).toBe(200);
 
     const keyId = key.split('_')[2] ?? '';
-    const rotated = await json<{ id: string; api_key: string }>('key', 'rotate', keyId, ...at());
+    const rotated = await jsonHere<{ id: string; api_key: string }>(
+      'key',
+      'rotate',
+      keyId,
+      ...at(),
+    );
     expect(await connection(url, rotated.api_key)).toBe(200);
     expect(await connection(url, key)).toBe(200);
-    expect(await json('key', 'revoke', keyId, '--yes', ...why)).toMatchObject({
+    expect(await jsonHere('key', 'revoke', keyId, '--yes', ...why)).toMatchObject({
       status: 'revoked',
     });
     expect(await until(async () => (await connection(url, key)) === 401)).toBe(true);
 
-    await json('access', 'suspend', agent, '--yes', ...why);
+    await jsonHere('access', 'suspend', agent, '--yes', ...why);
     expect(await connection(url, rotated.api_key)).toBe(403);
-    await json('access', 'reinstate', agent, ...why);
+    await jsonHere('access', 'reinstate', agent, ...why);
     expect(await connection(url, rotated.api_key)).toBe(200);
-    const { stdout } = await run('key', 'list', '--owner', 'acme', ...at());
+    const { stdout } = await runHere('key', 'list', '--owner', 'acme', ...at());
     expect(stdout).toContain(keyId);
     expect(stdout).not.toContain(rotated.api_key);
-    await json('access', 'request', ...asked, '--agent', agent, '--name', 'Your bank', ...at());
-    const { stdout: open } = await run('access', 'list', '--owner', 'acme', ...at());
+    await jsonHere('access', 'request', ...asked, '--agent', agent, '--name', 'Your bank', ...at());
+    const { stdout: open } = await runHere('access', 'list', '--owner', 'acme', ...at());
     expect(open).toMatch(/products:read,links:write +Your bank$/m);
-    const denied = await run('access', 'deny', agent, ...why);
+    const denied = await runHere('access', 'deny', agent, ...why);
     expect(denied.stdout).toMatch(/^name +Tester$/m);
     expect(denied.stdout).toMatch(/^status +approved$/m);
-    expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend the agent');
+    expect((await runHere('access', 'deny', agent, ...why)).stderr).toContain('suspend the agent');
   });
 
   it('Commands beside a running server list all agents, whatever the number of pages', async () => {
@@ -166,14 +171,14 @@ describe('Commands beside a running server', () => {
       const some = ids.slice(from, from + LIMITS.WRITES_AT_ONCE);
       for (const { status } of await Promise.all(some.map(request))) expect(status).toBe(201);
     }
-    const list = await json<{ data: object[] }>('access', 'list', '--owner', 'many', ...at());
+    const list = await jsonHere<{ data: object[] }>('access', 'list', '--owner', 'many', ...at());
     expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
   });
 
   it('Commands beside a running server print a refusal on stderr with a hint, and with --json as an object on stdout', async () => {
     const asked = ['--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'];
     const scopes = ['--scopes', 'products:write', '--json', ...at()];
-    const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
+    const { code, stdout, stderr } = await runHere('access', 'request', ...asked, ...scopes);
     expect(code).toBe(1);
     expect(stderr).toContain('Some fields are not valid');
     expect(stderr).toContain('--owner: must be 3 to 32');
@@ -186,7 +191,7 @@ describe('Commands beside a running server', () => {
     const key = ['--idempotency-key', 'cli-test-1'];
     const asked = ['access', 'request', '--owner', 'acme', '--name', 'Twice', '--purpose', 'Once'];
     const all = [...asked, '--scopes', 'leads:read', ...key, ...at()];
-    const [one, two] = [await json(...all), await json(...all)];
+    const [one, two] = [await jsonHere(...all), await jsonHere(...all)];
     expect(two).toEqual(one);
   });
 
@@ -196,14 +201,14 @@ describe('Commands beside a running server', () => {
         headers: { authorization: `Bearer ${token}` },
       }).then(({ status }) => status);
     const asked = ['--name', 'Ada', '--roles', 'auditor', ...at()];
-    const { id, token } = await json<{ id: string; token: string }>('token', 'issue', ...asked);
+    const { id, token } = await jsonHere<{ id: string; token: string }>('token', 'issue', ...asked);
     expect(await list(token)).toBe(200);
-    await json('token', 'revoke', id, '--yes', '--reason', 'Left', ...at());
+    await jsonHere('token', 'revoke', id, '--yes', '--reason', 'Left', ...at());
     expect(await until(async () => (await list(token)) === 401)).toBe(true);
   });
 
   it('Commands beside a running server move a lead, disable a link, withdraw a handoff, and erase its personal data', async () => {
-    const { stdout } = await run('events', 'show', 'northwind', '--json', ...at());
+    const { stdout } = await runHere('events', 'show', 'northwind', '--json', ...at());
     const events = stdout
       .trimEnd()
       .split('\n')
@@ -212,20 +217,29 @@ describe('Commands beside a running server', () => {
       events.findLast((event) => event.type === type)?.data[id] ?? '';
     const why = ['--owner', 'northwind', '--reason', 'A test', ...at()];
     const lead = last('LeadSubmitted', 'lead_id');
-    const moved = await json('lead', 'move', lead, '--to', 'accepted', ...why);
+    const moved = await jsonHere('lead', 'move', lead, '--to', 'accepted', ...why);
     expect(moved).toMatchObject({ state: 'accepted' });
-    const again = await run('lead', 'move', lead, '--to', 'won', '--value', '12.50 GBP', ...why);
+    const again = await runHere(
+      'lead',
+      'move',
+      lead,
+      '--to',
+      'won',
+      '--value',
+      '12.50 GBP',
+      ...why,
+    );
     expect(again.code).toBe(1);
     expect(again.stderr).toContain('cannot become won');
     const link = last('LinkCreated', 'link_id');
-    expect(await json('link', 'disable', link, '--yes', ...why)).toMatchObject({
+    expect(await jsonHere('link', 'disable', link, '--yes', ...why)).toMatchObject({
       state: 'disabled',
     });
     const handoff = last('HandoffCreated', 'handoff_id');
-    const closed = await json('handoff', 'withdraw', handoff, '--yes', ...why);
+    const closed = await jsonHere('handoff', 'withdraw', handoff, '--yes', ...why);
     expect(closed).toMatchObject({ state: 'withdrawn' });
 
-    const erased = await json('erase', handoff, '--yes', '--reason', 'A test', ...at());
+    const erased = await jsonHere('erase', handoff, '--yes', '--reason', 'A test', ...at());
     expect(erased).toMatchObject({ subject: handoff, key: 'destroyed' });
   });
 });
@@ -235,21 +249,21 @@ describe('catalog import', () => {
     const lines =
       'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
     const file = feed(data, 'bad.csv', HEADER + lines);
-    const first = await run('catalog', 'import', file, '--json', ...at());
+    const first = await runHere('catalog', 'import', file, '--json', ...at());
     expect(first.code).toBe(4);
     expect(first.stderr).toMatch(/bad\.csv:3: price must be like 0\.85 GBP/);
     expect(lastLine(first.stdout)).toMatchObject({ read: 3, new: 2, unchanged: 0, rejected: 1 });
-    const second = await run('catalog', 'import', file, '--json', ...at());
+    const second = await runHere('catalog', 'import', file, '--json', ...at());
     expect(second.code).toBe(4);
     expect(lastLine(second.stdout)).toMatchObject({ read: 3, new: 0, unchanged: 2, rejected: 1 });
 
-    const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
+    const strict = await runHere('catalog', 'import', file, '--strict', '--json', ...at());
     expect(strict.code).toBe(1);
     expect(strict.stderr).toContain('1 bad line in');
     expect(lastLine(strict.stdout)).toMatchObject({ read: 3, new: 0, unchanged: 0, rejected: 3 });
-    const gone = await json('catalog', 'withdraw', 'T-1', '--yes', '--reason', 'Gone', ...at());
+    const gone = await jsonHere('catalog', 'withdraw', 'T-1', '--yes', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
-    const again = await run('catalog', 'import', file, ...at());
+    const again = await runHere('catalog', 'import', file, ...at());
     const text =
       '3 rows read: 0 new, 1 changed (1 republished after a withdrawal), 1 unchanged, 0 ended, 1 rejected.';
     expect(again.stdout).toBe(`${text}\n`);
@@ -260,7 +274,7 @@ describe('catalog import', () => {
     lines[19] = 'Q-19,"Open quote,1.00 GBP,in stock\n';
     lines[99] = 'Q-99,"Mug, blue",1.00 GBP,in stock\n';
     const file = feed(data, 'stray.csv', HEADER + lines.join(''));
-    const { stdout, stderr } = await run('catalog', 'import', file, '--json', ...at());
+    const { stdout, stderr } = await runHere('catalog', 'import', file, '--json', ...at());
     expect(stderr).toContain('stray.csv:21: has a quote that ends inside a value in line 101; ');
     expect(lastLine(stdout)).toMatchObject({ read: 200, new: 199, unchanged: 0, rejected: 1 });
   });
@@ -270,8 +284,8 @@ describe('catalog import', () => {
     symlinkSync('loop.csv', loop ?? '');
     symlinkSync('/proc/self/mem', memory ?? '');
     const [unopened, unread] = await Promise.all([
-      run('catalog', 'import', loop ?? '', ...at()),
-      run('catalog', 'import', memory ?? '', ...at()),
+      runHere('catalog', 'import', loop ?? '', ...at()),
+      runHere('catalog', 'import', memory ?? '', ...at()),
     ]);
     expect([unopened.code, unread.code]).toEqual([2, 1]);
     expect(unopened.stderr).toMatch(/^tributary: \S*loop\.csv cannot be read: ELOOP.*\n$/);
@@ -282,12 +296,12 @@ describe('catalog import', () => {
     const lines = Array.from({ length: 300 }, (_, n) => `K-${n},T ${n},1.00 GBP,in stock\n`);
     const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
     const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
-    const first = await json(...keyed);
+    const first = await jsonHere(...keyed);
     expect(first).toMatchObject({ read: 300, new: 300, unchanged: 0, rejected: 0, ended: 0 });
-    await json('catalog', 'withdraw', 'K-299', '--yes', '--reason', 'Gone', ...at());
+    await jsonHere('catalog', 'withdraw', 'K-299', '--yes', '--reason', 'Gone', ...at());
     const { absent: _, of_source: __, ...counts } = first;
-    expect(await json(...keyed)).toMatchObject(counts);
-    const withdrawn = await json('catalog', 'import', file, ...at());
+    expect(await jsonHere(...keyed)).toMatchObject(counts);
+    const withdrawn = await jsonHere('catalog', 'import', file, ...at());
     expect(withdrawn).toMatchObject({ new: 0, changed: 1, unchanged: 299 });
   });
 
@@ -295,10 +309,10 @@ describe('catalog import', () => {
     const row = (n: number) => `L-${n},T,1.00 EUR,in_stock,m${n === 400 ? 'M'.repeat(80) : n}\n`;
     const rows = Array.from({ length: 700 }, (_, index) => row(index + 1));
     const file = feed(data, 'limits.csv', `id,title,price,availability,mpn\n${rows.join('')}`);
-    const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
+    const strict = await runHere('catalog', 'import', file, '--strict', '--json', ...at());
     expect(strict.code).toBe(1);
     expect(lastLine(strict.stdout)).toMatchObject({ read: 700, new: 0, rejected: 700 });
-    const { code, stderr, stdout } = await run('catalog', 'import', file, '--json', ...at());
+    const { code, stderr, stdout } = await runHere('catalog', 'import', file, '--json', ...at());
     expect(stderr).toContain('limits.csv:401: mpn has 81 characters; at most 70 are allowed');
     expect([code, lastLine(stdout)]).toMatchObject([4, { read: 700, new: 699, rejected: 1 }]);
   });
@@ -313,7 +327,10 @@ describe('catalog import', () => {
       'long.csv',
       `id,title,price,availability,description\n${long.join('')}`,
     );
-    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ read: 120, new: 120 });
+    expect(await jsonHere('catalog', 'import', file, ...at())).toMatchObject({
+      read: 120,
+      new: 120,
+    });
   });
 
   it('`catalog import` says what a feed changes, and ends what it no longer has only when asked', async () => {
@@ -325,11 +342,11 @@ describe('catalog import', () => {
     );
     const of = ['--source', 'main', ...at()];
     const whole = feed(data, 'whole.csv', full + rows.join(''));
-    expect(await json('catalog', 'import', whole, ...of)).toMatchObject({ new: 10, absent: 0 });
+    expect(await jsonHere('catalog', 'import', whole, ...of)).toMatchObject({ new: 10, absent: 0 });
     const lines = Array.from({ length: 10 }, (_, n) => `F-${n},Mug ${n},1.00 GBP,in_stock\n`);
     const fewer = feed(data, 'fewer.csv', HEADER + lines.join(''));
-    expect(await json('catalog', 'import', fewer, ...of)).toMatchObject({ unchanged: 10 });
-    const replaced = await run('catalog', 'import', fewer, '--replace', '--dry-run', ...of);
+    expect(await jsonHere('catalog', 'import', fewer, ...of)).toMatchObject({ unchanged: 10 });
+    const replaced = await runHere('catalog', 'import', fewer, '--replace', '--dry-run', ...of);
     expect(replaced.stdout).toContain(
       'changed F-0: description "Long text" -> ""; brand "Tidewater" -> none',
     );
@@ -339,7 +356,7 @@ describe('catalog import', () => {
     );
 
     const eight = feed(data, 'eight.csv', HEADER + lines.slice(2).join(''));
-    const counted = await run('catalog', 'import', eight, ...of);
+    const counted = await runHere('catalog', 'import', eight, ...of);
     expect(counted.stderr).toContain('2 of 10 products of main are not in the feed: F-0, F-1');
     expect(counted.stdout).toContain('8 unchanged, 0 ended');
     const bad = feed(
@@ -347,7 +364,7 @@ describe('catalog import', () => {
       'bad-row.csv',
       `${HEADER}F-0,Mug,free,in_stock\n${lines.slice(2).join('')}`,
     );
-    const ended = await run('catalog', 'import', bad, '--ends-absent', '--json', ...of);
+    const ended = await runHere('catalog', 'import', bad, '--ends-absent', '--json', ...of);
     expect([ended.code, lastLine(ended.stdout)]).toMatchObject([
       4,
       { ended: 1, rejected: 1, absent: 1 },
@@ -357,23 +374,25 @@ describe('catalog import', () => {
       'unnamed.csv',
       `${HEADER},Mug,free,in_stock\n${lines.slice(2).join('')}`,
     );
-    const unsure = await run('catalog', 'import', unnamed, '--ends-absent', ...of);
+    const unsure = await runHere('catalog', 'import', unnamed, '--ends-absent', ...of);
     expect([unsure.code, unsure.stderr]).toEqual([
       1,
       expect.stringContaining('nothing was ended: line 2 can be of any product'),
     ]);
     const four = feed(data, 'four.csv', HEADER + lines.slice(6).join(''));
-    const refused = await run('catalog', 'import', four, '--ends-absent', ...of);
+    const refused = await runHere('catalog', 'import', four, '--ends-absent', ...of);
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringContaining('repeat with --yes'),
     ]);
-    expect(await json('catalog', 'import', four, '--ends-absent', '--yes', ...of)).toMatchObject({
+    expect(
+      await jsonHere('catalog', 'import', four, '--ends-absent', '--yes', ...of),
+    ).toMatchObject({
       unchanged: 4,
       ended: 5,
       of_source: 9,
     });
-    const usage = await run('catalog', 'import', four, '--ends-absent', ...at());
+    const usage = await runHere('catalog', 'import', four, '--ends-absent', ...at());
     expect([usage.code, usage.stderr]).toEqual([2, expect.stringContaining('--source NAME')]);
   });
 
@@ -383,27 +402,27 @@ describe('catalog import', () => {
       'zero.csv',
       `${HEADER}ZP1,Zero mug,0.00 EUR,in_stock\nZP2,Mug,1.00 EUR,in_stock\n`,
     );
-    const { code, stderr } = await run('catalog', 'import', file, ...at());
+    const { code, stderr } = await runHere('catalog', 'import', file, ...at());
     expect(code).toBe(4);
     expect(stderr).toContain('zero.csv:2: price is 0.00 EUR');
-    const free = await run('catalog', 'import', file, '--allow-free', '--json', ...at());
+    const free = await runHere('catalog', 'import', file, '--allow-free', '--json', ...at());
     expect([free.code, lastLine(free.stdout)]).toMatchObject([0, { new: 1, unchanged: 1 }]);
   });
 
   it('`catalog import` reads TSV and NDJSON by the ending of the file name, in several batches', async () => {
     const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
     const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
-    expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
+    expect(await jsonHere('catalog', 'import', tsv, ...at())).toMatchObject({
       read: 600,
       new: 600,
     });
     const object = { id: 'N-1', title: 'N', price: '4.00 GBP', available_quantity: 5 };
     const ndjson = feed(data, 'one.ndjson', `${JSON.stringify(object)}\n`);
-    expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ new: 1 });
+    expect(await jsonHere('catalog', 'import', ndjson, ...at())).toMatchObject({ new: 1 });
     const [ending, missing, all] = await Promise.all([
-      run('catalog', 'import', feed(data, 'x.txt', ''), ...at()),
-      run('catalog', 'import', join(data, 'none.csv'), ...at()),
-      run('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
+      runHere('catalog', 'import', feed(data, 'x.txt', ''), ...at()),
+      runHere('catalog', 'import', join(data, 'none.csv'), ...at()),
+      runHere('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
     ]);
     expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
     const nothing = { read: 0, new: 0, changed: 0, unchanged: 0, rejected: 0, ended: 0 };
@@ -413,7 +432,7 @@ describe('catalog import', () => {
     ] as const)
       for (const strict of [[], ['--strict']]) {
         const file = feed(data, name, text);
-        const refused = await run('catalog', 'import', file, '--json', ...strict, ...at());
+        const refused = await runHere('catalog', 'import', file, '--json', ...strict, ...at());
         expect(refused.code).toBe(1);
         expect(refused.stderr).toContain(`nothing was imported: ${file}:1: `);
         expect(refused.stderr).toContain(reason);
@@ -424,16 +443,16 @@ describe('catalog import', () => {
 
 describe('Reading commands', () => {
   it('Reading commands show the history of an owner as of a position, and the newest events', async () => {
-    const shown = await run('events', 'show', 'northwind', ...at());
+    const shown = await runHere('events', 'show', 'northwind', ...at());
     expect(shown.stdout).toMatch(/^ +\d+ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}AccessRequested /m);
     expect(shown.stdout).not.toMatch(/\bs1\.|token_hash/);
-    const before = await run('events', 'show', 'northwind', '--at', '100', '--json', ...at());
+    const before = await runHere('events', 'show', 'northwind', '--at', '100', '--json', ...at());
     const positions = before.stdout
       .trimEnd()
       .split('\n')
       .map((line) => (JSON.parse(line) as { position: number }).position);
     expect(Math.max(...positions)).toBeLessThanOrEqual(100);
-    const tail = await run(
+    const tail = await runHere(
       'events',
       'tail',
       '--owner',
@@ -448,7 +467,7 @@ describe('Reading commands', () => {
       ['show', 'nobody'],
       ['tail', '--owner', 'nobody'],
     ]) {
-      const { code, stderr } = await run('events', ...asked, ...at());
+      const { code, stderr } = await runHere('events', ...asked, ...at());
       expect(code).toBe(1);
       expect(stderr).toContain('there are no events of nobody');
     }
@@ -460,14 +479,14 @@ describe('Reading commands', () => {
     let seen = '';
     following.stdout?.on('data', (chunk) => (seen += String(chunk)));
     expect(await until(() => seen.includes('\n'))).toBe(true);
-    await json('catalog', 'withdraw', 'T-3', '--yes', '--reason', 'Gone', ...at());
+    await jsonHere('catalog', 'withdraw', 'T-3', '--yes', '--reason', 'Gone', ...at());
     expect(await until(() => seen.includes('ProductWithdrawn'))).toBe(true);
     following.kill('SIGINT');
     expect((await end).code).toBe(0);
   });
 
   it('Reading commands check the installation, and refuse to verify the log beside a running server', async () => {
-    const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
+    const report = await jsonHere<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
       'status',
       '--check',
       ...at(),
@@ -476,26 +495,26 @@ describe('Reading commands', () => {
     const detail = (name: string) => report.checks.find((check) => check.name === name)?.detail;
     expect(detail('server')).toContain(server.ready.url);
     expect(detail('node')).toMatch(/^\d+\./);
-    const verify = await run('log', 'verify', ...at());
+    const verify = await runHere('log', 'verify', ...at());
     expect(verify).toMatchObject({ code: 3 });
     expect(verify.stderr).toContain('Stop it first');
   });
 
   it('Reading commands show the status of the read models, rebuild one, and verify all', async () => {
-    const { head, data: all } = await json<{
+    const { head, data: all } = await jsonHere<{
       head: number;
       data: { name: string; space: string }[];
     }>('projections', 'status', ...at());
     expect(all.map(({ name }) => name)).toContain('leads');
-    const { rebuilt } = await json<{
+    const { rebuilt } = await jsonHere<{
       rebuilt: { name: string; space: string; position: number }[];
     }>('projections', 'rebuild', 'leads', ...at());
     expect(rebuilt[0]?.position).toBeGreaterThanOrEqual(head);
-    const { stdout } = await run('projections', 'rebuild', 'leads', ...at());
+    const { stdout } = await runHere('projections', 'rebuild', 'leads', ...at());
     expect(stdout).toMatch(/leads: up to position [\d,]+ into leads@\d+\.\d+ in [\d.]+ s, live/);
     expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
-    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
-    const none = await run('projections', 'verify', 'none', ...at());
+    expect(await jsonHere('projections', 'verify', ...at())).toMatchObject({ equal: true });
+    const none = await runHere('projections', 'verify', 'none', ...at());
     expect(none.code).toBe(1);
     expect(none.stderr).toMatch(/no read model none; the read models are .*\bleads\b/);
   });
@@ -503,7 +522,7 @@ describe('Reading commands', () => {
 
 describe('The server of these tests', () => {
   it('`serve --demo` writes its log lines to a file, which status names, and none to stderr', async () => {
-    const { stdout } = await run('status', ...at());
+    const { stdout } = await runHere('status', ...at());
     const { stderr } = await server.stop();
     expect(stderr).toBe('');
     const file = join(data, 'service.log');

@@ -11,12 +11,11 @@ import {
   ended,
   feed,
   HEADER,
-  json,
   killAll,
-  run,
   serve,
   type Server,
 } from '../../support/clients/cli.ts';
+import { jsonHere, runHere } from '../../support/clients/cli-here.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-cli-effects-');
@@ -28,15 +27,15 @@ beforeAll(async () => {
   data = directory.fresh();
   server = await serve(data, '--demo');
   const about = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test'];
-  ({ id: agent } = await json<{ id: string }>(
+  ({ id: agent } = await jsonHere<{ id: string }>(
     ...'access request'.split(' '),
     ...about,
     '--scopes',
     'links:write',
     ...at(),
   ));
-  await json('access', 'approve', agent, '--reason', 'A test', ...at());
-  ({ id: keyId } = await json<{ id: string }>('key', 'issue', agent, ...at()));
+  await jsonHere('access', 'approve', agent, '--reason', 'A test', ...at());
+  ({ id: keyId } = await jsonHere<{ id: string }>('key', 'issue', agent, ...at()));
 });
 afterAll(() => {
   killAll([server]);
@@ -107,7 +106,7 @@ it.each(destructive.map((one) => [commandWordsOf(one), one] as const))(
   'The command %s without a terminal and without --yes does nothing and says what it would end',
   async (words, operation) => {
     const before = await callsOf(operation.id);
-    const { code, stdout, stderr } = await run(...lineOf(operation), ...at());
+    const { code, stdout, stderr } = await runHere(...lineOf(operation), ...at());
     expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('Nothing was done. Repeat the command with --yes to do it.');
     expect(await callsOf(operation.id), words).toBe(before);
@@ -115,7 +114,7 @@ it.each(destructive.map((one) => [commandWordsOf(one), one] as const))(
 );
 
 it('The suspension of an agent names the agent and its keys', async () => {
-  const { code, stderr } = await run('access', 'suspend', agent, '--reason', 'A test', ...at());
+  const { code, stderr } = await runHere('access', 'suspend', agent, '--reason', 'A test', ...at());
   expect(code).toBe(2);
   expect(stderr).toContain(
     `Agent Tester (${agent}, approved) of acme stops working within a second, with 1 key:`,
@@ -134,7 +133,7 @@ it('A command that asks does nothing after a no on a terminal, and does it after
 });
 
 it('An erasure on a terminal wants the id of the record', async () => {
-  const { data: lists } = await json<{ data: { id: string }[] }>(
+  const { data: lists } = await jsonHere<{ data: { id: string }[] }>(
     'handoff',
     'list',
     '--owner',
@@ -153,7 +152,7 @@ it('An erasure on a terminal wants the id of the record', async () => {
 it('An import asks on a terminal before it ends more than a fifth of its source', async () => {
   const lines = Array.from({ length: 4 }, (_, n) => `E-${n},Mug ${n},1.00 GBP,in_stock\n`);
   const all = feed(data, 'all.csv', HEADER + lines.join(''));
-  await json('catalog', 'import', all, '--source', 'effects', ...at());
+  await jsonHere('catalog', 'import', all, '--source', 'effects', ...at());
   const fewer = feed(data, 'fewer.csv', HEADER + lines.slice(2).join(''));
   const ends = ['catalog', 'import', fewer, '--source', 'effects', '--ends-absent', ...at()];
   const refused = await onTerminal('n', ...ends);
@@ -166,15 +165,15 @@ it('An import asks on a terminal before it ends more than a fifth of its source'
 });
 
 it('The key of a suspended agent is suspended, and works again with its agent', async () => {
-  const { id } = await json<{ id: string }>('key', 'issue', agent, ...at());
-  await json('access', 'suspend', agent, '--reason', 'A test', '--yes', ...at());
+  const { id } = await jsonHere<{ id: string }>('key', 'issue', agent, ...at());
+  await jsonHere('access', 'suspend', agent, '--reason', 'A test', '--yes', ...at());
   expect(await statusOfKey(id)).toBe('suspended');
-  await json('access', 'reinstate', agent, '--reason', 'A test', ...at());
+  await jsonHere('access', 'reinstate', agent, '--reason', 'A test', ...at());
   expect(await statusOfKey(id)).toBe('active');
 });
 
 it('A withdrawn consent of a mailbox without records is recorded, and the command says so', async () => {
-  const { code, stdout } = await run(
+  const { code, stdout } = await runHere(
     'privacy',
     'withdraw',
     'nobody@shop.example',
