@@ -25,8 +25,18 @@ const CODES =
 
 export const COUNTRIES: ReadonlySet<string> = new Set(CODES.split(' '));
 
-/** An e-mail address, or a telephone number in international form. Does not match order numbers. */
-const ADDRESS = /[^\s@]@[^\s@]+[.。]\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
+/** Characters of the part of an e-mail address before its `@`. */
+const LOCAL = '[\\p{L}\\p{N}\\p{M}.!#$%&\'*+=?^_`{|}~"-]';
+
+/**
+ * An e-mail address, or a telephone number in international form. Does not match order numbers, and identifiers of social
+ * networks: ids, URNs, and handles like `@shop`, `@shop@mastodon.social`, `!shop@lemmy.world` and `acct:shop@mastodon.social`.
+ */
+const ADDRESS = new RegExp(
+  `(?<!${LOCAL}|@|acct:)(?!!)${LOCAL}+@[^\\s@]+[.。]\\p{L}{2}|` +
+    String.raw`(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}`,
+  'u',
+);
 
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
 
@@ -34,8 +44,8 @@ const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
  * Refuses contact details of a person, for a text that is stored unencrypted. Full-width letters are read as the plain
  * ones, and what cannot be seen is not read.
  */
-export const impersonal = (schema: z.ZodString, pattern: RegExp = ADDRESS) =>
-  schema.refine((value) => !pattern.test(value.normalize('NFKC').replaceAll(UNSEEN, '')), {
+export const impersonal = (schema: z.ZodString) =>
+  schema.refine((value) => !ADDRESS.test(value.normalize('NFKC').replaceAll(UNSEEN, '')), {
     error: 'must not contain an e-mail address or a telephone number',
     params: { code: 'pii_not_allowed' },
   });

@@ -13,7 +13,6 @@ import {
   id,
   idempotencyKey,
   identifier,
-  impersonal,
   line,
   text,
   time,
@@ -43,8 +42,7 @@ import {
 } from './records.ts';
 
 /** A name of an account or a recipient; an address would be personal data in the log. */
-const reference = (what: string) =>
-  impersonal(identifier(128), /@|\+?\d[\d ()-]{6,}/).describe(`${what}, never an address`);
+const reference = (what: string) => identifier(128).describe(`${what}, never an address`);
 
 const exactText = (max: number) =>
   text(max).describe('The exact text that people approve and that is sent');
