@@ -157,7 +157,7 @@ export const upperCase = (code: string): string =>
 export const currency = z
   .string()
   .overwrite(upperCase)
-  .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
+  .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code like GBP' })
   .describe('ISO 4217 code');
 /** The currency of an amount that is entered. Records can have one that a later list lacks. */
 export const listedCurrency = currency.refine((code) => DECIMALS.has(code), {
@@ -166,7 +166,7 @@ export const listedCurrency = currency.refine((code) => DECIMALS.has(code), {
 export const country = z
   .string()
   .overwrite(upperCase)
-  .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
+  .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code like GB', abort: true })
   .describe('ISO 3166-1 alpha-2 code');
 /** The country of a company. Feeds and proxies may also name countries that are not in the list. */
 export const homeCountry = country.refine((code) => COUNTRIES.has(code), {
@@ -274,10 +274,21 @@ export const limit = z
   .max(LIMITS.PAGE_ROWS_MAX)
   .default(LIMITS.PAGE_ROWS_DEFAULT)
   .describe('Rows per page');
+
+/** What names the next page. Clients that repeat a call send an empty one for the first page. */
+export const pageMarks = z.registry<{ isEmptyFirst: true }>();
+
+export const pageMark = <Schema extends z.ZodType>(schema: Schema): Schema => {
+  pageMarks.add(schema, { isEmptyFirst: true });
+  return schema;
+};
+
 /** The position of the next page of a desk list. */
-export const before = z.int().min(1).optional().describe('next_before of the previous page');
+export const before = pageMark(z.int().min(1))
+  .optional()
+  .describe('next_before of the previous page');
 export const nextBefore = z.int().nullable().describe('null on the last page');
-export const cursor = line(500).describe('next_cursor of the previous page');
+export const cursor = pageMark(line(500).describe('next_cursor of the previous page'));
 
 /** Fields by which records are filtered and grouped. */
 export const sku = ofProduct.identifier(64);

@@ -10,6 +10,7 @@ import {
   before,
   limit,
   nextBefore,
+  pageMark,
   ownerSpace,
   id,
 } from '#contracts/fields.ts';
@@ -223,7 +224,7 @@ const auditDiff = deskQuery({
     'it is null; numbers are on the first page. amended means that the record changed and its status did not.',
   fields: {
     ...moments,
-    after: z.int().min(1).optional().describe('next_after of the previous page'),
+    after: pageMark(z.int().min(1)).optional().describe('next_after of the previous page'),
     limit,
   },
   output: z.object({
@@ -285,7 +286,7 @@ const auditExport = deskQuery({
     from: moment.optional().describe('A log position, a time or a day: only later events'),
     to: auditAt,
     reason: openingReason,
-    after: z.int().min(0).optional().describe('next_after of the previous page'),
+    after: pageMark(z.int().min(0)).optional().describe('next_after of the previous page'),
     limit: z.int().min(1).max(LINES_MAX).default(LINES_MAX).describe('Lines per page'),
   },
   output: z.object({
@@ -550,7 +551,7 @@ const readEvents = deskQuery({
   fields: {
     stream: line(300).optional(),
     owner_id: ownerSpace.optional(),
-    after: z.int().min(0).default(0),
+    after: pageMark(z.int().min(0)).default(0),
     up_to: z.int().min(0).optional(),
     limit: z.int().min(1).max(EVENTS_PAGE_MAX).default(100),
     last: z

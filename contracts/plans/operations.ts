@@ -13,6 +13,7 @@ import {
   id,
   limit,
   nextBefore,
+  pageMark,
 } from '#contracts/fields.ts';
 
 /* What staff plan for a lead, an RFQ or a request for access. */
@@ -164,7 +165,7 @@ export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
         .describe(`${what} whose next step is due at this time or earlier; for staff`),
       ...fields,
       before,
-      after: z.int().min(0).optional().describe('0, or next_after of the previous page'),
+      after: pageMark(z.int().min(0)).optional().describe('0, or next_after of the previous page'),
       limit,
     },
     output: z.object({

@@ -11,6 +11,7 @@ import { closestName } from '#src/shared/closest-name.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { refusedText } from '#src/shared/visible.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
+import { normalize } from './normalize.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -27,6 +28,8 @@ type JsonSchema = {
   maxLength?: number;
   minItems?: number;
   maxItems?: number;
+  items?: JsonSchema;
+  required?: string[];
 };
 
 /** Texts for the formats that the contracts use. */
@@ -69,9 +72,9 @@ const describe = (schema: JsonSchema): string => {
     case 'boolean':
       return 'true or false';
     case 'array':
-      return `a list${lengthOf(schema.minItems, schema.maxItems, 'item')}`;
+      return `a list${lengthOf(schema.minItems, schema.maxItems, 'item')}, each ${describe(schema.items ?? {})}`;
     case 'object':
-      return 'an object';
+      return `an object${schema.required ? ` with ${schema.required.join(' and ')}` : ''}`;
     default:
       return (
         FORMATS[schema.format ?? ''] ??
@@ -287,8 +290,9 @@ const withCutLists = (schema: z.ZodType, raw: unknown): unknown => {
  */
 export const readInput = <Value>(
   schema: z.ZodType<Value>,
-  raw: unknown,
+  sent: unknown,
 ): { value: Value } | { faults: InputFault[] } => {
+  const raw = normalize(schema, sent);
   const { value, issues } = parseRaw(schema, withCutLists(schema, raw));
   if (issues.length === 0) return { value: value as Value };
   const hint = hintFor();
@@ -361,7 +365,7 @@ export const parseFields = <Input extends object>(
 };
 
 const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
-  if (key === undefined)
+  if (key === undefined || key === null)
     return refuse('idempotency_key_required', 'This write needs an idempotency key.');
   return isInvalid
     ? refuse(

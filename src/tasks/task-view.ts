@@ -46,7 +46,7 @@ export const requestOf = (
   if (boundary) return { kind: 'forbidden', boundary };
   if (!isSkill(skill)) return { kind: 'incomplete', missing: ['skill'] };
   if (!data) return { kind: 'incomplete', skill, missing: requiredOf(skill) };
-  const input = action === undefined ? fields : { ...fields, action };
+  const input = withoutNull(action === undefined ? fields : { ...fields, action });
   switch (skill) {
     case 'attribution_question':
       return { kind: 'question', skill, input };
@@ -65,6 +65,16 @@ export const requestOf = (
     }
   }
 };
+
+/** Removes null where it decides what is asked for; the schema of the operation says what null means elsewhere. */
+const withoutNull = ({ idempotency_key, revises, kind, ...input }: Record<string, unknown>) => ({
+  ...input,
+  ...(isGiven(idempotency_key) && { idempotency_key }),
+  ...(isGiven(revises) && { revises }),
+  ...(isGiven(kind) && { kind }),
+});
+
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 const isKind = (kind: unknown): kind is OutboundKind =>
   typeof kind === 'string' && Object.hasOwn(PROMOTIONS, kind);

@@ -325,14 +325,14 @@ const history = async (owner: string) => {
 
 describe('A field of the wrong type', () => {
   it('A field of the wrong type is reported differently from a missing field', async () => {
-    const line_items = [{ sku: 'MUG-1', quantity: '48' }, { sku: 'MUG-1' }];
+    const line_items = [{ sku: 'MUG-1', quantity: [48] }, { sku: 'MUG-1' }];
     const { body } = await post('/handoffs', { title: 'List', line_items });
     expect(body).toMatchObject({
       errors: [
         {
           pointer: '/line_items/0/quantity',
           code: 'invalid_type',
-          detail: 'must be a whole number from 1 to 100000000, not text',
+          detail: 'must be a whole number from 1 to 100000000, not a list',
         },
         { pointer: '/line_items/1/quantity', code: 'required' },
       ],

@@ -1,7 +1,6 @@
 /** Routes of A2A in both bindings. */
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import { kindsOf, readQuery } from '#src/interfaces/rest/request.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
@@ -11,7 +10,7 @@ import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';
 import { type MethodName, isMethod, type A2aMethod, METHODS, readParams } from './methods.ts';
 import { taskStreams, type TaskStreams } from './streams.ts';
-import { a2aFaultOf, httpError, readProtoJson, rpcError, listParams, taskParams } from './wire.ts';
+import { a2aFaultOf, httpError, readProtoJson, rpcError } from './wire.ts';
 
 /** How a binding sends an answer, an error and an event of a stream. */
 type Binding = {
@@ -76,12 +75,9 @@ type HttpRoute = {
   params(request: FastifyRequest): unknown;
 };
 
-const KINDS = new Map([...kindsOf({ input: listParams }), ...kindsOf({ input: taskParams })]);
-
 const bodyOf = ({ body }: FastifyRequest): unknown => body ?? {};
 const pathIdOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
-const queryOf = ({ query }: FastifyRequest): object =>
-  readQuery(KINDS, readProtoJson(query) as Record<string, unknown>);
+const queryOf = ({ query }: FastifyRequest): object => readProtoJson(query) as object;
 const none = (): object => ({});
 /** The task and the configuration that a path names. */
 const configOf = ({ params }: FastifyRequest): object => {

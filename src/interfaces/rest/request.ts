@@ -8,37 +8,38 @@ import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { pointerOf } from '#src/calls/input.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
-type Kind = 'integer' | 'boolean' | 'array' | 'string';
-
-/** Type of each query field, read from the schema once. */
-export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> => {
+/** The names of the query fields that are lists. */
+export const listsOf = (operation: Pick<Operation, 'input'>): ReadonlySet<string> => {
   const { properties = {} } = z.toJSONSchema(operation.input, { io: 'input' });
-  return new Map(
-    Object.entries(properties).map(([name, schema]) => {
-      const type = typeof schema === 'object' ? schema.type : undefined;
-      const isRead = type === 'integer' || type === 'boolean' || type === 'array';
-      return [name, isRead ? type : 'string'] as const;
-    }),
+  const lists = Object.entries(properties).filter(
+    ([, schema]) => typeof schema === 'object' && schema.type === 'array',
   );
+  return new Set(lists.map(([name]) => name));
 };
 
-/** Converts a query to the input. A text that cannot be read as the field's type stays text, which the schema refuses. */
-export const readQuery = (
-  kinds: ReadonlyMap<string, Kind>,
-  query: Record<string, unknown>,
-): Record<string, unknown> =>
-  // Object.fromEntries instead of assignment, which would drop a parameter named __proto__.
-  Object.fromEntries(
-    Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]),
-  );
+/** The name of a list as clients in PHP, Ruby and .NET write it: `facets[]`, `facets[0]`. */
+const LIST_NAME = /^(\w+)\[(\d{0,4})\]$/;
 
-const readValue = (kind: Kind | undefined, value: unknown): unknown => {
-  const values = (Array.isArray(value) ? value : [value]) as string[];
-  const [first = ''] = values;
-  if (kind === 'array') return values.flatMap((text) => text.split(',')).filter(Boolean);
-  if (values.length > 1) return values;
-  if (kind === 'boolean' && /^(?:true|false)$/.test(first)) return first === 'true';
-  return kind === 'integer' && /^-?\d{1,15}$/.test(first) ? Number(first) : first;
+/** Collects the values of each parameter; those of a list, whose name may have brackets, are one list. */
+export const readQuery = (
+  lists: ReadonlySet<string>,
+  query: Record<string, unknown>,
+): Record<string, unknown> => {
+  const read = new Map<string, unknown>();
+  const parameters = Object.entries(query).map(([name, value]) => {
+    const [, list = '', index = ''] = LIST_NAME.exec(name) ?? [];
+    return { name: lists.has(list) ? list : name, index: Number(index), value };
+  });
+  for (const { name, value } of parameters.toSorted((one, other) => one.index - other.index)) {
+    if (!lists.has(name)) read.set(name, value);
+    else {
+      const texts = ([value].flat() as string[]).flatMap((text) => text.split(','));
+      const earlier = (read.get(name) as string[] | undefined) ?? [];
+      read.set(name, [...earlier, ...texts.filter(Boolean)]);
+    }
+  }
+  // Not assigned to an object, which would drop a parameter named __proto__.
+  return Object.fromEntries(read);
 };
 
 /** The members of an operation that a route needs. */
@@ -58,20 +59,20 @@ export const routePath = (base: string, path: string): string =>
 
 /** Reads the input of a call, each field from its place; refuses a body that repeats a field of another place. */
 export const inputReader = (operation: Routed) => {
-  const kinds = kindsOf(operation);
+  const lists = listsOf(operation);
   const query = operation.http.method === 'GET';
   return (request: FastifyRequest): Record<string, unknown> | Refusal => {
     const params = request.params as Record<string, string>;
     if (query) {
       const sent = { ...(request.query as Record<string, unknown>) };
       if (answersCsv(operation)) delete sent[EXCEL_PARAMETER.name];
-      return { ...readQuery(kinds, sent), ...params };
+      return { ...readQuery(lists, sent), ...params };
     }
-    const { body } = request;
-    if (typeof body !== 'object' || body === null || Array.isArray(body))
+    if (!isObject(request.body))
       return refuse('validation_failed', 'The body must be one JSON object.', {
         errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
       });
+    const body = withoutAbsent(operation, request.body);
     const misplaced = misplacedIn(operation, request.query as object, body);
     if (misplaced.length > 0)
       return refuse('validation_failed', 'Some fields do not belong there.', { errors: misplaced });
@@ -83,6 +84,20 @@ export const inputReader = (operation: Routed) => {
     };
   };
 };
+
+const isObject = (body: unknown): body is Record<string, unknown> =>
+  typeof body === 'object' && body !== null && !Array.isArray(body);
+
+/** Removes null for fields of other places: a client that has one class for all fields writes it for each. */
+const withoutAbsent = (operation: Routed, body: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) =>
+        value !== null ||
+        !Object.hasOwn(operation.input.shape, name) ||
+        placeOf(operation, name) === 'body',
+    ),
+  );
 
 /** The fields of a write that are not where its contract says. */
 const misplacedIn = (operation: Routed, query: object, body: object): InputFault[] => {

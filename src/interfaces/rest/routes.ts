@@ -7,6 +7,7 @@ import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
+import { readInput } from '#src/calls/input.ts';
 import type { AgentApp, DeskApp } from '#src/registries/app.ts';
 import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/shared/call.ts';
 import { moneyText } from '#src/shared/cells.ts';
@@ -219,7 +220,8 @@ const handlerFor = <C extends Caller>(
       reply.headers({ 'idempotent-replayed': 'true', 'original-request-id': outcome.replayOf });
     reply.code(outcome.status ?? operation.http.status);
     if (media !== JSON_TYPE) {
-      const text = await fileOf(media, outcome, input);
+      const asked = readInput(operation.input, input);
+      const text = await fileOf(media, outcome, 'value' in asked ? asked.value : input);
       fileHeaders(reply.type(`${media}; charset=utf-8`), outcome.value as Listed);
       return reply.send(
         media === 'text/csv' && isForExcel(request) ? BYTE_ORDER_MARK + text : text,
