@@ -4,15 +4,13 @@
  */
 import { z } from 'zod';
 import { pageMarks } from '#contracts/fields.ts';
+import { isRecord } from '#src/shared/json.ts';
 
 type Schema = z.core.$ZodType;
 type Members = Record<string, unknown>;
 
 const defOf = (schema: Schema): z.core.$ZodTypes['_zod']['def'] =>
   (schema as z.core.$ZodTypes)._zod.def;
-
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const accepts = (schema: Schema, value: unknown): boolean => z.safeParse(schema, value).success;
 
@@ -54,7 +52,7 @@ const readItems = (given: readonly unknown[], item: Schema): readonly unknown[] 
 /** Whether a value that is sent instead of a list is its one item: an object for objects, a plain value for others. */
 const isItem = (item: Schema, value: unknown): boolean => {
   const { type } = defOf(innermost(item));
-  if (type === 'object') return isMembers(value);
+  if (type === 'object') return isRecord(value);
   return type !== 'array' && value !== '' && ['string', 'number', 'boolean'].includes(typeof value);
 };
 
@@ -124,14 +122,14 @@ export const normalize = (schema: Schema, value: unknown): unknown => {
   if ('innerType' in def) return normalize(def.innerType, value);
   switch (def.type) {
     case 'object':
-      return isMembers(value)
+      return isRecord(value)
         ? readMembers(value, (name) =>
             Object.hasOwn(def.shape, name) ? def.shape[name] : undefined,
           )
         : value;
     case 'record':
       // A member that nobody requires is absent when it is null.
-      return isMembers(value) ? readMembers(value, () => z.optional(def.valueType)) : value;
+      return isRecord(value) ? readMembers(value, () => z.optional(def.valueType)) : value;
     case 'array':
       if (Array.isArray(value)) return readItems(value, def.element);
       return isItem(def.element, value) ? [normalize(def.element, value)] : value;

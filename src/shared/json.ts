@@ -2,6 +2,10 @@
 import canonicalize from 'canonicalize';
 import { LIMITS } from '#contracts/limits.ts';
 
+/** Whether a value is a JSON object. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Writes JSON in canonical form (JCS, RFC 8785). Throws on a lone surrogate. */
 export const canonicalJson = (value: object): string => canonicalize(value) ?? '';
 

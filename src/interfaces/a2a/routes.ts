@@ -8,6 +8,7 @@ import { arrivalOf } from '#src/web/http.ts';
 import { originRefusal } from '#src/web/origin.ts';
 import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';
+import { legacyCall, legacyResult, LEGACY_VERSION } from './legacy.ts';
 import { type MethodName, isMethod, type A2aMethod, METHODS, readParams } from './methods.ts';
 import { taskStreams, type TaskStreams } from './streams.ts';
 import { a2aFaultOf, httpError, readProtoJson, rpcError } from './wire.ts';
@@ -49,6 +50,16 @@ const rpcBinding: Binding = {
   event: (reply) => {
     const id = idOf(reply);
     return (result) => ({ jsonrpc: '2.0', id, result });
+  },
+};
+
+/** Answers of 0.3: the same envelope around results of another form. */
+const legacyBinding: Binding = {
+  ...rpcBinding,
+  send: (reply, result) => rpcBinding.send(reply, legacyResult(result)),
+  event: (reply) => {
+    const wrap = rpcBinding.event(reply);
+    return (event) => wrap(legacyResult(event));
   },
 };
 
@@ -139,10 +150,11 @@ export const a2aRoutes = (server: FastifyInstance, app: AgentApp): void => {
     method: 'POST',
     url: A2A_BASE,
     handler: async (request, reply) => {
-      const call = rpcCallOf(request.body);
-      if ('refusal' in call)
-        return refuseRequest({ a2a, reply, binding: rpcBinding }, call.id, call.refusal);
-      return perform({ a2a, reply, binding: rpcBinding }, call);
+      const isLegacy = versionOf(request) === LEGACY_VERSION;
+      const binding = isLegacy ? legacyBinding : rpcBinding;
+      const call = rpcCallOf(request.body, isLegacy);
+      if ('refusal' in call) return refuseRequest({ a2a, reply, binding }, call.id, call.refusal);
+      return perform({ a2a, reply, binding }, call);
     },
   });
   for (const { method, url, name, params } of HTTP_ROUTES)
@@ -174,7 +186,7 @@ const routeOf = (a2a: A2aInterface, binding: Binding, exchange: string) => ({
   },
   // After the body is parsed: over JSON-RPC the refusal carries the request's id.
   preHandler(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
-    const version = versionRefusal(request);
+    const version = versionRefusal(request, binding === rpcBinding);
     if (version) refuseRequest({ a2a, reply, binding }, exchange, version);
     else next();
   },
@@ -256,21 +268,26 @@ const acceptMediaType = ({ raw: { headers } }: FastifyRequest): void => {
   else headers['content-type'] = type.replace(/^application\/a2a\+json/i, 'application/json');
 };
 
-const versionRefusal = (request: FastifyRequest): Refusal | undefined => {
-  const query = request.query as Record<string, string | undefined>;
-  const asked = String(request.headers['a2a-version'] ?? query['A2A-Version'] ?? '');
-  return /^1\.0(\.\d+)?$/.test(asked.trim())
-    ? undefined
-    : refuse(
-        'version_unsupported',
-        `Send A2A-Version: ${A2A_VERSION}; without it, the version is 0.3.`,
-      );
+/** The version that a request asks for, without its patch; one that names none is of 0.3. */
+const versionOf = ({ headers, query }: FastifyRequest): string => {
+  const { 'A2A-Version': inQuery } = query as Record<string, string | undefined>;
+  const asked = String(headers['a2a-version'] ?? inQuery ?? '').trim() || LEGACY_VERSION;
+  return /^\d+\.\d+(?=(?:\.\d+)?$)/.exec(asked)?.[0] ?? asked;
+};
+
+const versionRefusal = (request: FastifyRequest, isRpc: boolean): Refusal | undefined => {
+  const version = versionOf(request);
+  if (version === A2A_VERSION || (isRpc && version === LEGACY_VERSION)) return undefined;
+  return refuse(
+    'version_unsupported',
+    `Send A2A-Version: ${A2A_VERSION}; without it, the version is ${LEGACY_VERSION}, which only JSON-RPC has.`,
+  );
 };
 
 type RefusedCall = { refusal: Refusal; id: string };
 
 /** Reads the method call of a JSON-RPC body. A method named after a forbidden act is refused as that act. */
-const rpcCallOf = (body: unknown): MethodCall | RefusedCall => {
+const rpcCallOf = (body: unknown, isLegacy: boolean): MethodCall | RefusedCall => {
   const malformed = (detail: string): RefusedCall => ({
     refusal: refuse('malformed_request', detail),
     id: RPC_EXCHANGE,
@@ -282,8 +299,17 @@ const rpcCallOf = (body: unknown): MethodCall | RefusedCall => {
   if (typeof id !== 'string' && !Number.isInteger(id))
     return malformed('id must be a string or a whole number.');
   if (typeof method !== 'string') return malformed('method must be a string.');
-  if (isMethod(method)) return { name: method, params: params ?? {} };
+  if (!isLegacy && isMethod(method)) return { name: method, params: params ?? {} };
+  const call = isLegacy ? legacyCall(method, params) : undefined;
+  if (call) return 'name' in call ? call : { refusal: call, id: RPC_EXCHANGE };
   const boundary = boundaryOf(method);
   if (boundary) return { refusal: forbidden(boundary), id: `boundary:${boundary}` };
-  return { refusal: refuse('route_not_found', 'No method has this name.'), id: RPC_EXCHANGE };
+  const refusal =
+    isLegacy && isMethod(method)
+      ? refuse(
+          'version_unsupported',
+          `Send A2A-Version: ${A2A_VERSION} for the methods of ${A2A_VERSION}.`,
+        )
+      : refuse('route_not_found', 'No method has this name.');
+  return { refusal, id: RPC_EXCHANGE };
 };

@@ -7,6 +7,7 @@ import { AGENT_BASE } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { pushConfig, TASK_STATUSES } from '#contracts/tasks/operations.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
+import { isRecord, scanJson } from '#src/shared/json.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import type { TaskView, TaskMessage, TaskArtifact } from '#src/tasks/task-view.ts';
 import type { TaskStatus } from '#src/tasks/task.decider.ts';
@@ -141,10 +142,33 @@ export const pushListParams = z.object({
   pageToken: text(500),
 });
 
+const FENCE = /^```(?:json)?\s([\s\S]*)```$/;
+
+/** The request that a text part is: a JSON object with `skill`, which clients without data parts send as text. */
+const requestIn = (text: string): Record<string, unknown> | undefined => {
+  const whole = text.trim();
+  const json = (FENCE.exec(whole)?.[1] ?? whole).trim();
+  if (!json.startsWith('{') || scanJson(json)) return undefined;
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) && 'skill' in value ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Reads a text part that is a request as the data part that it stands for. */
+const withData = (one: z.output<typeof part>): z.output<typeof part> => {
+  const data = one.text === undefined || one.data !== undefined ? undefined : requestIn(one.text);
+  return data ? { data } : one;
+};
+
 /** Parts that no skill accepts: files, and a second data part. */
-const unsupportedParts = ({ message }: SendShape): { index: number; code: string }[] => {
+const unsupportedParts = (
+  parts: SendShape['message']['parts'],
+): { index: number; code: string }[] => {
   let data = 0;
-  return message.parts.flatMap((one, index) => {
+  return parts.flatMap((one, index) => {
     const kinds = (['text', 'data', 'raw', 'url'] as const).filter(
       (name) => one[name] !== undefined,
     );
@@ -152,13 +176,14 @@ const unsupportedParts = ({ message }: SendShape): { index: number; code: string
     if (kinds.length !== 1) return [{ index, code: 'invalid_part' }];
     if (one.data === undefined) return [];
     data += 1;
-    const isObject = typeof one.data === 'object' && one.data !== null && !Array.isArray(one.data);
-    return data > 1 || !isObject ? [{ index, code: 'invalid_data' }] : [];
+    return data > 1 || !isRecord(one.data) ? [{ index, code: 'invalid_data' }] : [];
   });
 };
 
-const messageOf = ({ message }: SendShape): TaskMessage => {
-  const { messageId, taskId, contextId, parts } = message;
+const messageOf = (
+  { messageId, taskId, contextId }: SendShape['message'],
+  parts: SendShape['message']['parts'],
+): TaskMessage => {
   const data = parts.find((one) => one.data !== undefined)?.data;
   const texts = parts.flatMap((one) => (one.text === undefined ? [] : [one.text]));
   return {
@@ -171,11 +196,15 @@ const messageOf = ({ message }: SendShape): TaskMessage => {
 };
 
 /** Parameters of a message, with the parts that are not supported. */
-export const sendParams = sendShape.transform((params) => ({
-  message: messageOf(params),
-  unsupported: unsupportedParts(params),
-  push: params.configuration?.taskPushNotificationConfig,
-}));
+export const sendParams = sendShape.transform(({ message, configuration }) => {
+  const hasData = message.parts.some(({ data }) => data !== undefined);
+  const parts = hasData ? message.parts : message.parts.map(withData);
+  return {
+    message: messageOf(message, parts),
+    unsupported: unsupportedParts(parts),
+    push: configuration?.taskPushNotificationConfig,
+  };
+});
 
 export type SendParams = z.output<typeof sendParams>;
 
@@ -256,6 +285,7 @@ const INVALID = 'INVALID_ARGUMENT';
 const STANDARD = {
   TASK_NOT_FOUND: [-32001, 404, 'NOT_FOUND'],
   TASK_NOT_CANCELABLE: [-32002, 400, PRECONDITION],
+  PUSH_NOTIFICATION_NOT_SUPPORTED: [-32003, 400, PRECONDITION],
   UNSUPPORTED_OPERATION: [-32004, 400, PRECONDITION],
   CONTENT_TYPE_NOT_SUPPORTED: [-32005, 400, INVALID],
   VERSION_NOT_SUPPORTED: [-32009, 400, PRECONDITION],

@@ -5,13 +5,13 @@ import type { InputFault } from '#contracts/problems.ts';
 import { pointerOf } from '#src/calls/input.ts';
 import { agentBudget } from '#src/calls/rules.ts';
 import type { Budget } from '#src/shared/call.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { type Done, type Outcome, type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
 import { type Tool, toolNamed } from './tools.ts';
 import {
   mcpFaultOf,
   invalidParams,
   isForModel,
-  isRecord,
   META,
   resultOf,
   SERVER,

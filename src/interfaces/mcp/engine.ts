@@ -12,6 +12,7 @@ import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
 import { callTool, aboutTool, refusedArguments } from './call-tool.ts';
 import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
@@ -21,7 +22,6 @@ import {
   type Message,
   type Params,
   mcpFaultOf,
-  isRecord,
   LEGACY_DEFAULT,
   META,
   MODERN,

@@ -5,6 +5,7 @@ import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/probl
 import { agentOperations } from '#contracts/registries/agents.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { problemBody, type ProblemBody } from '#src/web/problem.ts';
 
@@ -102,9 +103,6 @@ const PROTOCOL_PROBLEMS: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
 /** Whether a model can act on a refusal: then it is a tool result and not a JSON-RPC error. */
 export const isForModel = ({ code }: Refusal): boolean =>
   code === 'read_model_rebuilding' || !PROTOCOL_PROBLEMS.has(code);
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isId = (value: unknown): value is RpcId =>
   typeof value === 'string' || Number.isSafeInteger(value);

@@ -6,6 +6,7 @@ import type { HttpMethod, Operation } from '#contracts/operation.ts';
 import { answersCsv, EXCEL_PARAMETER, IDEMPOTENCY_HEADER, placeOf } from '#contracts/places.ts';
 import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { pointerOf } from '#src/calls/input.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 /** The names of the query fields that are lists. */
@@ -68,7 +69,7 @@ export const inputReader = (operation: Routed) => {
       if (answersCsv(operation)) delete sent[EXCEL_PARAMETER.name];
       return { ...readQuery(lists, sent), ...params };
     }
-    if (!isObject(request.body))
+    if (!isRecord(request.body))
       return refuse('validation_failed', 'The body must be one JSON object.', {
         errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
       });
@@ -84,9 +85,6 @@ export const inputReader = (operation: Routed) => {
     };
   };
 };
-
-const isObject = (body: unknown): body is Record<string, unknown> =>
-  typeof body === 'object' && body !== null && !Array.isArray(body);
 
 /** Removes null for fields of other places: a client that has one class for all fields writes it for each. */
 const withoutAbsent = (operation: Routed, body: Record<string, unknown>): Record<string, unknown> =>
