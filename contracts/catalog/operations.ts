@@ -85,7 +85,7 @@ export const searchProducts = defineOperation({
         .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
         .default('relevance')
         .describe('Order of the rows; price sorts by currency first, then by amount'),
-      facets: list(z.enum(FACETS), FACETS.length)
+      facets: list(z.enum(FACETS).meta({ id: 'Facet' }), FACETS.length)
         .optional()
         .describe('Fields whose values are counted'),
       limit,

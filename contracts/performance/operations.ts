@@ -76,7 +76,7 @@ export const getPerformance = defineOperation({
     to: date.optional().describe('Last day, inclusive; default: today'),
     granularity: z.enum(GRANULARITIES).default('day').describe('Period of a row'),
     time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
-    group_by: list(z.enum(DIMENSIONS), LIMITS.PERFORMANCE_GROUPS_MAX)
+    group_by: list(z.enum(DIMENSIONS).meta({ id: 'Dimension' }), LIMITS.PERFORMANCE_GROUPS_MAX)
       .meta({ uniqueItems: true })
       .optional()
       .describe('Up to two fields; each combination of their values has its own rows'),

@@ -6,6 +6,7 @@ import { TOOLS } from '#src/interfaces/mcp/tools.ts';
 import { openApi } from '#src/interfaces/rest/openapi.ts';
 
 type Document = {
+  components: object;
   paths: Record<
     string,
     {
@@ -17,10 +18,12 @@ type Document = {
 type Example = Record<string, unknown>;
 
 const document = JSON.parse(openApi('https://t.example', DEFAULT_RATES)) as Document;
-const { paths } = document;
+const { paths, components } = document;
 const validator = new AjvJsonSchemaValidator();
-const takes = (schema: object, value: unknown): boolean =>
-  validator.getValidator(schema)(value).valid;
+const takes = (schema: object, value: unknown): boolean => {
+  const whole: object = { ...schema, components };
+  return validator.getValidator(whole)(value).valid;
+};
 
 const PATHS: Record<string, string> = {
   create_link: 'links',

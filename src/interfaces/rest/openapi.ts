@@ -1,13 +1,11 @@
 /** The OpenAPI documents, from the registries. */
 import { hash } from 'node:crypto';
-import type {
-  HeaderObject,
-  ReferenceObject,
-  ResponseObject,
-  SchemaObject,
-  OpenAPIObject,
-  OperationObject,
-  PathItemObject,
+import {
+  OpenApiBuilder,
+  type OperationObject,
+  type ReferenceObject,
+  type ResponseObject,
+  type SchemaObject,
 } from 'openapi3-ts/oas31';
 import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
@@ -34,14 +32,15 @@ import {
 import { operations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { SCOPES } from '#contracts/scopes.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { afterText } from '#src/interfaces/documents/markdown.ts';
 
-/** Returns a zod schema as JSON Schema 2020-12. Adds schemas with an id to `named` and refers to them. */
+/** Returns a zod schema as JSON Schema 2020-12. Adds schemas with an id to the components and refers to them. */
 const jsonSchema = (
   schema: z.ZodType,
   io: 'input' | 'output',
-  named: Map<string, SchemaObject>,
-): SchemaObject => {
+  builder: OpenApiBuilder,
+): SchemaObject | ReferenceObject => {
   const made = z.toJSONSchema(schema, {
     io,
     reused: 'inline',
@@ -52,27 +51,91 @@ const jsonSchema = (
     },
   }) as SchemaObject & { $defs?: Record<string, SchemaObject>; $schema?: string };
   const { $defs = {}, $schema: _schema, ...rest } = made;
-  for (const [name, definition] of Object.entries($defs)) named.set(name, relinked(definition));
-  const { id } = schema.meta() ?? {};
-  const body = relinked(rest);
-  if (id === undefined || '$ref' in body) return body;
-  named.set(id, body);
-  return { $ref: `#/components/schemas/${id}` };
+  for (const [name, definition] of Object.entries($defs))
+    builder.addSchema(name, forClients(definition));
+  return named(builder, schema.meta()?.id, forClients(rest));
 };
 
-/** Makes references to #/$defs point to the components of the document, and removes the schemas' own ids. */
-const relinked = (schema: SchemaObject): SchemaObject =>
-  JSON.parse(
-    JSON.stringify(schema, (key, value: unknown) =>
-      key === '$id' || (key === 'id' && typeof value === 'string') ? undefined : value,
-    ).replaceAll('"#/$defs/', '"#/components/schemas/'),
-  ) as SchemaObject;
+/** Adds a schema to the components under a name, and refers to it; returns one without a name, or a reference, as it is. */
+const named = (
+  builder: OpenApiBuilder,
+  name: string | undefined,
+  schema: SchemaObject | ReferenceObject,
+): SchemaObject | ReferenceObject => {
+  if (name === undefined || '$ref' in schema) return schema;
+  builder.addSchema(name, schema);
+  return { $ref: `#/components/schemas/${name}` };
+};
+
+type Node = Record<string, unknown>;
+
+/**
+ * Writes a schema for generators of typed clients: references point to the components, null is one of the types of a value,
+ * and integers tell their size.
+ */
+const forClients = (schema: SchemaObject): SchemaObject => typed(schema) as SchemaObject;
+
+const typed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(typed);
+  if (!isRecord(value)) return value;
+  const { $id: _id, id, $ref, ...members } = value;
+  const node: Node = Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, typed(member)]),
+  );
+  // The id of a schema is a text; a property with this name is a schema.
+  if (isRecord(id)) node['id'] = typed(id);
+  if (typeof $ref === 'string')
+    return { $ref: $ref.replace('#/$defs/', '#/components/schemas/'), ...node };
+  return sized(nullable(node));
+};
+
+/** Replaces alternatives by one schema with several types, where they are one type and null, or texts of several formats. */
+const nullable = ({ anyOf, ...node }: Node): Node => {
+  if (!Array.isArray(anyOf)) return node;
+  const options = (anyOf as Node[]).flatMap((option) =>
+    Array.isArray(option['anyOf']) ? (option['anyOf'] as Node[]) : [option],
+  );
+  const values = options.filter(({ type }) => type !== 'null');
+  const orNull = (type: unknown): unknown =>
+    values.length < options.length ? [type, 'null'] : type;
+  const [first = {}] = values;
+  const { type, enum: choices } = first;
+  if (typeof type !== 'string' || values.some((one) => one['type'] !== type))
+    return { ...node, anyOf: options };
+  if (values.length > 1)
+    return type === 'string' ? { ...node, type: orNull(type) } : { ...node, anyOf: options };
+  return {
+    ...first,
+    ...node,
+    type: orNull(type),
+    ...(Array.isArray(choices) && { enum: [...(choices as unknown[]), null] }),
+  };
+};
+
+/** The greatest quantity. Amounts and positions can be greater, and are of 64 bits in every place. */
+const INT32_MAX = 100_000_000;
+
+/** Names the size of an integer. */
+const sized = (node: Node): Node => {
+  if (
+    node['type'] !== 'integer' &&
+    !(Array.isArray(node['type']) && node['type'].includes('integer'))
+  )
+    return node;
+  const { minimum, maximum, ...rest } = node;
+  return {
+    ...rest,
+    format: Number(maximum ?? Infinity) > INT32_MAX ? 'int64' : 'int32',
+    ...(Number(minimum) > Number.MIN_SAFE_INTEGER && { minimum }),
+    ...(Number(maximum) < Number.MAX_SAFE_INTEGER && { maximum }),
+  };
+};
 
 const problem = z.object({
   type: z.url(),
   title: z.string(),
   status: z.int(),
-  detail: z.string(),
+  detail: z.string().meta({ 'x-ms-primary-error-message': true }),
   instance: z.string(),
   code: z.enum(PROBLEM_CODES),
   request_id: z.string(),
@@ -118,17 +181,15 @@ const problem = z.object({
     .describe('With boundary_forbidden: which of the five acts was attempted'),
 });
 
-const problemSchema = jsonSchema(problem, 'output', new Map());
-
-/** The headers of a document, by component id. `gated`: whether its operations are those of agents. */
-type NamedHeaders = { headers: Map<string, HeaderObject>; gated: boolean };
+/** A document that is built. `gated`: whether its operations are those of agents. */
+type Building = { builder: OpenApiBuilder; gated: boolean };
 
 type HeaderRefs = Record<string, ReferenceObject>;
 
 const KEY_HEADERS = ['rateLimit', 'rateLimitPolicy', 'deprecation', 'sunset'] as const;
 
 const headerRefs = (
-  { headers, gated }: NamedHeaders,
+  { builder, gated }: Building,
   ids: readonly (AnswerHeader | false)[],
 ): HeaderRefs =>
   Object.fromEntries(
@@ -136,16 +197,16 @@ const headerRefs = (
       .filter((id) => id !== false)
       .map((id) => {
         const { name, type = 'string', description }: HeaderText = ANSWER_HEADERS[id];
-        headers.set(id, { description, schema: { type } });
+        builder.addHeader(id, { description, schema: forClients({ type }) });
         return [name, { $ref: `#/components/headers/${id}` }];
       }),
   );
 
 const successHeaders = (
   { kind, alsoAs }: { kind: 'query' | 'command'; alsoAs?: readonly string[] },
-  named: NamedHeaders,
+  building: Building,
 ): HeaderRefs =>
-  headerRefs(named, [
+  headerRefs(building, [
     'requestId',
     'consistencyToken',
     'logState',
@@ -160,19 +221,14 @@ const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);
 const problemHeaderRefs = (
   status: number,
   codes: readonly ProblemCode[],
-  named: NamedHeaders,
+  building: Building,
 ): HeaderRefs =>
-  headerRefs(named, [
+  headerRefs(building, [
     'requestId',
     'help',
     (status === 401 || codes.includes('scope_missing')) && 'challenge',
     STATUSES_TO_WAIT.has(status) && 'retryAfter',
   ]);
-
-type Shared = NamedHeaders & {
-  schemas: Map<string, SchemaObject>;
-  responses: Map<string, ResponseObject>;
-};
 
 /**
  * Returns the responses for every problem of an operation, by status. Operations that answer the same codes with a
@@ -180,7 +236,7 @@ type Shared = NamedHeaders & {
  */
 const problemResponses = (
   codes: readonly ProblemCode[],
-  shared: Shared,
+  building: Building,
 ): Record<string, { $ref: string }> => {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of new Set([...codes, ...UNIVERSAL_PROBLEMS])) {
@@ -191,19 +247,14 @@ const problemResponses = (
     [...byStatus].map(([status, list]) => {
       // Generators make names of files and types of it: all codes of the list would be too long.
       const name = `Problem${status}_${hash('sha256', list.join(' ')).slice(0, 8)}`;
-      shared.responses.set(name, {
+      building.builder.addResponse(name, {
         description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('. '),
-        headers: problemHeaderRefs(status, list, shared),
+        headers: problemHeaderRefs(status, list, building),
         content: {
-          'application/problem+json': {
-            schema: {
-              allOf: [
-                { $ref: '#/components/schemas/Problem' },
-                { type: 'object', properties: { code: { type: 'string', enum: list } } },
-              ],
-            },
-          },
+          // One type for all: clients catch it, and read its code.
+          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
         },
+        'x-codes': list,
       });
       return [String(status), { $ref: `#/components/responses/${name}` }];
     }),
@@ -229,11 +280,8 @@ const examplesOf = <Value>(
     }),
   );
 
-/** Some generators read every answer of an operation as a stream that declares this type; its description names it. */
-const UNDECLARED = 'application/x-ndjson';
-
-const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) => {
-  const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
+const splitInput = (operation: AnyOperation, builder: OpenApiBuilder) => {
+  const whole = jsonSchema(operation.input, 'input', builder) as SchemaObject & {
     properties?: Record<string, SchemaObject>;
     required?: string[];
     dependentRequired?: Record<string, string[]>;
@@ -267,10 +315,15 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
   return { parameters, body, needed, dependentRequired };
 };
 
-const operationObject = (operation: AnyOperation, shared: Shared): OperationObject => {
-  const { parameters, body, needed, dependentRequired } = splitInput(operation, shared.schemas);
+/** `CreateLinkInput`: the name of a schema of an operation. */
+const nameFor = ({ id }: AnyOperation, what: 'Input' | 'Answer'): string =>
+  `${id.charAt(0).toUpperCase()}${id.slice(1)}${what}`;
+
+const operationObject = (operation: AnyOperation, building: Building): OperationObject => {
+  const { builder } = building;
+  const { parameters, body, needed, dependentRequired } = splitInput(operation, builder);
   const query = operation.http.method === 'GET';
-  const output = jsonSchema(operation.output, 'output', shared.schemas);
+  const answer = jsonSchema(operation.output, 'output', builder);
   const bodyExamples = examplesOf(operation, ({ input }) =>
     Object.fromEntries(
       Object.entries(input).filter(([field]) => placeOf(operation, field) === 'body'),
@@ -279,14 +332,13 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
   const outputExamples = examplesOf(operation, ({ output: value }) => value);
   const success: ResponseObject = {
     description: operation.summary,
-    headers: successHeaders(operation, shared),
+    headers: successHeaders(operation, building),
+    // Not the types of files, which the description names: generators would type every answer as a record or a text.
     content: {
-      'application/json': { schema: output, examples: outputExamples },
-      ...Object.fromEntries(
-        (operation.alsoAs ?? [])
-          .filter((media) => media !== UNDECLARED)
-          .map((media) => [media, { schema: { type: 'string' as const } }]),
-      ),
+      'application/json': {
+        schema: named(builder, nameFor(operation, 'Answer'), answer),
+        examples: outputExamples,
+      },
     },
   };
   return {
@@ -303,13 +355,13 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
         required: true,
         content: {
           'application/json': {
-            schema: {
+            schema: named(builder, nameFor(operation, 'Input'), {
               type: 'object',
               properties: body,
               ...(needed.length > 0 && { required: needed }),
               ...(dependentRequired && { dependentRequired }),
               additionalProperties: false,
-            },
+            }),
             examples: bodyExamples,
           },
         },
@@ -320,27 +372,16 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
       ...(operation.id === 'submitLead' && {
         '200': { ...success, description: 'The lead was amended or withdrawn' },
       }),
-      ...problemResponses(operation.problems, shared),
+      ...problemResponses(operation.problems, building),
     },
   };
 };
-
-const byName = <T>(map: Map<string, T>): Record<string, T> =>
-  Object.fromEntries([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 const document = (
   registry: Record<string, AnyOperation>,
   about: { title: string; description: string; base: string; server: string; rates: Rates },
 ): string => {
-  const gated = about.base === AGENT_BASE;
-  const shared: Shared = { schemas: new Map(), responses: new Map(), headers: new Map(), gated };
-  const paths: Record<string, PathItemObject> = {};
-  for (const operation of Object.values(registry)) {
-    const { method, path } = operation.http;
-    const item = (paths[about.base + path] ??= {});
-    item[method === 'GET' ? 'get' : 'post'] = operationObject(operation, shared);
-  }
-  const specification: OpenAPIObject = {
+  const builder = OpenApiBuilder.create({
     openapi: '3.1.0',
     info: {
       title: about.title,
@@ -349,31 +390,28 @@ const document = (
       contact: { name: 'Tributary', url: `${about.server}/` },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: about.server }],
-    tags: [
-      { name: 'read', description: 'Changes nothing' },
-      {
-        name: 'write',
-        description: 'Needs an Idempotency-Key; a call with the same key is executed at most once',
-      },
-    ],
-    paths,
-    components: {
-      securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          description:
-            'Keep the key in a server-side secret named SERVICE_API_KEY, never in a browser or a URL.',
-        },
-      },
-      schemas: { Problem: problemSchema, ...byName(shared.schemas) },
-      headers: byName(shared.headers),
-      responses: byName(shared.responses),
-    },
     'x-limits': publishedLimits(about.rates),
-  };
-  return `${JSON.stringify(specification, null, 2)}\n`;
+  })
+    .addServer({ url: about.server })
+    .addTag({ name: 'read', description: 'Changes nothing' })
+    .addTag({
+      name: 'write',
+      description: 'Needs an Idempotency-Key; a call with the same key is executed at most once',
+    })
+    .addSecurityScheme('bearer', {
+      type: 'http',
+      scheme: 'bearer',
+      description:
+        'Keep the key in a server-side secret named SERVICE_API_KEY, never in a browser or a URL.',
+    });
+  builder.addSchema('Problem', jsonSchema(problem, 'output', builder));
+  const building = { builder, gated: about.base === AGENT_BASE };
+  for (const operation of Object.values(registry)) {
+    const { method, path } = operation.http;
+    const made = operationObject(operation, building);
+    builder.addPath(about.base + path, { [method === 'GET' ? 'get' : 'post']: made });
+  }
+  return `${builder.getSpecAsJson(undefined, 2)}\n`;
 };
 
 const SCOPE_LIST = Object.entries(SCOPES)
