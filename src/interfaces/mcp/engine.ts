@@ -26,6 +26,7 @@ import {
   META,
   MODERN,
   VERSIONS,
+  FORMER_VERSIONS,
   type McpAnswer,
   type McpRequest,
   resultOf,
@@ -37,7 +38,6 @@ import {
   INSTRUCTIONS,
   type RpcId,
   idOf,
-  OLDEST,
   readMessage,
 } from './wire.ts';
 
@@ -69,7 +69,7 @@ const versionOf = (headers: IncomingHttpHeaders, message: Message): McpVersion |
   const header = headerOf(headers, 'mcp-protocol-version');
   const claimed = metaOf(message.params)[META.version];
   if (claimed === undefined && header !== MODERN) {
-    const isSupported = header === undefined || VERSIONS.some((version) => version === header);
+    const isSupported = header === undefined || isServed(header);
     if (!isSupported && message.method !== 'initialize') return unsupported(header, VERSIONS);
     return { ok: true, era: 'legacy', version: header ?? LEGACY_DEFAULT };
   }
@@ -81,6 +81,9 @@ const versionOf = (headers: IncomingHttpHeaders, message: Message): McpVersion |
   }
   return { ok: true, era: 'modern', version: MODERN };
 };
+
+const isServed = (asked: unknown): boolean =>
+  [...VERSIONS, ...FORMER_VERSIONS].some((version) => version === asked);
 
 /** Decodes `=?base64?…?=`, the form of text that a header cannot carry. */
 const decodeHeader = (value: string): string => {
@@ -128,19 +131,16 @@ const modernFault = (
 
 const words = line(200);
 
-const wholeDays = z
-  .string()
-  .refine((text) => /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX, {
-    error: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
-  });
+/** MCP has only texts for arguments of prompts; clients also send the number. */
+const days = z.int().min(1).max(LIMITS.PERFORMANCE_DAYS_MAX);
 
 type Prompt = {
   name: string;
   title: string;
   description: string;
-  arguments: z.ZodObject<Record<string, z.ZodType<string | undefined>>>;
+  arguments: z.ZodObject<Record<string, z.ZodType<string | number | undefined>>>;
   /** The task as text, with the arguments in it. */
-  text(given: Readonly<Record<string, string | undefined>>): string;
+  text(given: Readonly<Record<string, string | number | undefined>>): string;
 };
 
 const PROMPTS: readonly Prompt[] = [
@@ -169,11 +169,11 @@ const PROMPTS: readonly Prompt[] = [
     title: 'Review performance',
     description: 'Compare a period with the one before and say what to do next',
     arguments: z.strictObject({
-      days: wholeDays.optional().describe('Length of the period in days, for example 28'),
+      days: days.optional().describe('Length of the period in days, for example 28'),
     }),
-    text: ({ days = '28' }) =>
+    text: ({ days: count = 28 }) =>
       [
-        `Review how the promotion did over the last ${days} days, compared with the days before.`,
+        `Review how the promotion did over the last ${count} days, compared with the days before.`,
         '1. get_performance with granularity total and compare_to previous_period; then again with ' +
           'group_by campaign, and with group_by link_id.',
         '2. list_leads with state accepted, qualified and won, if leads:read is granted.',
@@ -408,9 +408,9 @@ const discover: McpMethod = {
 const initialize: McpMethod = {
   eras: ['legacy'],
   answer: ({ era, params: { protocolVersion } }) => {
-    const requested = VERSIONS.find((version) => version === protocolVersion && version !== MODERN);
+    const isLegacy = isServed(protocolVersion) && protocolVersion !== MODERN;
     const members = {
-      protocolVersion: requested ?? LEGACY_DEFAULT,
+      protocolVersion: isLegacy ? protocolVersion : LEGACY_DEFAULT,
       capabilities: CAPABILITIES,
       serverInfo: SERVER,
       instructions: INSTRUCTIONS,
@@ -521,8 +521,10 @@ export const refusedCall = (
 };
 
 /** The id of an error whose request has no valid one: absent since 2025-11-25, and null before. */
-export const noId = (headers: IncomingHttpHeaders): null | undefined =>
-  headers['mcp-protocol-version'] === OLDEST ? null : undefined;
+export const noId = (headers: IncomingHttpHeaders): null | undefined => {
+  const version = String(headers['mcp-protocol-version'] ?? LEGACY_DEFAULT);
+  return version < LEGACY_DEFAULT && isServed(version) ? null : undefined;
+};
 
 /** Parses and checks a request before it takes from a budget. */
 const prepare = ({ headers, body }: Pick<ReceivedBody, 'headers' | 'body'>): Prepared => {

@@ -12,10 +12,13 @@ import { problemBody, type ProblemBody } from '#src/web/problem.ts';
 /** The newest supported version of MCP, the first without sessions. */
 export const MODERN = '2026-07-28';
 export const LEGACY_DEFAULT = '2025-11-25';
-/** 2025-03-26 is left out: it requires servers to accept batches. */
-export const OLDEST = '2025-06-18';
 /** Newest first. */
-export const VERSIONS = [MODERN, LEGACY_DEFAULT, OLDEST] as const;
+export const VERSIONS = [MODERN, LEGACY_DEFAULT, '2025-06-18'] as const;
+/**
+ * Served to clients that know no newer version, and not advertised: 2025-03-26 requires servers to accept batches, which
+ * no official client sends.
+ */
+export const FORMER_VERSIONS = ['2025-03-26', '2024-11-05'] as const;
 
 /** modern: each request is self-contained; legacy: `initialize` comes first. */
 export type Era = 'modern' | 'legacy';

@@ -235,6 +235,18 @@ describe('MCP prompts', () => {
     expect(named.filter((name) => !knownNames.includes(name))).toEqual([]);
   });
 
+  it.each([28, '28'])(
+    'An MCP prompt accepts the number %j, which some clients do not write as text',
+    async (days) => {
+      const params = { name: 'review_performance', arguments: { days } };
+      for (const { body } of [
+        await agent.legacy('prompts/get', params),
+        await agent.modern('prompts/get', params),
+      ])
+        expect(JSON.stringify(body.result)).toContain('over the last 28 days');
+    },
+  );
+
   it.each([
     [{ name: 'promote_product' }],
     [{ name: 'promote_product', arguments: [] }],
@@ -243,6 +255,8 @@ describe('MCP prompts', () => {
     [{ name: 'promote_product', arguments: { product: 'a\nb' } }],
     [{ name: 'promote_product', arguments: { product: 'a', days: '7' } }],
     [{ name: 'review_performance', arguments: { days: 'x' } }],
+    [{ name: 'review_performance', arguments: { days: 0 } }],
+    [{ name: 'review_performance', arguments: { days: 1.5 } }],
     [{ name: 'review_performance', arguments: { days: '0' } }],
     [{ name: 'review_performance', arguments: { days: '401' } }],
     [{ name: 'nothing' }],

@@ -48,7 +48,9 @@ describe('The MCP method initialize', () => {
   it.each([
     ['2025-11-25', '2025-11-25'],
     ['2025-06-18', '2025-06-18'],
-    ['2025-03-26', '2025-11-25'],
+    ['2025-03-26', '2025-03-26'],
+    ['2024-11-05', '2024-11-05'],
+    ['2024-10-07', '2025-11-25'],
     ['2026-07-28', '2025-11-25'],
     [7, '2025-11-25'],
   ])(
@@ -57,6 +59,22 @@ describe('The MCP method initialize', () => {
       verifies('versioning.4');
       const { body } = await agent.legacy('initialize', { protocolVersion: requested });
       expect(body.result?.['protocolVersion']).toBe(answered);
+    },
+  );
+
+  it.each(['2025-06-18', '2025-03-26', '2024-11-05'])(
+    'The MCP version %s is served as the legacy era, with and without its header',
+    async (version) => {
+      for (const headers of [{}, { 'mcp-protocol-version': version }]) {
+        const listed = await agent.legacy('tools/list', {}, headers);
+        expect([listed.status, listed.body.result]).toEqual([
+          200,
+          expect.objectContaining({ tools: expect.any(Array) }),
+        ]);
+        expect(listed.body.result).not.toHaveProperty('resultType');
+        const called = await agent.legacy('tools/call', { name: 'get_connection' }, headers);
+        expect(called.body.result?.isError).toBeUndefined();
+      }
     },
   );
 
@@ -241,13 +259,13 @@ describe('An unknown version of MCP', () => {
     const unknownVersion = { [VERSION]: '2099-01-01' };
     const headers = { 'mcp-protocol-version': '2099-01-01' };
     const modern = await agent.modern('tools/list', { _meta: modernMeta(unknownVersion) }, headers);
-    const legacy = await agent.legacy('tools/list', {}, { 'mcp-protocol-version': '2025-03-26' });
+    const legacy = await agent.legacy('tools/list', {}, { 'mcp-protocol-version': '2024-10-07' });
     expect([codeOf(modern), codeOf(legacy)]).toEqual([
       [400, -32022],
       [400, -32022],
     ]);
     expect(modern.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2099-01-01' });
-    expect(legacy.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2025-03-26' });
+    expect(legacy.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2024-10-07' });
   });
 
   it('An unknown version of MCP only in the body is a header mismatch, and a legacy version in _meta is refused with the modern one', async () => {
