@@ -160,6 +160,7 @@ const waitsOf = (log: EventLog, parts: AsyncDisposableStack): Waits => {
     eventLoop: delay.ms,
     reads: () => eventLoopTurns.waitMs(),
     appends: () => log.queuedMs?.() ?? 0,
+    calls: { count: 0 },
   };
 };
 

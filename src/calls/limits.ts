@@ -175,7 +175,10 @@ const queueOf = (waits: Waits, budget: Budget | undefined): number => {
   return budget === 'read' ? waits.reads() : waits.appends();
 };
 
-/** Admits requests by the milliseconds that they would wait. */
+/** A process with fewer calls is not overloaded: the machine is slow, and refusing a few calls would not relieve it. */
+const FEW_CALLS = 16;
+
+/** Admits requests by the milliseconds that they would wait, unless only few wait. */
 export const overload = (waits: Waits, maxMs: number): Overload => {
   const detail = `A request would wait for more than ${maxMs} ms before the service handles it.`;
   // Made once: a refusal must cost far less than an answer.
@@ -186,6 +189,7 @@ export const overload = (waits: Waits, maxMs: number): Overload => {
   return (budget) => {
     const max = budget === 'redirect' ? maxMs * REDIRECT_FACTOR : maxMs;
     if (waits.eventLoop() + queueOf(waits, budget) <= max) return undefined;
+    if (waits.calls.count < FEW_CALLS) return undefined;
     refused += 1;
     return refusals[refused % refusals.length];
   };

@@ -13,7 +13,7 @@ import { mcpRoutes } from '#src/interfaces/mcp/routes.ts';
 import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 import { agentRoutes, deskRoutes } from '#src/interfaces/rest/routes.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
-import type { Ids } from '#src/ports/system.ts';
+import type { Ids, Waits } from '#src/ports/system.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Refusal, refuse, forbidden } from '#src/shared/outcome.ts';
 import { arrivalOf, httpServer } from '#src/web/http.ts';
@@ -105,6 +105,17 @@ const reportForwarded = (
   });
 };
 
+/** Counts the requests that are not answered yet, except those for health, which are never refused. */
+const countCalls = (server: FastifyInstance, calls: Waits['calls']): void => {
+  server.server.prependListener('request', ({ url = '' }, response) => {
+    if (HEALTH.test(url)) return;
+    calls.count += 1;
+    response.once('close', () => {
+      calls.count -= 1;
+    });
+  });
+};
+
 /** Written by test/faults/boundaries.test.ts. */
 const BOUNDARIES_REPORT = new URL('../../contracts/published/boundaries.json', import.meta.url);
 
@@ -150,6 +161,7 @@ type ServerDeps = HealthDeps & {
   metrics?: Metrics;
   /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
+  waits: Pick<Waits, 'calls'>;
 };
 
 /** Builds the HTTP server with all routes; it does not listen yet. */
@@ -180,6 +192,7 @@ export const buildServer = (
       if (admitted.ok) app.agents.conclude(admitted.value, exchange, forbidden(boundary));
     },
   });
+  countCalls(server, deps.waits.calls);
   if (options.trustProxy === false) reportForwarded(server, { log: options.log, metrics });
   const { log } = deps;
   if (log.replacement)

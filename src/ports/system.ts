@@ -18,6 +18,8 @@ export type Waits = {
   reads(): number;
   /** The queue of appends to the log. */
   appends(): number;
+  /** Requests that this process has received and not answered; the server counts them. */
+  readonly calls: { count: number };
 };
 
 export type Ids = {

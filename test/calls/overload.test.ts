@@ -14,6 +14,7 @@ let key: string;
 let redirect: string;
 let review: string;
 let eventLoopMs = 0;
+let waiting = () => 16;
 let logLines: string[] = [];
 
 const post = async (path: string, payload: object): Promise<Record<string, string>> => {
@@ -30,13 +31,23 @@ beforeAll(async () => {
   const line_items = [{ sku: 'MUG-1', quantity: 48 }];
   const handoff = await post('/handoffs', { title: 'Mugs', line_items });
   review = new URL(handoff['review_url'] ?? '').pathname;
-  const waits = { eventLoop: () => eventLoopMs, reads: () => 0, appends: () => 0 };
+  const waits = {
+    eventLoop: () => eventLoopMs,
+    reads: () => 0,
+    appends: () => 0,
+    calls: {
+      get count() {
+        return waiting();
+      },
+    },
+  };
   const log = pino({ level: 'warn' }, { write: (line: string) => void logLines.push(line) });
   const limits = { ...app.service.deps.limits, admissionWaitMs: 250 };
   server = serverOver({ ...app.service.deps, waits, limits }, log);
 });
 beforeEach(() => {
   eventLoopMs = 0;
+  waiting = () => 16;
   logLines = [];
 });
 afterAll(() => app.close());
@@ -68,6 +79,51 @@ describe('A service in which a request would wait for more than 250 ms', () => {
       expect(answer.body, url).toContain('overloaded');
       expect(answer.headers['retry-after'], url).toBeDefined();
     }
+  });
+
+  it.each(['before the body is read', 'once the tool is known'])(
+    'An overloaded service answers a tool call %s with a tool error that says when to call again',
+    async (when) => {
+      let asked = 0;
+      const late = when !== 'before the body is read';
+      eventLoopMs = 251;
+      waiting = () => (late && asked++ === 0 ? 15 : 16);
+      const ofTool = (name: string) => ({
+        method: 'POST' as const,
+        payload: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name } }),
+        headers: { 'content-type': 'application/json' },
+      });
+      const answer = await ask('/api/affiliate/mcp', ofTool('get_connection'));
+      expect([answer.statusCode, Number(answer.headers['retry-after'])]).toEqual([
+        200,
+        expect.any(Number),
+      ]);
+      const { id, result } = answer.json<{
+        id: number;
+        result: { isError: boolean; content: [{ text: string }] };
+      }>();
+      expect([id, result.isError]).toEqual([7, true]);
+      expect(JSON.parse(result.content[0].text)).toMatchObject({
+        code: 'overloaded',
+        recovery: { retryable: true, retry_after_s: expect.any(Number) },
+      });
+      const { payload, ...rest } = ofTool('x');
+      asked = 0;
+      const other = await ask('/api/affiliate/mcp', {
+        ...rest,
+        payload: payload.replace('tools/call', 'tools/list'),
+      });
+      expect([other.statusCode, other.json<{ error: object }>().error]).toMatchObject([
+        503,
+        { code: 50300 },
+      ]);
+    },
+  );
+
+  it('A service with fewer than 16 waiting calls is not overloaded, however long they wait', async () => {
+    eventLoopMs = 60_000;
+    waiting = () => 15;
+    expect((await ask(`${AGENT}/leads`)).statusCode).toBe(200);
   });
 
   it('An overloaded service never refuses health, and shows buyers a page that says so', async () => {

@@ -89,7 +89,12 @@ const inputFor = (row: Row): Record<string, unknown> => {
 const PER_MINUTE = 3;
 const AT_ONCE = 2;
 const WAIT_MS_MAX = 250;
-const NO_WAITS: Waits = { eventLoop: () => 0, reads: () => 0, appends: () => 0 };
+const NO_WAITS: Waits = {
+  eventLoop: () => 0,
+  reads: () => 0,
+  appends: () => 0,
+  calls: { count: 16 },
+};
 let app: TestApp;
 let credentials: Record<Actor, string | undefined>;
 beforeAll(async () => {

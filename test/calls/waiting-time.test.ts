@@ -72,10 +72,24 @@ describe('The calls of a key in progress', () => {
   });
 });
 
+const waits = (count: number) => ({
+  eventLoop: () => 2_000,
+  reads: () => 0,
+  appends: () => 0,
+  calls: { count },
+});
+
 describe('A refusal in an overload', () => {
   it('A refusal in an overload spreads the clients over several seconds', () => {
-    const refuse = overload({ eventLoop: () => 1_000, reads: () => 0, appends: () => 0 }, 250);
+    const refuse = overload(waits(16), 250);
     const seconds = Array.from({ length: 6 }, () => refuse('read')?.retryAfterS);
     expect(new Set(seconds)).toEqual(new Set([1, 2, 3]));
+  });
+
+  it('A refusal in an overload needs 16 waiting calls: a slow machine with fewer refuses none', () => {
+    for (const budget of [undefined, 'read', 'write', 'outreach', 'redirect'] as const) {
+      expect([budget, overload(waits(15), 250)(budget)]).toEqual([budget, undefined]);
+      expect([budget, overload(waits(16), 250)(budget)?.code]).toEqual([budget, 'overloaded']);
+    }
   });
 });

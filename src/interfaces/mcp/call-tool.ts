@@ -206,9 +206,13 @@ const unknownTool = (request: McpRequest, boundary: BoundaryId | undefined): Mcp
 
 const ARGUMENTS = '/params/arguments';
 
-/** Answers a body that is refused for its arguments with a tool result; undefined when the faults are elsewhere. */
-export const refusedArguments = (context: ResultContext, refusal: Refusal): string | undefined => {
-  const { errors = [] } = refusal;
+/**
+ * Answers a tool call that is refused before it is performed with a tool result: for an overload, or for its arguments.
+ * Undefined for other refusals.
+ */
+export const refusedEarly = (context: ResultContext, refusal: Refusal): string | undefined => {
+  const { code, errors = [] } = refusal;
+  if (code === 'overloaded') return refusedResult(context, refusal);
   const isOfThem = ({ pointer }: InputFault): boolean => pointer.startsWith(`${ARGUMENTS}/`);
   if (errors.length === 0 || !errors.every(isOfThem)) return undefined;
   const own = errors.map((fault) => ({ ...fault, pointer: fault.pointer.slice(ARGUMENTS.length) }));

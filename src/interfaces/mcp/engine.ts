@@ -14,7 +14,7 @@ import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
 import { isRecord } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
-import { callTool, aboutTool, refusedArguments } from './call-tool.ts';
+import { callTool, aboutTool, refusedEarly } from './call-tool.ts';
 import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
 import {
   type Era,
@@ -495,7 +495,9 @@ export const handleMessage = async (received: ReceivedBody): Promise<Handled> =>
   const fault = overLimit ? mcpFaultOf(overLimit) : prepared.fault;
   if (fault || prepared.fault) {
     conclude(fault?.refusal);
-    return { id, answer: fault };
+    const result = overLimit && refusedCall(received, overLimit);
+    const headers = { 'retry-after': String(overLimit?.retryAfterS) };
+    return { id, answer: result === undefined ? fault : { ok: true, result, headers } };
   }
   const { era, message, method } = prepared;
   if (!method) {
@@ -509,7 +511,7 @@ export const handleMessage = async (received: ReceivedBody): Promise<Handled> =>
   return { id, answer };
 };
 
-/** The tool result for arguments whose JSON is refused; undefined when the body calls no tool. */
+/** The tool result for a call that is refused before it is performed; undefined when the body calls no tool. */
 export const refusedCall = (
   { app, requestId, ...request }: Pick<ReceivedBody, 'app' | 'requestId' | 'headers' | 'body'>,
   refusal: Refusal,
@@ -517,7 +519,7 @@ export const refusedCall = (
   const prepared = prepare(request);
   return prepared.fault || prepared.method === undefined || prepared.message.method !== 'tools/call'
     ? undefined
-    : refusedArguments({ app, requestId, era: prepared.era }, refusal);
+    : refusedEarly({ app, requestId, era: prepared.era }, refusal);
 };
 
 /** The id of an error whose request has no valid one: absent since 2025-11-25, and null before. */

@@ -31,19 +31,24 @@ const EVENT_STREAM = 'text/event-stream';
 /** Serves the endpoint of MCP, without sessions and streams, and the public documents about it. */
 export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const admissions = new WeakMap<FastifyRequest, Admission<AgentCaller>>();
+  /** Refused for an overload, which is answered in the form of what the body calls. */
+  const overloads = new WeakMap<FastifyRequest, Refusal>();
 
   /** Answers a refusal before the message is parsed: of a credential, or of a malformed body. */
   const refuseRequest = (reply: FastifyReply, refusal: Refusal): FastifyReply => {
     const { request } = reply;
     const admission = admissions.get(request);
-    const answered = (admission && app.agents.charge(admission, UNREAD.budget)) ?? refusal;
+    const early = overloads.get(request) ?? refusal;
+    const answered = (admission && app.agents.charge(admission, UNREAD.budget)) ?? early;
     if (admission) {
       reply.headers(admission.headers);
       app.agents.conclude(admission, UNREAD.operation, answered);
     }
     const { headers, body, id: requestId } = request;
     const id = idOf(body) ?? noId(headers);
-    const result = answered === refusal && refusedCall({ app, requestId, headers, body }, refusal);
+    const result = refusedCall({ app, requestId, headers, body }, answered);
+    if (result && answered.retryAfterS !== undefined)
+      reply.header('retry-after', answered.retryAfterS);
     return result
       ? sendResult(reply, id, result)
       : sendFault(app, reply, { id, fault: mcpFaultOf(answered) });
@@ -61,11 +66,17 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
       const admitted =
         foreign ??
         (await app.agents.admit(arrivalOf(request, 'mcp'), { exchange: UNREAD.operation }));
+      if (!admitted.ok && admitted.code === 'overloaded') {
+        overloads.set(request, admitted);
+        return undefined;
+      }
       if (!admitted.ok) return refuseRequest(reply, admitted);
       admissions.set(request, admitted.value);
       return undefined;
     },
     handler: async (request, reply) => {
+      const overload = overloads.get(request);
+      if (overload) return refuseRequest(reply, overload);
       const admission = admissions.get(request);
       if (!admission) throw new Error('a message was reached without an admission');
       const revoked = app.agents.confirm(admission);

@@ -103,9 +103,15 @@ const PROTOCOL_PROBLEMS: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'log_replaced',
 ]);
 
+/** What passes by itself: no client repeats the call, but a model does, after the time that the problem names. */
+const FOR_MODELS: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'read_model_rebuilding',
+  'overloaded',
+]);
+
 /** Whether a model can act on a refusal: then it is a tool result and not a JSON-RPC error. */
 export const isForModel = ({ code }: Refusal): boolean =>
-  code === 'read_model_rebuilding' || !PROTOCOL_PROBLEMS.has(code);
+  FOR_MODELS.has(code) || !PROTOCOL_PROBLEMS.has(code);
 
 const isId = (value: unknown): value is RpcId =>
   typeof value === 'string' || Number.isSafeInteger(value);
