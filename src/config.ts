@@ -143,6 +143,7 @@ const environment = z.object({
     .regex(/^[A-Za-z-]+$/, { error: 'must be the name of a header, like CF-IPCountry' })
     .optional(),
   IMAGE_ORIGINS: originList,
+  ORIGINS: originList,
   TRUST_PROXY: proxies.default(false),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   READS_PER_MINUTE: rate(LIMITS.READS_PER_MINUTE),
@@ -211,6 +212,8 @@ const settings = complete.transform((env) => ({
   countryHeader: env.COUNTRY_HEADER?.toLowerCase(),
   /** Origins of other servers whose pictures pages show. */
   imageOrigins: env.IMAGE_ORIGINS,
+  /** Origins of other sites whose pages may call MCP and A2A. */
+  webOrigins: env.ORIGINS,
   trustProxy: env.TRUST_PROXY,
   logLevel: env.LOG_LEVEL,
   readsPerMinute: env.READS_PER_MINUTE,

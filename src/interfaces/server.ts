@@ -150,6 +150,8 @@ export type ServerOptions = {
   trustProxy: boolean | string;
   countryHeader: string | undefined;
   imageOrigins: readonly string[];
+  /** Origins of other sites whose pages may call MCP and A2A. */
+  webOrigins: readonly string[];
   /** Identifies this process in the answer of /livez. */
   instance?: string | undefined;
   /** Whether the read models are not filled yet. */
@@ -206,8 +208,8 @@ export const buildServer = (
   void server.register(async (scope) => {
     publicDocumentRoutes(scope, app);
     agentRoutes(scope, app);
-    mcpRoutes(scope, app);
-    a2aRoutes(scope, app);
+    mcpRoutes(scope, app, options);
+    a2aRoutes(scope, app, options);
     deskRoutes(scope, app);
   });
   portalRoutes(server, app, options);

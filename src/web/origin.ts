@@ -1,6 +1,6 @@
 /** The public origin of the service, and requests for other hosts. */
 import { isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -13,7 +13,7 @@ const hostnameOf = (url: string): string | undefined =>
   URL.canParse(url) ? new URL(url).hostname.toLowerCase() : undefined;
 
 /** Whether a page of this origin may call: the host must be the service's own, on any port. */
-export const isOwnOrigin = (origin: string, own: string): boolean => {
+const isOwnOrigin = (origin: string, own: string): boolean => {
   const asked = hostnameOf(origin);
   const mine = hostnameOf(own);
   if (asked === undefined || mine === undefined) return false;
@@ -44,12 +44,58 @@ const isAcceptedHost = (host: string, own: string): boolean => {
   return true;
 };
 
-/** Refuses requests from pages of other sites, and from host names that may have been rebound. */
-export const originRefusal = (request: FastifyRequest, own: string): Refusal | undefined => {
-  const { origin } = request.headers;
-  if (origin !== undefined && !isOwnOrigin(origin, own))
-    return refuse('origin_not_allowed', 'The Origin is another site.');
-  if (!isAcceptedHost(request.host, own))
-    return refuse('origin_not_allowed', 'This Host is not served here; set PUBLIC_URL.');
-  return undefined;
+type WebAccess = {
+  /** The origin of this service. */
+  own(): string;
+  /** Other origins whose pages may call. */
+  named: readonly string[];
+  methods: string;
+  /** Headers of requests that pages may send, and of answers that they may read. */
+  headers: string;
+  exposed: string;
+};
+
+const PREFLIGHT_S = '86400';
+
+/** Answers pages of this service and of the named origins; refuses others, and host names that may have been rebound. */
+export const webAccess = ({ own, named, methods, headers, exposed }: WebAccess) => {
+  const mayCall = (origin: string): boolean =>
+    isOwnOrigin(origin, own()) || named.includes(origin.toLowerCase());
+  const allow = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply): void => {
+    // A shared cache must not give the answer of one origin to another.
+    reply.header('vary', 'Origin');
+    if (origin !== undefined && mayCall(origin))
+      reply.headers({
+        'access-control-allow-origin': origin,
+        'access-control-expose-headers': exposed,
+      });
+  };
+  return {
+    allow,
+    refusal(request: FastifyRequest): Refusal | undefined {
+      const { origin } = request.headers;
+      if (origin !== undefined && !mayCall(origin))
+        return refuse(
+          'origin_not_allowed',
+          'The Origin is another site, which ORIGINS does not name.',
+        );
+      if (!isAcceptedHost(request.host, own()))
+        return refuse('origin_not_allowed', 'This Host is not served here; set PUBLIC_URL.');
+      return undefined;
+    },
+    /** Answers a preflight request, which has no credential. */
+    async preflight(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      allow(request, reply);
+      return reply
+        .headers({
+          allow: `${methods}, OPTIONS`,
+          'access-control-allow-methods': methods,
+          'access-control-allow-headers': headers,
+          'access-control-expose-headers': exposed,
+          'access-control-max-age': PREFLIGHT_S,
+        })
+        .code(204)
+        .send();
+    },
+  };
 };

@@ -24,7 +24,7 @@ const serve = async (trustProxy: boolean | string) => {
   const server = buildServer(
     openApp(deps),
     { ...deps, metrics },
-    { log, trustProxy, countryHeader: undefined, imageOrigins: [] },
+    { log, trustProxy, countryHeader: undefined, imageOrigins: [], webOrigins: [] },
   );
   parts.push(() => server.close());
   const url = await server.listen({ host: '127.0.0.1', port: 0 });

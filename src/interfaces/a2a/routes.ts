@@ -5,7 +5,7 @@ import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import { type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
 import { arrivalOf } from '#src/web/http.ts';
-import { originRefusal } from '#src/web/origin.ts';
+import { webAccess } from '#src/web/origin.ts';
 import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { A2A_BASE, A2A_VERSION, cardRoutes } from './card.ts';
 import { legacyCall, legacyResult, LEGACY_VERSION } from './legacy.ts';
@@ -139,11 +139,35 @@ const RPC_EXCHANGE = 'a2a:JSONRPC';
 type MethodCall = { name: MethodName; params: unknown };
 
 type Admissions = WeakMap<FastifyRequest, Admission<AgentCaller>>;
-type A2aInterface = { app: AgentApp; admissions: Admissions; streams: TaskStreams };
+type A2aInterface = {
+  app: AgentApp;
+  admissions: Admissions;
+  streams: TaskStreams;
+  access: ReturnType<typeof webAccess>;
+};
+
+const ALLOWED_HEADERS =
+  'Authorization, Content-Type, Accept, A2A-Version, A2A-Extensions, Last-Event-ID, Consistency-Token';
+const EXPOSED_HEADERS =
+  'WWW-Authenticate, Retry-After, Consistency-Token, Request-Id, Idempotent-Replayed, Original-Request-Id';
 
 /** A2A 1.0 over JSON-RPC and over HTTP+JSON: the same methods, performed in the same way. */
-export const a2aRoutes = (server: FastifyInstance, app: AgentApp): void => {
-  const a2a: A2aInterface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
+export const a2aRoutes = (
+  server: FastifyInstance,
+  app: AgentApp,
+  { webOrigins }: { webOrigins: readonly string[] },
+): void => {
+  const access = webAccess({
+    own: app.origin,
+    named: webOrigins,
+    methods: 'GET, POST, DELETE',
+    headers: ALLOWED_HEADERS,
+    exposed: EXPOSED_HEADERS,
+  });
+  const streams = taskStreams(server, app);
+  const a2a: A2aInterface = { app, admissions: new WeakMap(), streams, access };
+  for (const url of new Set(['', ...HTTP_ROUTES.map((route) => route.url)]))
+    server.route({ method: 'OPTIONS', url: A2A_BASE + url, handler: access.preflight });
   cardRoutes(server, app);
   server.route({
     ...routeOf(a2a, rpcBinding, RPC_EXCHANGE),
@@ -177,8 +201,9 @@ const routeOf = (a2a: A2aInterface, binding: Binding, exchange: string) => ({
   async onRequest(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     reply.header('cache-control', 'no-store');
     acceptMediaType(request);
-    const { app, admissions } = a2a;
-    const foreign = originRefusal(request, app.origin());
+    const { app, admissions, access } = a2a;
+    access.allow(request, reply);
+    const foreign = access.refusal(request);
     const admitted = foreign ?? (await app.agents.admit(arrivalOf(request, 'a2a'), { exchange }));
     if (!admitted.ok) return binding.refuse(reply, admitted, app.origin());
     admissions.set(request, admitted.value);

@@ -1,5 +1,5 @@
 /** The route of MCP over HTTP. */
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
@@ -8,7 +8,7 @@ import { arrivalOf } from '#src/web/http.ts';
 import { negotiate } from '#src/interfaces/rest/request.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
-import { isOwnOrigin, originRefusal } from '#src/web/origin.ts';
+import { webAccess } from '#src/web/origin.ts';
 import {
   answerBody,
   errorText,
@@ -24,12 +24,25 @@ const ALLOWED_HEADERS =
   'Last-Event-ID, Consistency-Token';
 const EXPOSED_HEADERS =
   'WWW-Authenticate, Retry-After, MCP-Protocol-Version, Consistency-Token, Request-Id';
-const PREFLIGHT_S = '86400';
 
 const EVENT_STREAM = 'text/event-stream';
 
+const accessFor = ({ origin }: AgentApp, webOrigins: readonly string[]) =>
+  webAccess({
+    own: origin,
+    named: webOrigins,
+    methods: 'POST',
+    headers: ALLOWED_HEADERS,
+    exposed: EXPOSED_HEADERS,
+  });
+
 /** Serves the endpoint of MCP, without sessions and streams, and the public documents about it. */
-export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
+export const mcpRoutes = (
+  server: FastifyInstance,
+  app: AgentApp,
+  { webOrigins }: { webOrigins: readonly string[] },
+): void => {
+  const access = accessFor(app, webOrigins);
   const admissions = new WeakMap<FastifyRequest, Admission<AgentCaller>>();
   /** Refused for an overload, which is answered in the form of what the body calls. */
   const overloads = new WeakMap<FastifyRequest, Refusal>();
@@ -54,15 +67,15 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
       : sendFault(app, reply, { id, fault: mcpFaultOf(answered) });
   };
 
-  server.route({ method: 'OPTIONS', url: MCP_PATH, handler: preflight(app) });
+  server.route({ method: 'OPTIONS', url: MCP_PATH, handler: access.preflight });
   server.route({
     method: 'POST',
     url: MCP_PATH,
     config: { refuse: refuseRequest },
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store');
-      const foreign = originRefusal(request, app.origin());
-      if (!foreign) allowOrigin(app, request, reply);
+      access.allow(request, reply);
+      const foreign = access.refusal(request);
       const admitted =
         foreign ??
         (await app.agents.admit(arrivalOf(request, 'mcp'), { exchange: UNREAD.operation }));
@@ -81,48 +94,27 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
       if (!admission) throw new Error('a message was reached without an admission');
       const revoked = app.agents.confirm(admission);
       if (revoked) return refuseRequest(reply, revoked);
-      const { id: requestId, headers, body } = request;
-      const { id, answer } = await handleMessage({ app, admission, requestId, headers, body });
-      reply.headers(admission.headers);
-      if (!answer) return reply.code(202).send();
-      if (!answer.ok) return sendFault(app, reply, { id, fault: answer });
-      if (answer.headers) reply.headers(answer.headers);
-      return sendResult(reply, id, answer.result);
+      return answerMessage(app, admission, reply);
     },
   });
 
   documentRoutes(server, app.origin);
 };
 
-/** Lets pages of this service call. Preflight requests need no key. */
-const allowOrigin = (
-  { origin: own }: AgentApp,
-  { headers: { origin } }: FastifyRequest,
+/** Handles the message of an admitted request. */
+const answerMessage = async (
+  app: AgentApp,
+  admission: Admission<AgentCaller>,
   reply: FastifyReply,
-): void => {
-  if (origin === undefined || !isOwnOrigin(origin, own())) return;
-  reply.headers({
-    'access-control-allow-origin': origin,
-    'access-control-expose-headers': EXPOSED_HEADERS,
-    vary: 'Origin',
-  });
+): Promise<FastifyReply> => {
+  const { id: requestId, headers, body } = reply.request;
+  const { id, answer } = await handleMessage({ app, admission, requestId, headers, body });
+  reply.headers(admission.headers);
+  if (!answer) return reply.code(202).send();
+  if (!answer.ok) return sendFault(app, reply, { id, fault: answer });
+  if (answer.headers) reply.headers(answer.headers);
+  return sendResult(reply, id, answer.result);
 };
-
-const preflight =
-  (app: AgentApp): RouteHandlerMethod =>
-  async (request, reply) => {
-    allowOrigin(app, request, reply);
-    return reply
-      .headers({
-        allow: 'POST, OPTIONS',
-        'access-control-allow-methods': 'POST',
-        'access-control-allow-headers': ALLOWED_HEADERS,
-        'access-control-expose-headers': EXPOSED_HEADERS,
-        'access-control-max-age': PREFLIGHT_S,
-      })
-      .code(204)
-      .send();
-  };
 
 const sendFault = (
   { origin }: AgentApp,

@@ -11,7 +11,7 @@ export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): Fast
   buildServer(
     openApp(deps),
     { ...deps, awaited: () => deps.confirmation?.awaited() },
-    { log, trustProxy: false, countryHeader: undefined, imageOrigins: [] },
+    { log, trustProxy: false, countryHeader: undefined, imageOrigins: [], webOrigins: [] },
   );
 
 /** Returns the operations of a list's buyer over such dependencies, without a form. */
