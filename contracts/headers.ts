@@ -39,7 +39,7 @@ export const ANSWER_HEADERS = {
   },
   next: {
     name: 'Link',
-    description: 'For a page of a file: rel="next" is the next page; omitted on the last page',
+    description: 'For a page of a list: rel="next" is the next page; omitted on the last page',
   },
   help: {
     name: 'Link',
@@ -63,18 +63,9 @@ export const ANSWER_HEADERS = {
     name: 'RateLimit-Policy',
     description: 'Total calls of the key: q calls in w seconds',
   },
-  deprecation: {
-    name: 'Deprecation',
-    description:
-      'Time at which the key was rotated (RFC 9745); its successor works already. About the key and not ' +
-      'about the operation, unless there is a Link with rel="deprecation"',
-  },
-  sunset: {
-    name: 'Sunset',
-    description:
-      'Time at which the key stops working (RFC 8594): it was rotated, or expires within ' +
-      `${LIMITS.KEY_NOTICE_DAYS} days. About the key and not about the operation, unless there is a Link with ` +
-      'rel="deprecation"',
+  keyExpires: {
+    name: 'Key-Expires',
+    description: `Time at which the key stops working: it was rotated, or expires within ${LIMITS.KEY_NOTICE_DAYS} days`,
   },
 } as const;
 
@@ -90,7 +81,5 @@ export const VERSIONING = [
     'for at least 12 months, its answers have Deprecation (RFC 9745), Sunset (RFC 8594) and a Link with ' +
     'rel="deprecation" to its replacement. A deprecated tool or skill says so in its description. Nothing is ' +
     'deprecated now.',
-  'Deprecation and Sunset without that Link are about the key of the caller, never about the operation: ' +
-    'the key was rotated, or expires soon. getConnection shows its status and expires_at.',
   'A version of MCP or A2A is supported for at least 12 months after its successor is released.',
 ] as const;

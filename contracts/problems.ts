@@ -38,6 +38,14 @@ const TABLE = {
     title: 'Method not allowed',
     hint: 'Use one of the methods in the Allow header.',
   }),
+  method_unknown: problem(501, 'read_contract', {
+    title: 'The method is not known',
+    hint: 'Use GET, HEAD, POST or OPTIONS; the contract lists the methods of each path.',
+  }),
+  precondition_failed: problem(412, 'fix_request', {
+    title: 'A precondition of the request failed',
+    hint: 'Read the document again, and send its ETag in If-Match, or leave If-Match out.',
+  }),
   not_acceptable: problem(406, 'fix_request', {
     title: 'No such representation',
     hint: 'Ask for one of the media types that the contract lists for this operation.',

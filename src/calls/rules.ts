@@ -187,7 +187,7 @@ export const agentBudget = ({
   return openWorld ? 'outreach' : 'write';
 };
 
-const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
+const NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
 
 /** Takes calls from budgets, with the RateLimit and RateLimit-Policy headers. */
 const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
@@ -254,17 +254,12 @@ export const agentRules = <D extends Deps>(
 ): ActorRules<AgentActor<D>> => {
   const take = rateLimits(limiters);
 
-  /** Deprecation (RFC 9745) and Sunset (RFC 8594) headers of a key that is rotated or expires soon. */
+  /** The end of a key that is rotated or expires soon. Deprecation and Sunset are about operations. */
   const endOf = ({ keyId }: AgentCaller): Record<string, string> => {
     const key = deps.credentials.key(keyId);
     if (!key) return {};
-    const ends = key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS;
-    return {
-      ...(key.rotated_at !== undefined && {
-        deprecation: `@${Math.floor(key.rotated_at / 1000)}`,
-      }),
-      ...(ends && { sunset: new Date(key.expires_at).toUTCString() }),
-    };
+    const ends = key.status === 'rotating' || key.expires_at - deps.clock.now() < NOTICE_MS;
+    return ends ? { 'key-expires': new Date(key.expires_at).toUTCString() } : {};
   };
 
   return {

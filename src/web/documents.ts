@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import '@fastify/compress';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { refuse, Refused } from '#src/shared/outcome.ts';
 
 const DIGEST_CHARS = 22;
 
@@ -16,7 +17,23 @@ const digestOfText = (text: string): string =>
 /** The same for everybody and without a credential: pages of every origin may read it. */
 const FOR_EVERY_ORIGIN = { 'access-control-allow-origin': '*' } as const;
 
-/** Sends bytes with their digest as ETag (weak: compressed bytes have the same), or 304 to a client that has them. */
+/** Whether a list of tags has this one, or is `*`. Tags are compared weakly: compressed bytes have the same. */
+const hasTag = (list: string, tag: string): boolean =>
+  list.trim() === '*' || list.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+
+/** Whether the client has this version: by its tag, or by the time if it sends no tag. */
+const isKnown = (reply: FastifyReply, tag: string): boolean => {
+  const { 'if-none-match': known, 'if-modified-since': since } = reply.request.headers;
+  if (known !== undefined) return hasTag(known, tag);
+  const modified = reply.getHeader('last-modified');
+  return (
+    since !== undefined &&
+    modified !== undefined &&
+    Date.parse(String(modified)) <= Date.parse(since)
+  );
+};
+
+/** Sends bytes with their digest as ETag; 304 to a client that has them, and 412 to one that requires others. */
 export const sendTagged = (
   reply: FastifyReply,
   { type, body, digest }: Tagged,
@@ -24,9 +41,12 @@ export const sendTagged = (
 ): FastifyReply => {
   const tag = `"${digest}"`;
   reply.headers({ ...FOR_EVERY_ORIGIN, etag: `W/${tag}`, 'cache-control': cacheControl });
-  const known = reply.request.headers['if-none-match'] ?? '';
-  const isKnown = known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
-  if (isKnown || known.trim() === '*') return reply.code(304).send();
+  const { 'if-match': required } = reply.request.headers;
+  if (required !== undefined && !hasTag(required, tag))
+    throw new Refused(
+      refuse('precondition_failed', 'The document has another ETag than If-Match names.'),
+    );
+  if (isKnown(reply, tag)) return reply.code(304).send();
   return reply.header('content-type', type).send(body);
 };
 

@@ -120,7 +120,7 @@ export const endStalledConnections = (
   });
 };
 
-type Fault = Error & { code?: string };
+type Fault = Error & { code?: string; rawPacket?: unknown; bytesParsed?: number };
 type Exchange = { request: IncomingMessage; response: ServerResponse; before?: ServerResponse };
 
 const BY_PARSER_CODE: Record<string, [ProblemCode, string]> = {
@@ -135,7 +135,19 @@ const BY_PARSER_CODE: Record<string, [ProblemCode, string]> = {
 const LINGER_MS = 1_000;
 
 const NOT_HTTP: [ProblemCode, string] = ['malformed_request', 'The bytes are not HTTP/1.1.'];
-const TUNNEL: [ProblemCode, string] = ['malformed_request', 'The method is not supported.'];
+const TUNNEL: [ProblemCode, string] = ['method_unknown', 'The service is no proxy.'];
+/** A request line whose method Node does not know. */
+const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]{1,32} \S+ HTTP\/1\.[01]\r?\n/;
+
+/** Longer than the start of a request line with an unknown method. */
+const METHOD_BYTES_MAX = 32;
+
+const faultOf = ({ code = '', rawPacket, bytesParsed = 0 }: Fault): [ProblemCode, string] =>
+  code === 'HPE_INVALID_METHOD' &&
+  bytesParsed <= METHOD_BYTES_MAX &&
+  REQUEST_LINE.test(String(rawPacket))
+    ? ['method_unknown', 'The method is not known.']
+    : (BY_PARSER_CODE[code] ?? NOT_HTTP);
 
 /**
  * Answers what the HTTP parser refuses. It never becomes a request, so the problem is written to the socket
@@ -173,7 +185,7 @@ const answerBrokenRequests = (options: { ids: Ids; origin(): string }) => {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       // A paused socket waits for earlier requests: the delay is ours.
       else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || !socket.isPaused())
-        answer(socket, BY_PARSER_CODE[error.code ?? ''] ?? NOT_HTTP);
+        answer(socket, faultOf(error));
     },
     follow(server: Server): void {
       server.prependListener('request', (request, response) => {
@@ -425,6 +437,9 @@ const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | und
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
+const METHOD_NAMES = [...METHODS].join(', ');
+const UNKNOWN_METHOD = refuse('method_unknown', `Use one of ${METHOD_NAMES}.`);
+
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, 7.2). */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d{0,5})?$/i;
 
@@ -432,7 +447,7 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d{0,5})?$/i;
 const faultOfRequest = (request: IncomingMessage): Refusal | undefined => {
   const { method = '', url = '', headers, rawHeaders } = request;
   if (request.httpVersionMajor !== 1) return refuse('malformed_request', 'Use HTTP/1.1.');
-  if (!METHODS.has(method)) return refuse('malformed_request', 'The method is not supported.');
+  if (!METHODS.has(method)) return UNKNOWN_METHOD;
   const repeated = repeatedHeader(rawHeaders);
   if (repeated !== undefined) return refuse('malformed_request', `Send exactly one ${repeated}.`);
   if (headers.host === undefined && request.httpVersion === '1.1')
@@ -534,11 +549,16 @@ export const sendProblem = (
   );
 };
 
-/** Answers 405 with the methods of the path; undefined when no route has the path. */
+/** Answers 405 with the methods of the path, and OPTIONS with 204; undefined when no route has the path. */
 export const refuseMethod = (reply: FastifyReply, origin: string): FastifyReply | undefined => {
   const allowed = reply.server.methodsOf(pathIn(reply.request));
   if (allowed.length === 0) return undefined;
   reply.header('allow', allowed.join(', '));
+  if (reply.request.method === 'OPTIONS')
+    return reply
+      .header('allow', [...allowed, 'OPTIONS'].join(', '))
+      .code(204)
+      .send();
   return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin);
 };
 

@@ -123,7 +123,7 @@ const STATES: Record<string, () => Promise<Made>> = {
   rotating: async () => {
     const { key, keyId } = await app.agent('acme');
     await app.desk('POST', `/keys/${keyId}/rotate`, {});
-    return { authorization: `Bearer ${key}`, code: null, headers: ['deprecation', 'sunset'] };
+    return { authorization: `Bearer ${key}`, code: null, headers: ['key-expires'] };
   },
   'rotated, after its overlap': async () => {
     const { key, keyId } = await app.agent('acme');

@@ -90,7 +90,7 @@ it('The OpenAPI contract names every header of every answer and every member of 
   };
   for (const call of calls) await tried(call);
   await app.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 1 });
-  await tried([200, ['deprecation', 'sunset'], read('/leads')]);
+  await tried([200, ['key-expires'], read('/leads')]);
 });
 
 it('The OpenAPI contract of the desk names only headers that the desk sends', async () => {

@@ -163,13 +163,13 @@ describe('A credential', () => {
     expect((await status(api_key)).status).toBe(200);
     const old = await status(key);
     expect(old.status).toBe(200);
-    expect(old.headers['deprecation']).toBe(`@${Math.floor(rotatedAt / 1000)}`);
-    expect(Date.parse(old.headers['sunset'] ?? '')).toBe(
+    expect(old.headers).not.toHaveProperty('deprecation');
+    expect(old.headers).not.toHaveProperty('sunset');
+    expect(Date.parse(old.headers['key-expires'] ?? '')).toBe(
       Math.floor((rotatedAt + 3_600_000) / 1000) * 1000,
     );
     const { headers } = await status(api_key);
-    expect(headers).not.toHaveProperty('deprecation');
-    expect(headers).not.toHaveProperty('sunset');
+    expect(headers).not.toHaveProperty('key-expires');
     app.clock.advance(3_600_001);
     expect(await status(key)).toMatchObject({ status: 401, body: { code: 'credential_expired' } });
     expect((await status(api_key)).status).toBe(200);

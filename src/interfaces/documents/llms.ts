@@ -43,8 +43,8 @@ export const llmsText = (origin: string): string => {
     `REST at ${origin}${AGENT_BASE}, MCP at ${origin}${MCP_PATH}, A2A 1.0 at ${origin}${A2A_BASE}.`,
     '',
     'Within v1 nothing is removed. What will be removed later is announced at least 12 months before by ' +
-      'Deprecation, Sunset and a Link with rel="deprecation"; without that Link both headers are about the key of ' +
-      `the caller. The whole policy is in the section Versions of ${origin}/docs/rest.md.`,
+      'Deprecation, Sunset and a Link with rel="deprecation". The whole policy is in the section Versions of ' +
+      `${origin}/docs/rest.md.`,
     '',
     '## Use cases',
     '',

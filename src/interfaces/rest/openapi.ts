@@ -186,7 +186,7 @@ type Building = { builder: OpenApiBuilder; gated: boolean };
 
 type HeaderRefs = Record<string, ReferenceObject>;
 
-const KEY_HEADERS = ['rateLimit', 'rateLimitPolicy', 'deprecation', 'sunset'] as const;
+const KEY_HEADERS = ['rateLimit', 'rateLimitPolicy', 'keyExpires'] as const;
 
 const headerRefs = (
   { builder, gated }: Building,
@@ -202,10 +202,12 @@ const headerRefs = (
       }),
   );
 
-const successHeaders = (
-  { kind, alsoAs }: { kind: 'query' | 'command'; alsoAs?: readonly string[] },
-  building: Building,
-): HeaderRefs =>
+/** Whether an answer is a page of a list. */
+const isList = (output: z.ZodType): boolean =>
+  output instanceof z.ZodObject &&
+  ['page', 'next_before', 'next_after'].some((name) => Object.hasOwn(output.shape, name));
+
+const successHeaders = ({ kind, alsoAs, output }: AnyOperation, building: Building): HeaderRefs =>
   headerRefs(building, [
     'requestId',
     'consistencyToken',
@@ -213,7 +215,7 @@ const successHeaders = (
     kind === 'command' && 'replayed',
     kind === 'command' && 'original',
     alsoAs !== undefined && 'asOf',
-    alsoAs !== undefined && 'next',
+    isList(output) && 'next',
   ]);
 
 const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);

@@ -227,6 +227,7 @@ const handlerFor = <C extends Caller>(
         media === 'text/csv' && isForExcel(request) ? BYTE_ORDER_MARK + text : text,
       );
     }
+    if (operation.kind === 'query') nextLink(reply, outcome.value as Paged);
     return reply.type(JSON_TYPE).send(outcome.json ?? JSON.stringify(outcome.value));
   };
 };
@@ -236,17 +237,30 @@ const headerOf = (request: FastifyRequest, name: string): string | undefined => 
   return value === undefined ? undefined : String(value);
 };
 
-type Listed = {
-  as_of: { position: number; at: string | null };
-  page: { next_cursor: string | null };
+type Paged = {
+  page?: { next_cursor?: string | null };
+  next_before?: number | null;
+  next_after?: number | null;
 };
+type Listed = Paged & { as_of: { position: number; at: string | null } };
 
 /** What a file has no place for: the position of the log, and the address of the next page. */
-const fileHeaders = (reply: FastifyReply, { as_of, page }: Listed): void => {
-  reply.header('as-of', `${as_of.position}${as_of.at === null ? '' : ` ${as_of.at}`}`);
-  if (page.next_cursor === null) return;
+const fileHeaders = (reply: FastifyReply, listed: Listed): void => {
+  const { position, at } = listed.as_of;
+  reply.header('as-of', `${position}${at === null ? '' : ` ${at}`}`);
+  nextLink(reply, listed);
+};
+
+/** Names the address of the next page, for clients that follow links. */
+const nextLink = (reply: FastifyReply, { page, next_before, next_after }: Paged): void => {
+  const [mark] = Object.entries({
+    cursor: page?.next_cursor,
+    before: next_before,
+    after: next_after,
+  }).filter(([, value]) => value !== undefined && value !== null);
+  if (!mark) return;
   const [path = '', query] = reply.request.url.split('?');
   const next = new URLSearchParams(query);
-  next.set('cursor', page.next_cursor);
+  next.set(mark[0], String(mark[1]));
   reply.header('link', `<${path}?${next.toString()}>; rel="next"`);
 };
