@@ -15,7 +15,7 @@ const NOON = '2026-11-20T12:00:00Z';
 describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () => {
   let app: TestApp;
   beforeAll(async () => {
-    const { settings } = await remoteWorld(undefined, 'loaded');
+    const { settings } = await remoteWorld();
     app = await testApp(settings);
     const history = await randomHistory(app, OWNER, 3);
     for (let act = 0; act < 25; act += 1) await history.act();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { POST, message, rpc, sent } from '../../support/clients/a2a.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';
+import { PACE } from '../../support/eventstoredb/log-server.ts';
 import { endStandIns, standIn, type StandIn } from '../../support/eventstoredb/start.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { confirmationPath } from '../../support/world/confirmation.ts';
@@ -34,7 +35,7 @@ const release = async (): Promise<void> => {
 };
 
 beforeAll(async () => {
-  log = await standIn();
+  log = await standIn({ pace: PACE });
   const app = (connection: string) =>
     testApp({
       EVENT_LOG_URL: `${log.url}&connectionName=${connection}`,

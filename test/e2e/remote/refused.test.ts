@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis)(`serve exits with advice, ${ON_REDIS},`, () => {
   let replica: TestRedis;
   let secure: TestRedis & { tlsPort: number };
   beforeAll(async () => {
-    world = await remoteWorld(undefined, 'loaded');
+    world = await remoteWorld();
     await once(web.listen(0, '127.0.0.1'), 'listening');
     await world.redis.control.acl('SETUSER', 'anna', 'on', '>right', '~*', '+@all');
     replica = await startRedis(['--replicaof', `127.0.0.1 ${world.redis.port}`]);

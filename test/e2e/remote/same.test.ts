@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis)(`The embedded default and the servers, ${ON_REDIS}`, 
   let embedded: TestApp;
   let remote: TestApp;
   beforeAll(async () => {
-    const { log, redis } = await remoteWorld(undefined, 'loaded');
+    const { log, redis } = await remoteWorld();
     embedded = await testApp({ ROOT_KEY }, { ids: countedIds() });
     const urls = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
     remote = await testApp({ ROOT_KEY, ...urls }, { ids: countedIds() });

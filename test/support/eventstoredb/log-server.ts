@@ -27,14 +27,14 @@ export type LogServer = {
 
 const temporary = directories('tributary-log-');
 
-/**
- * Starts an empty server whose committed events survive a kill. The stand-in delivers them as late as a
- * server under load, unless `pace` or STAND_IN_PACE says otherwise.
- */
-export const logServer = (pace = env['STAND_IN_PACE'] ?? 'loaded'): Promise<LogServer> =>
+/** How late the stand-in delivers where several processes share it: as a server under load does. */
+export const PACE = env['STAND_IN_PACE'] ?? 'loaded';
+
+/** Starts an empty server whose committed events survive a kill. */
+export const logServer = (): Promise<LogServer> =>
   COMMAND
     ? realServer(COMMAND, temporary.fresh())
-    : standIn({ file: join(temporary.fresh(), 'log.jsonl'), pace });
+    : standIn({ file: join(temporary.fresh(), 'log.jsonl'), pace: PACE });
 
 /** For afterAll. */
 export const endLogServers = async (): Promise<void> => {

@@ -1,6 +1,5 @@
 /** Runs processes of the service with their roles, on EventStoreDB or its stand-in, and a real Redis. */
 import { basename } from 'node:path';
-import { env } from 'node:process';
 import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
 import { untilServed } from '../clients/cli.ts';
@@ -25,18 +24,11 @@ export type RemoteWorld = {
   releaseDelivery(to: ChildService): Promise<void>;
 };
 
-/**
- * The pace of tests that use on one process at once what another, or the same, has acknowledged: `agentKey` does. With delays a
- * process still refuses what it has not folded. STAND_IN_PACE=loaded shows where.
- */
-const PACE = env['STAND_IN_PACE'] ?? 'prompt';
-
 /** Starts an empty log, whose committed events survive a kill, and an empty Redis: `start` gives one of its servers. */
 export const remoteWorld = async (
   start: () => Promise<TestRedis> = startRedis,
-  pace = PACE,
 ): Promise<RemoteWorld> => {
-  const log = await logServer(pace);
+  const log = await logServer();
   const redis = await start();
   /** The connection of each process, which is named after its directory. */
   const connections = new WeakMap<ChildService, string>();
