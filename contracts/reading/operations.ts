@@ -64,10 +64,10 @@ const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a 
 const rebuildProjection = deskCommand({
   roles: ['operator'],
   path: '/projections/{name}/rebuild',
-  summary: 'Rebuild a read model beside the live one, then switch to it',
+  summary: 'Rebuild a read model, or all of them, beside the live one, then switch to it',
   guidance:
-    'Answers when the rebuild has started; listProjections shows its progress. Reads are not affected. Another ' +
-    'rebuild needs another idempotency key.',
+    'Answers when the rebuild has started; listProjections shows its progress. Reads are not affected. The name all ' +
+    'rebuilds every read model in one reading of the log. Another rebuild needs another idempotency key.',
   fields: { name },
   output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
   example: {

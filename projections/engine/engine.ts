@@ -228,22 +228,20 @@ const inspectSpaces = async ({ options: { store }, targets }: LoopState) => {
 
 /** Changes the life of a space, once the store has done what that needs. Returns the effect, which may be left to the loop. */
 export const observe = async (
-  store: Pick<ProjectionStore, 'goLive' | 'drop'>,
-  target: FoldTarget,
+  target: Pick<FoldTarget, 'store' | 'space' | 'life'>,
   seen: Observation,
 ): Promise<Effect | undefined> => {
   const { life, effect } = nextLife(target.life, seen);
-  if (effect === 'goLive') await store.goLive(target.space);
-  if (effect === 'drop') await store.drop(target.space);
+  if (effect === 'goLive') await target.store.goLive(target.space);
+  if (effect === 'drop') await target.store.drop(target.space);
   target.life = life;
   return effect;
 };
 
 /** Called by the loop: acts on an inspection. Throws when the store fails. */
 const actOn = async (state: LoopState, inspection: SpaceInspection): Promise<void> => {
-  const { store } = state.options;
   const { target, live, all, stored, confirmed } = inspection;
-  const { projection, space, own, life } = target;
+  const { projection, store, space, own, life } = target;
   // The loop removed or replaced it during the inspection.
   if (!state.targets.includes(target)) return;
   if (stored && hasLostRows(stored, { own, checkpoints: confirmed }))
@@ -254,7 +252,7 @@ const actOn = async (state: LoopState, inspection: SpaceInspection): Promise<voi
     (isOfVersion(live, projection) && isLater(live, space)) || isLater(newest, space);
   const isAwaited = life.stage === 'awaiting' && !isLive && !isOvertaken;
   const checkpoints = isAwaited ? (stored ?? (await store.checkpoints(space))) : [];
-  const effect = await observe(store, target, {
+  const effect = await observe(target, {
     is: 'inspected',
     isLive,
     isOvertaken,
@@ -262,7 +260,7 @@ const actOn = async (state: LoopState, inspection: SpaceInspection): Promise<voi
     lowest: Math.min(...checkpoints),
     now: performance.now(),
   });
-  if (effect === 'advance') await advanceCheckpoints(store, target, state.idlePosition());
+  if (effect === 'advance') await advanceCheckpoints(target, state.idlePosition());
   // In a process that folds nothing there is nothing to fill.
   if (effect === 'follow' && isOfVersion(live, projection)) {
     state.spaces.delete(target);
@@ -451,7 +449,7 @@ const adoptNow = async (
 ): Promise<void> => {
   const { recheckMs = RECHECK_MS } = state.options;
   const borrowedUntil = performance.now() + BORROWED_INSPECTIONS * recheckMs;
-  await observe(state.options.store, target, {
+  await observe(target, {
     is: 'filled',
     // The position of the loop can be beyond the last event, where no fill stores a checkpoint.
     upTo: Math.min(filledTo, state.position),
@@ -554,10 +552,10 @@ class LoopState {
   isInspectionDue = false;
 
   constructor(options: EngineOptions, catalog: CatalogFollower | undefined) {
-    const { store, signal, onParked, onFault, onUnknownType, partitions } = options;
+    const { signal, onParked, onFault, onUnknownType, partitions } = options;
     this.options = options;
     this.catalog = catalog;
-    this.context = { store, signal, onParked, onFault, onUnknownType };
+    this.context = { signal, onParked, onFault, onUnknownType };
     this.own = partitions && new Set(partitions);
   }
 
@@ -761,10 +759,10 @@ const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void>
 };
 
 const advanceIdlePartitions = async (state: LoopState): Promise<void> => {
-  const { targets, options, catalog } = state;
+  const { targets, catalog } = state;
   const position = state.idlePosition();
   state.eventsSinceAdvance = 0;
-  await Promise.all(targets.map((target) => advanceCheckpoints(options.store, target, position)));
+  await Promise.all(targets.map((target) => advanceCheckpoints(target, position)));
   await catalog?.advanceCheckpoint(position);
 };
 

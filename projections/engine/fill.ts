@@ -19,11 +19,13 @@ import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts
 export type FillOptions = FoldContext & {
   log: Pick<EventLog, 'readFold'>;
   targets: readonly FoldTarget[];
-  /** Events per batch; the store's preference by default. */
+  /** Events per batch; by default the most that a store of the targets prefers. */
   batchEvents?: number;
   /** Last position to fold; the end of the log by default. */
   upTo?: Position;
   onProgress?(position: Position): void;
+  /** Receives each batch that is read, up to a position; the next one is read after it. */
+  onBatch?: ((events: readonly FoldEvent[], upTo: Position) => Promise<void>) | undefined;
 };
 
 /** Larger batches are no faster in this process, and those in flight cost memory. */
@@ -38,7 +40,8 @@ const CHECKPOINT_EVENTS = 64_000;
  * of them. Returns the position it reached. Can be aborted at any time and run again.
  */
 export const fill = async (options: FillOptions): Promise<Position> => {
-  const limit = options.batchEvents ?? options.store.fillEvents ?? BATCH_EVENTS;
+  const preferred = options.targets.map(({ store }) => store.fillEvents ?? BATCH_EVENTS);
+  const limit = options.batchEvents ?? Math.max(...preferred);
   // A small batch needs only one turn, and its garbage never leaves the young generation.
   const lanes = new Lanes(limit > PAGE_EVENTS ? withSharedTurns(options) : options);
   try {
@@ -59,7 +62,7 @@ const fillThrough = async (
   lanes: Lanes,
   limit: number,
 ): Promise<Position> => {
-  const { store, targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
+  const { targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
   const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
   const route = createRouter(targets, onUnknownType);
   let after = lowestPosition(targets);
@@ -72,22 +75,23 @@ const fillThrough = async (
     if (last) {
       after = Math.min(last.position, upTo);
       const isWhole = last.position <= upTo;
-      running = lanes.push(route(isWhole ? events : eventsUpTo(events, upTo)), after);
+      const batch = isWhole ? events : eventsUpTo(events, upTo);
+      running = lanes.push(route(batch), after);
+      await options.onBatch?.(batch, after);
     }
     const isLast = events.length < limit || after >= upTo;
     const isDue = batches % checkpointBatches === 0;
     // Reads and folds one batch ahead while a remote store writes the previous one.
     const outcomes = await (isLast || isDue ? running : previous);
     if (outcomes.includes('lost')) {
-      await reloadLost(store, targets, await running);
+      await reloadLost(targets, await running);
       lanes.reset();
       running = Promise.resolve([]);
       after = lowestPosition(targets);
       continue;
     }
     onProgress?.(after);
-    if (isLast || isDue)
-      for (const target of targets) await advanceCheckpoints(store, target, after);
+    if (isLast || isDue) for (const target of targets) await advanceCheckpoints(target, after);
     if (isLast) break;
     await turn();
   }
@@ -97,12 +101,11 @@ const fillThrough = async (
 
 /** Continues lost targets from the checkpoints that the store has now. */
 const reloadLost = async (
-  store: FoldContext['store'],
   targets: readonly FoldTarget[],
   outcomes: readonly AdvanceOutcome[],
 ): Promise<void> => {
   for (const target of targets.filter((_, i) => outcomes[i] === 'lost')) {
-    target.checkpoints = await store.checkpoints(target.space);
+    target.checkpoints = await target.store.checkpoints(target.space);
     target.parked.clear();
   }
 };

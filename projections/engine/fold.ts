@@ -11,7 +11,6 @@ import {
   type PartitionBatch,
   partitionOf,
   PARTITIONS,
-  type ProjectionStore,
 } from '#src/ports/read-model.ts';
 import type { FoldTarget, ParkedPartition } from './target.ts';
 
@@ -165,15 +164,14 @@ type FoldedBatch = { batches: PartitionBatch[]; rest: EventBatch | undefined };
  * rows. Returns undefined when the stored checkpoints differ.
  */
 export const foldBatch = async (
-  store: ProjectionStore,
   target: FoldTarget,
   { events, upTo }: EventBatch,
 ): Promise<FoldedBatch | undefined> => {
-  const { work, placed } = placeEvents(target, events, store.commitRowsMax ?? Infinity);
+  const { work, placed } = placeEvents(target, events, target.store.commitRowsMax ?? Infinity);
   const isWhole = placed === events.length;
   const reached = isWhole ? upTo : (events[placed - 1]?.position ?? upTo);
   for (let folded = 0; folded < work.events.length; ) {
-    if (!(await loadRows(store, target, work))) return undefined;
+    if (!(await loadRows(target, work))) return undefined;
     folded = evolveRows(target, work, folded);
   }
   return {
@@ -183,15 +181,11 @@ export const foldBatch = async (
 };
 
 /** Loads the rows that are touched and not loaded yet; false if the stored checkpoints differ. */
-const loadRows = async (
-  store: ProjectionStore,
-  target: FoldTarget,
-  work: BatchWork,
-): Promise<boolean> => {
+const loadRows = async (target: FoldTarget, work: BatchWork): Promise<boolean> => {
   const wanted = work.stored;
   if (wanted.length === 0) return true;
   work.stored = [];
-  const rows = await store.load(target.space, wanted, target.checkpoints);
+  const rows = await target.store.load(target.space, wanted, target.checkpoints);
   if (!rows) return false;
   for (let i = 0; i < rows.length; i++) {
     const touched = wanted[i];
@@ -318,7 +312,6 @@ const collectBatches = (
 };
 
 export type FoldContext = {
-  store: ProjectionStore;
   signal?: AbortSignal | undefined;
   onParked?: ((projection: string, parked: ParkedPartition) => void) | undefined;
   /** Called when the store fails; the same batch is retried until it succeeds. */
@@ -350,14 +343,14 @@ export const advance = async (
   target: FoldTarget,
   batch: EventBatch,
 ): Promise<AdvanceOutcome> => {
-  const { store, signal, onFault } = context;
+  const { signal, onFault } = context;
   if (batch.events.length === 0) return 'held';
   for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
     try {
       const isCommitted = await tryAdvance(context, target, batch);
       context.isFailing = false;
       if (isCommitted) return 'held';
-      const stored = await store.checkpoints(target.space);
+      const stored = await target.store.checkpoints(target.space);
       // Keeps the confirmed checkpoints: lower ones would be advanced over the lost events.
       if (hasLostRows(stored, target)) return 'lost';
       target.checkpoints = stored;
@@ -375,14 +368,14 @@ export const advance = async (
 
 /** Returns false when another process advanced one of the partitions in the meantime. */
 const tryAdvance = async (
-  { store, onParked, awaitTurn }: FoldContext,
+  { onParked, awaitTurn }: FoldContext,
   target: FoldTarget,
   batch: EventBatch,
 ): Promise<boolean> => {
   for (let rest: EventBatch | undefined = batch; rest; ) {
     await awaitTurn?.();
     const parkedBefore = target.parked.size;
-    const folded: FoldedBatch | undefined = await foldBatch(store, target, rest);
+    const folded: FoldedBatch | undefined = await foldBatch(target, rest);
     if (!folded) return false;
     for (const parked of [...target.parked.values()].slice(parkedBefore))
       onParked?.(target.projection.name, parked);
@@ -390,7 +383,7 @@ const tryAdvance = async (
     rest = folded.rest;
     if (batches.length === 0) continue;
     await awaitTurn?.();
-    const results = await store.commit(target.space, batches);
+    const results = await target.store.commit(target.space, batches);
     for (const [i, { partition, to }] of batches.entries())
       if (results[i] === 'committed') target.checkpoints[partition] = to;
     if (results.includes('stale')) return false;

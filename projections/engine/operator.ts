@@ -5,19 +5,21 @@ import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { type ProjectionStore, type Space, PARTITIONS } from '#src/ports/read-model.ts';
 import { type Engine, observe } from './engine.ts';
-import { fill, eventsUpTo } from './fill.ts';
+import { fill, eventsUpTo, type FillOptions } from './fill.ts';
 import { findObsolete, listBuilds, nextSpace, type FoldTarget, openTarget } from './target.ts';
 
-/** A build that must not go live; the live space stays live. */
-class RebuildRefused extends Error {
-  override readonly name = 'RebuildRefused';
-}
+/** A store, those of its read models that are rebuilt, and the engine of this process, which adopts the new spaces. */
+type RebuiltStore = {
+  store: ProjectionStore;
+  projections: readonly Projection[];
+  engine?: Pick<Engine, 'adopt' | 'reportFill'>;
+};
 
 type RebuildOptions = {
-  log: EventLog;
-  store: ProjectionStore;
-  /** The engine of this process, if there is one: it adopts the new spaces. */
-  engine?: Pick<Engine, 'adopt' | 'reportFill'>;
+  log: Pick<EventLog, 'head' | 'readFold'>;
+  stores: readonly RebuiltStore[];
+  /** Also receives what is read, before the next batch is. */
+  onBatch?: FillOptions['onBatch'] | undefined;
   signal?: AbortSignal;
   batchEvents?: number;
 };
@@ -27,83 +29,79 @@ type RebuildResult = {
   space: Space;
   previous: Space | null;
   rows: number;
+  /** Why the new space was dropped, and the live one stayed live. */
+  refusal?: string;
 };
+
+type Build = { target: FoldTarget; engine: RebuiltStore['engine'] };
 
 /**
- * Fills a new build of each projection beside the live one, in one reading of the log, and switches
- * when all are complete. An aborted rebuild leaves the live spaces unchanged; the next rebuild drops
- * its incomplete spaces.
+ * Fills a new build of each projection beside the live one, in one reading of the log, and switches to each one that is
+ * right when all are complete. An aborted rebuild leaves the live spaces unchanged; the next rebuild drops its incomplete
+ * spaces.
  */
-export const rebuildAll = async (
-  options: RebuildOptions & { projections: readonly Projection[] },
-): Promise<RebuildResult[]> => {
-  const { store, projections } = options;
-  const targets: FoldTarget[] = [];
-  for (const projection of projections) {
-    const { live, all } = await store.spaces(projection.name);
-    const builds = listBuilds(all, projection);
-    const incomplete = live === null ? [] : builds.slice(builds.indexOf(live) + 1);
-    for (const space of incomplete) await store.drop(space);
-    targets.push(await openTarget(store, { projection, space: nextSpace(all, projection) }));
+export const rebuildAll = async (options: RebuildOptions): Promise<RebuildResult[]> => {
+  const builds: Build[] = [];
+  for (const { store, projections, engine } of options.stores)
+    for (const projection of projections)
+      builds.push({ target: await openBuild(store, projection), engine });
+  const head = (await options.log.head()).position;
+  const onProgress = (position: Position): void => {
+    for (const { target, engine } of builds)
+      engine?.reportFill(target.projection.name, { space: target.space, position, head });
+  };
+  try {
+    const targets = builds.map(({ target }) => target);
+    await fill({ ...options, targets, onProgress });
+    for (const target of targets) await observe(target, { is: 'rebuilt' });
+    const results = await Promise.all(builds.map(switchTo));
+    for (const { store } of options.stores) await store.flush();
+    return results;
+  } finally {
+    for (const { target, engine } of builds) engine?.reportFill(target.projection.name, undefined);
   }
-  return fillAndSwitch(options, targets);
 };
 
-export const rebuild = async ({
-  projection,
-  ...options
-}: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> =>
-  (await rebuildAll({ ...options, projections: [projection] }))[0];
+const openBuild = async (store: ProjectionStore, projection: Projection): Promise<FoldTarget> => {
+  const { live, all } = await store.spaces(projection.name);
+  const builds = listBuilds(all, projection);
+  const incomplete = live === null ? [] : builds.slice(builds.indexOf(live) + 1);
+  for (const space of incomplete) await store.drop(space);
+  return openTarget(store, { projection, space: nextSpace(all, projection) });
+};
 
 /** No process follows the build yet, so no position is pending. */
 const FILLED = { is: 'filled', upTo: 0, isWhole: true, returnsAt: Infinity } as const;
 
-const fillAndSwitch = async (
-  options: RebuildOptions,
-  targets: readonly FoldTarget[],
-): Promise<RebuildResult[]> => {
-  const { log, store, engine } = options;
-  const head = (await log.head()).position;
-  const onProgress = (position: Position): void => {
-    for (const { projection, space } of targets)
-      engine?.reportFill(projection.name, { space, position, head });
-  };
-  try {
-    await fill({ ...options, targets, onProgress });
-    const results: RebuildResult[] = [];
-    for (const target of targets) await observe(store, target, { is: 'rebuilt' });
-    for (const target of targets) results.push(await checkBuild(store, target));
-    for (const target of targets) {
-      if (engine) await engine.adopt(target);
-      else await observe(store, target, FILLED);
-    }
-    for (const [i, { projection, space }] of targets.entries()) {
-      const retained = [space, results[i]?.previous ?? null];
-      for (const other of await findObsolete(store, projection, retained)) await store.drop(other);
-    }
-    await store.flush();
-    return results;
-  } finally {
-    for (const { projection } of targets) engine?.reportFill(projection.name, undefined);
+/** Makes a filled build the live one, or drops it. */
+const switchTo = async ({ target, engine }: Build): Promise<RebuildResult> => {
+  const { projection, store, space } = target;
+  const { live: previous } = await store.spaces(projection.name);
+  const rows = await store.count(space);
+  const result = { projection: projection.name, space, previous, rows };
+  const refusal = await findRefusal(target, { live: previous, rows });
+  if (refusal !== undefined) {
+    await observe(target, { is: 'refused' });
+    return { ...result, refusal: `${space} ${refusal}` };
   }
+  if (engine) await engine.adopt(target);
+  else await observe(target, FILLED);
+  for (const other of await findObsolete(store, projection, [space, previous]))
+    await store.drop(other);
+  return result;
 };
 
-/** Throws RebuildRefused, and drops the build, if it parked before the live one's checkpoint, or has no rows. */
-const checkBuild = async (store: ProjectionStore, target: FoldTarget): Promise<RebuildResult> => {
-  const { projection, space, parked } = target;
-  const { live } = await store.spaces(projection.name);
-  const refuse = async (reason: string): Promise<never> => {
-    await observe(store, target, { is: 'refused' });
-    throw new RebuildRefused(`${space} ${reason}`);
-  };
-  const checkpoints = live === null ? [] : await store.checkpoints(live);
+/** Returns why a build must not go live: it parked before the live one's checkpoint, or has no rows. */
+const findRefusal = async (
+  { store, parked }: FoldTarget,
+  { live, rows }: { live: Space | null; rows: number },
+): Promise<string | undefined> => {
+  if (live === null) return undefined;
+  const checkpoints = await store.checkpoints(live);
   for (const { partition, position, reason } of parked.values())
     if ((checkpoints[partition] ?? 0) >= position)
-      await refuse(`stopped before position ${position} in partition ${partition}: ${reason}`);
-  const rows = await store.count(space);
-  if (rows === 0 && live !== null && (await store.count(live)) > 0)
-    await refuse(`is empty and ${live} is not`);
-  return { projection: projection.name, space, previous: live, rows };
+      return `stopped before position ${position} in partition ${partition}: ${reason}`;
+  return rows === 0 && (await store.count(live)) > 0 ? `is empty and ${live} is not` : undefined;
 };
 
 type Digest = { rows: number; digest: string };
@@ -148,7 +146,7 @@ export const verify = async (options: VerifyOptions): Promise<ReadModelVerificat
   }
   const targets = snapshots.map(({ target }) => target);
   const upTo = Math.max(0, ...targets.flatMap(({ until = [] }) => until));
-  await fill({ log, store: fresh, targets, upTo, ...(onProgress && { onProgress }) });
+  await fill({ log, targets, upTo, ...(onProgress && { onProgress }) });
   const result: ReadModelVerification = { partitions: 0, rows: 0, mismatches: [] };
   for (const { target, live } of snapshots)
     for (const [partition, { checkpoint, rows, digest }] of live.entries()) {

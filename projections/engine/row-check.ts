@@ -124,7 +124,7 @@ const digestFold = async (
       return { ...target, until };
     }),
   );
-  const filling = { log, store, targets, upTo, onProgress, batchEvents: BATCH_EVENTS };
+  const filling = { log, targets, upTo, onProgress, batchEvents: BATCH_EVENTS };
   await fill(withSharedTurns(filling));
   const folded = new Map<Space, bigint[]>();
   for (const { space } of spaces) {
@@ -235,7 +235,7 @@ const comparePartition = async (
   const empty = fresh();
   const until = new Array<Position>(PARTITIONS).fill(0).with(partition, checkpoint);
   const target = { ...(await openTarget(empty, { projection, space })), until };
-  await fill({ log, store: empty, targets: [target], upTo: checkpoint });
+  await fill({ log, targets: [target], upTo: checkpoint });
   const again = await empty.partitionRows(space, partition);
   const found = firstDifference(rows, again.rows) ?? { scope: '', key: '', live: null, log: null };
   const difference = { readModel: projection.name, ...found, position: checkpoint };

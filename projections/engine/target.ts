@@ -19,6 +19,7 @@ export type ParkedPartition = {
 /** A space that the engine fills or follows, and what this process knows about it. */
 export type FoldTarget = {
   readonly projection: Projection;
+  readonly store: ProjectionStore;
   readonly space: Space;
   life: Life;
   /** Checkpoint of each partition; beyond the stored one after events that do not concern it. */
@@ -46,6 +47,7 @@ export const openTarget = async (
   { projection, space, own = ALL }: Opening,
 ): Promise<FoldTarget> => ({
   projection,
+  store,
   space,
   life: { stage: 'filling', isRead: false },
   checkpoints: await store.checkpoints(space),
@@ -98,12 +100,8 @@ export const completeUpTo = (
  * Advances the checkpoints of partitions without events up to `upTo`, so that a restart need not
  * read those events again. Runs rarely: each run writes up to 64 checkpoints.
  */
-export const advanceCheckpoints = async (
-  store: ProjectionStore,
-  target: FoldTarget,
-  upTo: Position,
-): Promise<void> => {
-  const { checkpoints, parked, own } = target;
+export const advanceCheckpoints = async (target: FoldTarget, upTo: Position): Promise<void> => {
+  const { store, checkpoints, parked, own } = target;
   const batches = [];
   for (const partition of own) {
     const from = checkpoints[partition] ?? 0;
@@ -125,7 +123,7 @@ export const advanceCheckpoints = async (
     checkpoints[partition] = at;
     mustRepeat ||= from < at && at < upTo;
   }
-  if (mustRepeat) await advanceCheckpoints(store, target, upTo);
+  if (mustRepeat) await advanceCheckpoints(target, upTo);
 };
 
 type Versioned = Pick<Projection, 'name' | 'version'>;

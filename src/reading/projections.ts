@@ -6,6 +6,8 @@ import { present } from '#src/shared/present.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { measureLags } from './lag.ts';
 
+/** Stands for every read model where one is rebuilt. */
+const ALL = 'all';
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
 export const listProjections: DeskHandler<'listProjections', OperatorDeps> = async (deps) => {
@@ -25,12 +27,14 @@ export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> =
   { name },
   call,
 ) => {
-  if (!deps.projections.names().includes(name)) return NO_PROJECTION;
+  const all = deps.projections.names();
+  const names = name === ALL ? all : all.filter((one) => one === name);
+  if (names.length === 0) return NO_PROJECTION;
   const work = async () => {
     const bound = await claimKeyOrResume(deps, call, 'projections');
     if (!bound.ok) return bound;
     const { position: head } = await deps.log.head();
-    return done({ name, started: deps.projections.rebuild(name), head });
+    return done({ name, started: deps.projections.rebuild(names), head });
   };
   return answerOnce(deps, call, { stream: 'projections', work });
 };
@@ -87,8 +91,8 @@ export type CheckedRows = { owner: string | undefined; sample: number };
 export type ProjectionDesk = {
   names(): readonly string[];
   status(): Promise<ProjectionReport[]>;
-  /** Starts a rebuild; false when one is running. */
-  rebuild(name: string): boolean;
+  /** Starts a rebuild in one reading of the log; false when one of any of these is running. */
+  rebuild(names: readonly string[]): boolean;
   /** Starts the verification `run`, or answers how far it is when it was started before. */
   verify(name: string, run: string): VerifyState;
   /** Starts the comparison `run` of rows with a fold of the log, or answers how far it is. */

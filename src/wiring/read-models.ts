@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Engine, type ReadModelStatus, runProjections } from '#projections/engine/engine.ts';
+import type { FillOptions } from '#projections/engine/fill.ts';
 import {
-  rebuild,
+  rebuildAll,
   type ReadModelVerification,
   verify,
   verifyCatalog,
@@ -365,6 +366,9 @@ type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
     logger: Logger;
   };
 
+/** The read model that has a store of its own, and no spaces. */
+const CATALOG = 'catalog';
+
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
 export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
   const check = runs(
@@ -376,23 +380,31 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
     },
   );
   const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
+  const reportFailure = (names: readonly string[], error: unknown): void => {
+    const projection = names.join(', ');
+    deps.logger.error({ err: error, projection }, 'rebuild failed');
+    for (const name of names) rebuilds.set(name, { state: 'failed', failure: String(error) });
+  };
+  const rebuildAndReport = async (names: readonly string[]): Promise<void> => {
+    try {
+      const refusals = await rebuildNow(deps, names);
+      for (const name of names) rebuilds.set(name, { state: 'done' });
+      for (const [name, refusal] of refusals) reportFailure([name], refusal);
+    } catch (error) {
+      reportFailure(names, error);
+    }
+  };
   return {
-    names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
+    names: () => [...PROJECTIONS.map(({ name }) => name), CATALOG],
     status: async () =>
       (await deps.engine.status()).map(({ space, ...status }) => {
         const lastRebuild = rebuilds.get(status.name);
         return { ...status, space: space ?? '', ...(lastRebuild && { lastRebuild }) };
       }),
-    rebuild(name) {
-      if (rebuilds.get(name)?.state === 'running') return false;
-      rebuilds.set(name, { state: 'running' });
-      rebuildNow(deps, name).then(
-        () => rebuilds.set(name, { state: 'done' }),
-        (error: unknown) => {
-          deps.logger.error({ err: error, projection: name }, 'rebuild failed');
-          rebuilds.set(name, { state: 'failed', failure: String(error) });
-        },
-      );
+    rebuild(names) {
+      if (names.some((name) => rebuilds.get(name)?.state === 'running')) return false;
+      for (const name of names) rebuilds.set(name, { state: 'running' });
+      void rebuildAndReport(names);
       return true;
     },
     verify: runs(
@@ -403,17 +415,29 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
   };
 };
 
-const rebuildNow = async (deps: ProjectionDeps, name: string): Promise<void> => {
-  const { log } = deps;
-  const stack = deps.stackOf(name);
-  const projection = stack.projections.find((one) => one.name === name);
-  if (projection) {
-    await rebuild({ log, projection, ...stack });
-    return;
+/** Rebuilds read models in one reading of the log. Returns why the builds of some did not go live. */
+const rebuildNow = async (
+  { log, engine, stackOf, rebuild }: ProjectionDeps,
+  names: readonly string[],
+): Promise<Map<string, string>> => {
+  const refusals = new Map<string, string>();
+  const rows = names.filter((name) => name !== CATALOG);
+  const stores = rows.map((name) => {
+    const { projections, ...stack } = stackOf(name);
+    return { ...stack, projections: projections.filter((one) => one.name === name) };
+  });
+  const rebuildRows = async (onBatch?: FillOptions['onBatch']): Promise<void> => {
+    if (stores.length === 0) return;
+    for (const { projection, refusal } of await rebuildAll({ log, stores, onBatch }))
+      if (refusal !== undefined) refusals.set(projection, refusal);
+  };
+  if (!names.includes(CATALOG)) await rebuildRows();
+  else {
+    await rebuild(log, rebuildRows);
+    // The new catalog tries the event that parked the previous one.
+    engine.recheck();
   }
-  await deps.rebuild(log);
-  // The new catalog tries the event that parked the previous one.
-  deps.engine.recheck();
+  return refusals;
 };
 
 const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState): Promise<void> => {

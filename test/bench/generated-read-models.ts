@@ -48,7 +48,7 @@ export const makeViews = async (directory: string): Promise<number> => {
       openTarget(memory, { projection: one, space: `${one.name}@${one.version}.1` }),
     ),
   );
-  const head = await fill({ log, store: memory, targets });
+  const head = await fill({ log, targets });
   const parked = targets.flatMap((target) => [...target.parked.values()])[0];
   if (parked) throw new Error(`parked: ${JSON.stringify(parked)}`);
   const store = sqliteStore({ file: join(directory, 'views.db'), log: log.id });

@@ -40,7 +40,7 @@ describe('A fill', () => {
         return log.readFold(options);
       },
     };
-    const options = { log: failing, store, targets: [target], batchEvents: 1_000 };
+    const options = { log: failing, targets: [target], batchEvents: 1_000 };
     const { signal } = new AbortController();
     const onFault = (error: unknown) => void faults.push(error);
     expect(await fill({ ...options, signal, onFault })).toBe(head);
@@ -52,16 +52,13 @@ describe('A fill', () => {
     await appendMany(log, OWNERS, 1);
     const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
     const readFold = () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
-    const filling = fill({ log: { readFold }, store, targets: [target] });
+    const filling = fill({ log: { readFold }, targets: [target] });
     await expect(filling).rejects.toThrow('away');
   });
 
   test('A fill commits each large batch once, and yields to other code between commits', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));
-    const targets = await Promise.all(
-      projections.map((p) => openTarget(store, { projection: p, space: `${p.name}@1.1` })),
-    );
     await withTurns(async (turns) => {
       const reads: number[] = [];
       const commits: { space: string; rows: number; turn: number }[] = [];
@@ -74,6 +71,9 @@ describe('A fill', () => {
           return store.commit(space, batches);
         },
       };
+      const targets = await Promise.all(
+        projections.map((p) => openTarget(remote, { projection: p, space: `${p.name}@1.1` })),
+      );
       const watched: typeof log = {
         ...log,
         readFold(options) {
@@ -81,7 +81,7 @@ describe('A fill', () => {
           return log.readFold(options);
         },
       };
-      expect(await fill({ log: watched, store: remote, targets })).toBe(head);
+      expect(await fill({ log: watched, targets })).toBe(head);
       // 3,000 events are two batches (2,500 and 500) for each of three read models.
       expect(commits.map(({ space, rows }) => `${space} ${rows}`).toSorted()).toEqual([
         'one@1.1 5',
@@ -96,14 +96,15 @@ describe('A fill', () => {
       expect(reads).toHaveLength(4);
       expect(new Set(reads).size).toBe(reads.length);
     });
-    for (const { space, projection } of targets)
+    for (const { name } of projections)
       for (const owner of OWNERS)
-        expect(store.peek(space, owner, 'tally'), projection.name).toMatchObject({ count: 600 });
+        expect(store.peek(`${name}@1.1`, owner, 'tally'), name).toMatchObject({ count: 600 });
   });
 
   test('A fill uses batchEvents instead of the preference of the store', async () => {
     const head = await appendMany(log, OWNERS, 4);
-    const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
+    const remote = { ...store, fillEvents: 2_500 };
+    const target = await openTarget(remote, { projection: tally(), space: 'tally@1.1' });
     const limits: number[] = [];
     const watched: typeof log = {
       ...log,
@@ -112,8 +113,7 @@ describe('A fill', () => {
         return log.readFold(options);
       },
     };
-    const remote = { ...store, fillEvents: 2_500 };
-    const options = { log: watched, store: remote, targets: [target], batchEvents: 8 };
+    const options = { log: watched, targets: [target], batchEvents: 8 };
     expect(await fill(options)).toBe(head);
     expect(limits).toEqual([8, 8, 8]);
   });

@@ -14,21 +14,23 @@ afterAll(removeAll);
 
 let { log, start, end } = world();
 let desk: ProjectionDesk;
-/** Number of concurrent readings of the log, and the maximum. */
-let readings: { now: number; max: number };
+/** Number of concurrent reads of the log, the maximum, and that of all. */
+let readings: { now: number; max: number; all: number };
+let store: ReturnType<typeof memoryStore>;
 let rechecks: number;
 let isFailing: boolean;
 let closeCatalog: () => void;
 
 beforeEach(async () => {
   ({ log, start, end } = world());
-  readings = { now: 0, max: 0 };
+  readings = { now: 0, max: 0, all: 0 };
   rechecks = 0;
   isFailing = false;
   const counted: EventLog = {
     ...log,
     async readFold(from) {
       readings.now += 1;
+      readings.all += 1;
       readings.max = Math.max(readings.max, readings.now);
       await new Promise((turn) => setImmediate(turn));
       readings.now -= 1;
@@ -36,7 +38,7 @@ beforeEach(async () => {
       return log.readFold(from);
     },
   };
-  const store = memoryStore();
+  store = memoryStore();
   await store.goLive('links@1.1');
   for (let i = 0; i < 3; i++) await append(log, 'anna');
   const moved = Array.from({ length: 64 }, (_, partition) => ({
@@ -98,9 +100,20 @@ describe('Verify', () => {
   });
 });
 
+test('A rebuild of all read models and the catalog reads the log once, and runs once at a time', async () => {
+  expect(desk.rebuild(desk.names())).toBe(true);
+  expect(desk.rebuild(['leads'])).toBe(false);
+  while (rechecks === 0) await new Promise((turn) => setImmediate(turn));
+  expect(readings.all).toBe(1);
+  const spaces = await Promise.all(PROJECTIONS.map(({ name }) => store.spaces(name)));
+  expect(spaces.map(({ live }) => live)).toEqual(
+    PROJECTIONS.map(({ name, version }) => `${name}@${version}.${name === 'links' ? 2 : 1}`),
+  );
+});
+
 test('A rebuilt catalog is inspected, so that it tries the event that parked the previous one', async () => {
-  expect(desk.rebuild('catalog')).toBe(true);
-  expect(desk.rebuild('catalog')).toBe(false);
+  expect(desk.rebuild(['catalog'])).toBe(true);
+  expect(desk.rebuild(['catalog'])).toBe(false);
   while (rechecks === 0) await new Promise((turn) => setImmediate(turn));
   expect((await desk.status()).at(0)?.name).toBe('tally');
 });

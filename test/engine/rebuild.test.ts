@@ -1,12 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { localReadModels } from '#projections/engine/readers.ts';
-import { rebuild, rebuildAll, verify } from '#projections/engine/operator.ts';
+import { rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import type { Tally } from '../support/world/engine.ts';
-import { append, appendMany, awaitPassed, copying, tally, world } from '../support/world/engine.ts';
+import {
+  append,
+  appendMany,
+  awaitPassed,
+  copying,
+  rebuild,
+  tally,
+  world,
+} from '../support/world/engine.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 const projection = tally();
@@ -155,14 +163,32 @@ describe('A rebuild', () => {
     const counted = reading(() => void (reads += 1));
     const results = await rebuildAll({
       log: counted,
-      store,
-      projections: PROJECTIONS,
+      stores: [{ store, projections: PROJECTIONS }],
       batchEvents: 50,
     });
     expect(results.map(({ space }) => space)).toEqual(
       PROJECTIONS.map(({ name, version }) => `${name}@${version}.1`),
     );
     expect(reads).toBe(1);
+  });
+
+  test('A rebuild of several read models switches to those that are right, and says why it refused another one', async () => {
+    const engine = await start({ projections: [tally(), { ...tally(), name: 'other' }] });
+    await awaitPassed(engine, await append(log, 'anna', 'bad'));
+    const worse = { ...tally({ poison: 'bad' }), name: 'other' };
+    const results = await rebuildAll({
+      log,
+      stores: [worse, tally()].map((one) => ({ store, projections: [one], engine })),
+    });
+    expect(results).toMatchObject([
+      { projection: 'other', refusal: expect.stringContaining('other@1.2 stopped before') },
+      { projection: 'tally', space: 'tally@1.2' },
+    ]);
+    expect(results[1]).not.toHaveProperty('refusal');
+    expect(['other', 'tally'].map((name) => store.live(name))).toEqual(['other@1.1', 'tally@1.2']);
+    expect((await store.spaces('other')).all).toEqual(['other@1.1']);
+    await awaitPassed(engine, await append(log, 'anna'));
+    expect(countOf('anna')).toBe(2);
   });
 });
 

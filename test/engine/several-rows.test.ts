@@ -62,8 +62,9 @@ test.each([
     for (const fingerprint of FINGERPRINTS)
       for (const owner of ['anna', 'bo']) await append(log, owner, fingerprint);
     const store = memoryStore();
-    const target = await openTarget(store, { projection: blocks, space: 'blocks@1.1' });
-    await fill({ log, store: { ...store, commitRowsMax }, targets: [target], batchEvents });
+    const limited = { ...store, commitRowsMax };
+    const target = await openTarget(limited, { projection: blocks, space: 'blocks@1.1' });
+    await fill({ log, targets: [target], batchEvents });
     for (const scope of ['anna', 'bo']) {
       const row = (key: string) => store.peek(target.space, scope, key);
       expect(row('tail')).toEqual({ count: 2, blocks: 2 });
@@ -89,7 +90,7 @@ test('An event that reads a row that its place does not name parks its partition
     evolve: (_row, _event, others) => others.get('elsewhere') ?? null,
   };
   const target = await openTarget(store, { projection, space: 'blocks@1.1' });
-  await fill({ log, store, targets: [target] });
+  await fill({ log, targets: [target] });
   expect(Array.from(target.parked.values(), ({ reason }) => reason)).toEqual([
     expect.stringContaining('does not name elsewhere'),
   ]);
@@ -112,7 +113,7 @@ test('No commit has more rows of a partition than the store wants, and those of 
     },
   };
   const target = await openTarget(store, { projection: blocks, space: 'blocks@1.1' });
-  expect(await fill({ log, store, targets: [target], batchEvents: 1_000 })).toBe(last);
+  expect(await fill({ log, targets: [target], batchEvents: 1_000 })).toBe(last);
   // A row for each event, the pairs of blocks, and two tails.
   expect(await inner.count(target.space)).toBe(201 + Math.floor(200 / BLOCK / 2) + 2);
   const blocksMax = Math.ceil(commitRowsMax / BLOCK);
@@ -136,7 +137,7 @@ test('No commit has more events in one row than the store wants rows and events'
     },
   };
   const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
-  expect(await fill({ log, store, targets: [target], batchEvents: 1_000 })).toBe(last);
+  expect(await fill({ log, targets: [target], batchEvents: 1_000 })).toBe(last);
   expect(counts.at(-1)).toBe(100);
   for (const [i, count] of counts.entries())
     expect(count - (counts[i - 1] ?? 0)).toBeLessThanOrEqual(commitRowsMax);
@@ -168,7 +169,7 @@ test.each(['throws', 'is stale', 'is stored without an answer'] as const)(
       },
     };
     const target = await openTarget(store, { projection: blocks, space: 'blocks@1.1' });
-    await fill({ log, store, targets: [target] });
+    await fill({ log, targets: [target] });
     expect(commits).toBeGreaterThan(12);
     expect(inner.peek(target.space, 'anna', 'tail')).toEqual({ count: 0, blocks: 20 });
     const times = FINGERPRINTS_OF_SEVEN.map(

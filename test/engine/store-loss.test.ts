@@ -95,17 +95,14 @@ describe('After a loss of the store', () => {
       ...store,
       async load(space, keys, at) {
         const rows = await store.load(space, keys, at);
-        if (isLost)
-          await advance({ store }, await filled(), { events: events.slice(0, 2), upTo: 2 });
+        if (isLost) await advance({}, await filled(), { events: events.slice(0, 2), upTo: 2 });
         isLost = false;
         return rows;
       },
     };
-    const target = await filled();
+    const target = { ...(await filled()), store: losing };
     target.checkpoints[partitionOf('anna')] = 2;
-    expect(await advance({ store: losing }, target, { events: events.slice(2), upTo: 3 })).toBe(
-      'held',
-    );
+    expect(await advance({}, target, { events: events.slice(2), upTo: 3 })).toBe('held');
     expect(await store.load(SPACE, [{ scope: 'anna', key: 'tally' }])).toMatchObject([
       { count: 3 },
     ]);
@@ -146,8 +143,8 @@ describe('A lost partition', () => {
     const store = memoryStore();
     const target = await openTarget(store, { projection: tally(), space: SPACE });
     target.checkpoints[partitionOf('anna')] = 2;
-    expect(await advance({ store }, target, { events, upTo: 3 })).toBe('lost');
-    await advanceCheckpoints(store, target, 3);
+    expect(await advance({}, target, { events, upTo: 3 })).toBe('lost');
+    await advanceCheckpoints(target, 3);
     expect((await store.checkpoints(SPACE))[partitionOf('anna')]).toBe(0);
   });
 });
@@ -159,18 +156,18 @@ describe('A partition without events', () => {
       await openTarget(store, { projection: tally(), space: SPACE }),
       await openTarget(store, { projection: tally(), space: SPACE }),
     ];
-    await advanceCheckpoints(store, theirs, 5);
-    await advanceCheckpoints(store, ours, 9);
+    await advanceCheckpoints(theirs, 5);
+    await advanceCheckpoints(ours, 9);
     expect(await store.checkpoints(SPACE)).toEqual(ALL_PARTITIONS.map(() => 9));
     expect(ours.checkpoints).toEqual(ALL_PARTITIONS.map(() => 9));
-    await advanceCheckpoints(store, theirs, 7);
+    await advanceCheckpoints(theirs, 7);
     expect(theirs.checkpoints).toEqual(ALL_PARTITIONS.map(() => 9));
   });
 
   test('A partition without events keeps its confirmed checkpoint if the store lost it', async () => {
     const target = await openTarget(memoryStore(), { projection: tally(), space: SPACE });
     target.checkpoints = ALL_PARTITIONS.map(() => 5);
-    await advanceCheckpoints(memoryStore(), target, 9);
+    await advanceCheckpoints(target, 9);
     expect(target.checkpoints).toEqual(ALL_PARTITIONS.map(() => 5));
   });
 });
@@ -185,16 +182,12 @@ describe('A starting process', () => {
       async checkpoints(space) {
         await append(log, 'anna');
         const target = await openTarget(store, { projection: tally(), space: space });
-        await advanceCheckpoints(store, target, (await log.head()).position);
+        await advanceCheckpoints(target, (await log.head()).position);
         return store.checkpoints(space);
       },
     };
     expect(await findLiveSpace(folding, tally(), log)).toBe(SPACE);
-    await advanceCheckpoints(
-      store,
-      await openTarget(store, { projection: tally(), space: SPACE }),
-      9,
-    );
+    await advanceCheckpoints(await openTarget(store, { projection: tally(), space: SPACE }), 9);
     expect(await findLiveSpace(store, tally(), log)).toBeUndefined();
   });
 });

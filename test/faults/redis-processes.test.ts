@@ -1,8 +1,7 @@
 /** Several processes over one Redis: its checkpoints alone keep every answer right. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rebuild } from '#projections/engine/operator.ts';
 import { partitionOf, ALL_PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
-import { awaitPassed, tally } from '../support/world/engine.ts';
+import { awaitPassed, rebuild, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
 import {

@@ -1,8 +1,7 @@
 /** Processes of two versions over one Redis, as in an upgrade: each version reads and folds its own space. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rebuild } from '#projections/engine/operator.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import { tally } from '../support/world/engine.ts';
+import { rebuild, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
 import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis-world.ts';

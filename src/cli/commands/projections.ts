@@ -30,34 +30,49 @@ const namesOf = async (desk: Desk, name: string | undefined): Promise<string[]> 
   throw new CommandError(EXIT.refused, detail, { code: 'resource_not_found', detail });
 };
 
-/** Starts a rebuild and waits until the new space is live. */
-const rebuild = async (desk: Desk, name: string): Promise<Rebuilt> => {
+/** Starts a rebuild and waits until it ends. Returns the new spaces, which are live, and why others are not. */
+const rebuild = async (
+  desk: Desk,
+  label: string,
+  names: readonly string[],
+): Promise<{ rebuilt: Rebuilt[]; failures: string[] }> => {
   const { monotonic } = systemClock();
   const startedAt = monotonic();
-  const { started, head } = await desk.call('rebuildProjection', { name });
-  if (!started) throw new CommandError(EXIT.refused, `${name} is already being rebuilt`);
-  const bar = startProgress({ label: name, total: head, unit: 'positions' });
+  const { started, head } = await desk.call('rebuildProjection', { name: label });
+  if (!started) throw new CommandError(EXIT.refused, `${label} is already being rebuilt`);
+  const bar = startProgress({ label, total: head, unit: 'positions' });
   try {
     for (;;) {
       const { data } = await desk.call('listProjections', {});
-      const projection = data.find((one) => one.name === name);
-      const { rebuilding, last_rebuild: last } = projection ?? {};
-      if (rebuilding) bar.update(rebuilding.position, rebuilding.head);
-      if (!projection || !last || last.state === 'failed') {
-        const reason = last?.failure ?? 'the service has no record of it';
-        throw new CommandError(EXIT.refused, `${name} was not rebuilt: ${reason}`);
-      }
-      if (last.state === 'done') {
-        bar.update(head, head);
-        const seconds = (monotonic() - startedAt) / 1_000;
-        const { space, checkpoint: position } = projection;
-        return { name, space, position, seconds };
-      }
+      const projections = data.filter(({ name }) => names.includes(name));
+      for (const { rebuilding } of projections)
+        if (rebuilding) bar.update(rebuilding.position, rebuilding.head);
+      if (!projections.some(({ last_rebuild: last }) => last?.state === 'running'))
+        return outcomesOf(projections, (monotonic() - startedAt) / 1_000);
       await pause(POLL_EVERY_MS);
     }
   } finally {
     bar.stop();
   }
+};
+
+const outcomesOf = (
+  projections: DeskAnswer<'listProjections'>['data'],
+  seconds: number,
+): { rebuilt: Rebuilt[]; failures: string[] } => {
+  const isDone = ({ last_rebuild: last }: (typeof projections)[number]): boolean =>
+    last?.state === 'done';
+  return {
+    rebuilt: projections
+      .filter(isDone)
+      .map(({ name, space, checkpoint: position }) => ({ name, space, position, seconds })),
+    failures: projections
+      .filter((projection) => !isDone(projection))
+      .map(({ name, last_rebuild: last }) => {
+        const reason = last?.failure ?? 'the service has no record of it';
+        return `${name} was not rebuilt: ${reason}`;
+      }),
+  };
 };
 
 const rebuiltText = ({ name, position, space, seconds }: Rebuilt): string => {
@@ -94,37 +109,36 @@ const adviceOn = (verified: readonly Verified[], options: CommonOptions): string
     .join('\n');
 };
 
-/** Acts on one read model or on all, one after the other, and prints each result at once. */
-const forEach = <Result>(
-  name: string | undefined,
-  options: CommonOptions,
-  work: { act(desk: Desk, name: string): Promise<Result>; text(result: Result): string },
-): Promise<Result[]> =>
-  withDesk(options, async (desk) => {
-    const results: Result[] = [];
-    for (const each of await namesOf(desk, name)) {
-      const result = await work.act(desk, each);
-      results.push(result);
-      (options.json ? printNotice : print)(work.text(result));
-    }
-    return results;
-  });
+const show = (text: string, { json }: CommonOptions): void => (json ? printNotice : print)(text);
 
+/** Rebuilds all read models, or the named one, in one reading of the log. */
 export const rebuildProjections = async (
   name: string | undefined,
   options: CommonOptions,
 ): Promise<void> => {
-  const rebuilt = await forEach(name, options, { act: rebuild, text: rebuiltText });
+  const { rebuilt, failures } = await withDesk(options, async (desk) =>
+    rebuild(desk, name ?? 'all', await namesOf(desk, name)),
+  );
+  for (const one of rebuilt) show(rebuiltText(one), options);
+  if (failures.length > 0)
+    throw new CommandError(EXIT.refused, failures.join('\n'), { rebuilt, failures });
   if (options.json) print(JSON.stringify({ rebuilt }));
 };
 
+/** Verifies one read model or all, one after the other, and prints each result at once. */
 export const verifyProjections = async (
   name: string | undefined,
   options: CommonOptions,
 ): Promise<void> => {
   const run = systemIds().uuid();
-  const act = (desk: Desk, each: string) => verify(desk, each, run);
-  const verified = await forEach(name, options, { act, text: verifiedText });
+  const verified: Verified[] = [];
+  await withDesk(options, async (desk) => {
+    for (const each of await namesOf(desk, name)) {
+      const result = await verify(desk, each, run);
+      verified.push(result);
+      show(verifiedText(result), options);
+    }
+  });
   const advice = adviceOn(verified, options);
   const report = { equal: advice === '', verified };
   if (!report.equal) throw new CommandError(EXIT.differs, advice, report);

@@ -45,7 +45,9 @@ export const checkOnce: Role<{ directory: string }, Checked> = async ({ director
   const peakMb = process.resourceUsage().maxRSS / 1_024;
   const { log } = service.deps;
   const store = sqliteStore({ file: join(temporaryDirectory(), 'views.db'), log: log.id });
-  const rebuildMs = await cpuMs(() => rebuildAll({ log, store, projections: PROJECTIONS }));
+  const rebuildMs = await cpuMs(() =>
+    rebuildAll({ log, stores: [{ store, projections: PROJECTIONS }] }),
+  );
   await store.close();
   const details = { checkMs, rebuildMs, longestMs: delays.max / 1e6, peakMb };
   return { details, close: () => service.close() };

@@ -119,7 +119,7 @@ const rebuildRow = async (client: EventStoreDBClient, log: EventLog): Promise<Ro
   const bare = (): Promise<number> => readBare(client, { after: 0, head });
   const events = await bare();
   const ours = async (): Promise<number> => {
-    await rebuildAll({ log, store: memoryStore(), projections: PROJECTIONS });
+    await rebuildAll({ log, stores: [{ store: memoryStore(), projections: PROJECTIONS }] });
     return events;
   };
   const what = `rebuild in memory from EventStoreDB, ${events.toLocaleString('en')} events, vs a bare filtered subscription`;

@@ -50,7 +50,7 @@ export const rebuildOnce: Role<Args & { into?: string }, Rebuilt> = async (args)
   const file = join(into ?? '', 'views.db');
   const details = await timed(directory, events, async (log) => {
     const store = into === undefined ? memoryStore() : sqliteStore({ file, log: log.id });
-    await rebuildAll({ log, store, projections: PROJECTIONS });
+    await rebuildAll({ log, stores: [{ store, projections: PROJECTIONS }] });
     await store.close();
   });
   const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -93,7 +93,7 @@ export const remoteOnce: Role<Args & { url?: string }, Details> = async ({ url, 
         openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
       ),
     );
-    await fill({ log, store, targets, upTo: args.events });
+    await fill({ log, targets, upTo: args.events });
     await store.close();
   }),
 });

@@ -31,7 +31,7 @@ export const foldInto = async (
     for (let first = 0; first < handled.length; first += atOnce) {
       const some = handled.slice(first, first + atOnce);
       for (let rest = { events: some, upTo: some.at(-1)?.position ?? 0 }; ; ) {
-        const folded = await foldBatch(store, target, rest);
+        const folded = await foldBatch(target, rest);
         if (!folded || target.parked.size > 0)
           throw new Error(JSON.stringify([...target.parked.values()]));
         await store.commit(space, folded.batches);

@@ -7,6 +7,7 @@ import {
   type LocalEngine,
   runProjections,
 } from '#projections/engine/engine.ts';
+import { rebuildAll } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
@@ -54,6 +55,20 @@ export const appendMany = async (log: EventLog, owners: readonly string[], each:
   let position = 0;
   for (let i = 0; i < each; i++) for (const owner of owners) position = await append(log, owner);
   return position;
+};
+
+type Rebuilding = Pick<Parameters<typeof rebuildAll>[0], 'log' | 'signal' | 'batchEvents'> & {
+  store: ProjectionStore;
+  projection: Projection;
+  engine?: Engine;
+};
+
+/** Rebuilds one read model. Throws why it was refused. */
+export const rebuild = async ({ store, projection, engine, ...options }: Rebuilding) => {
+  const stores = [{ store, projections: [projection], ...(engine && { engine }) }];
+  const [result] = await rebuildAll({ ...options, stores });
+  if (result?.refusal !== undefined) throw new Error(result.refusal);
+  return result;
 };
 
 /** Copies the rows that enter and leave a store, as between processes. */

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Catalog, OpeningCatalog, CatalogProgress } from '#src/ports/catalog.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Pause } from '#src/ports/system.ts';
 import { removeDatabase } from '#src/stores/sqlite/open.ts';
@@ -11,6 +11,9 @@ import { isDamage } from '#src/stores/sqlite/failure.ts';
 import { CATALOG_VERSION, type CatalogOptions, inOneTurn, openCatalog } from './catalog.ts';
 
 const BATCH_EVENTS = 500;
+
+/** Folds the next events up to a position; those that are folded already change nothing. */
+type FoldBatch = (events: readonly FoldEvent[], upTo: Position) => Promise<void>;
 
 /**
  * A catalog that can be rebuilt while the current build answers. Files are named after their log,
@@ -22,8 +25,14 @@ export type CatalogBuilds = {
    * until the log has filled it up to its previous checkpoint.
    */
   catalog: OpeningCatalog;
-  /** Fills the next build from the log while this one serves and follows, then switches in one step. */
-  rebuild(log: Pick<EventLog, 'readFold'>): Promise<void>;
+  /**
+   * Fills the next build from the log while this one serves and follows, then switches in one step. `read` may give it
+   * the events of a reading that others share, from the first one on; only what is left is read again.
+   */
+  rebuild(
+    log: Pick<EventLog, 'readFold'>,
+    read?: (fold: FoldBatch) => Promise<void>,
+  ): Promise<void>;
 };
 
 /** The build files of one log in a directory. */
@@ -108,12 +117,13 @@ class LiveBuild {
     return this.use(work);
   }
 
-  async rebuild(log: Pick<EventLog, 'readFold'>): Promise<void> {
+  async rebuild(...[log, read]: Parameters<CatalogBuilds['rebuild']>): Promise<void> {
     await this.opened;
     const number = this.#build + 1;
     this.#files.remove(number);
     const next = inOneTurn(this.#open(number));
     try {
+      await read?.((events, upTo) => this.#fold(next, events, upTo));
       await this.#fill(next, log);
     } catch (error) {
       this.#files.remove(number);
@@ -153,11 +163,20 @@ class LiveBuild {
     while (next.checkpoint() < due()) {
       const events = await log.readFold({ after: next.checkpoint(), limit: BATCH_EVENTS });
       const upTo = Math.min(events.at(-1)?.position ?? Infinity, due());
-      this.#options.beforeWrite?.();
-      next.apply(
+      await this.#fold(
+        next,
         events.filter(({ position }) => position <= upTo),
         upTo,
       );
+    }
+  }
+
+  async #fold(next: Catalog, events: readonly FoldEvent[], upTo: Position): Promise<void> {
+    for (let from = 0; from === 0 || from < events.length; from += BATCH_EVENTS) {
+      const batch = events.slice(from, from + BATCH_EVENTS);
+      const isLast = from + BATCH_EVENTS >= events.length;
+      this.#options.beforeWrite?.();
+      next.apply(batch, isLast ? upTo : (batch.at(-1)?.position ?? upTo));
       await nextTurn();
     }
   }
@@ -205,6 +224,6 @@ export const catalogBuilds = (
       opened: live.opened,
       opening: () => live.opening,
     },
-    rebuild: (log) => live.rebuild(log),
+    rebuild: (...from) => live.rebuild(...from),
   };
 };
