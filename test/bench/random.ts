@@ -5,6 +5,8 @@ export type Random = {
   pick<Value>(values: readonly Value[]): Value;
   /** Returns characters of the alphabet of ids and hashes. */
   text(chars: number): string;
+  /** Returns an id that a server accepts for an event. */
+  uuid(): string;
 };
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -33,6 +35,10 @@ export const createRandom = (seed: number): Random => {
         for (let i = 0; i < 6 && text.length < chars; i++, bits >>>= 5) text += BASE32[bits & 31];
       }
       return text;
+    },
+    uuid: () => {
+      const bits = next() * 65_536 + (next() >>> 16);
+      return `00000000-0000-7000-8000-${bits.toString(16).padStart(12, '0')}`;
     },
   };
 };

@@ -163,14 +163,14 @@ const DECK = STORIES.flatMap(({ weight, write }) => Array.from({ length: weight 
 
 const attributed = (random: Random, owner: Owner, at: number, event: Event): MadeEvent => ({
   ...event,
-  id: `00000000-0000-7000-8000-${random.text(12)}`,
+  id: random.uuid(),
   meta: {
     at,
     actor: owner.agent,
     surface: 'rest',
     operation: 'bench',
     key: owner.agent.slice(-12),
-    request: `01999999-0000-7000-8000-${random.text(12)}`,
+    request: random.uuid(),
     idem: random.text(43),
     fingerprint: `1.${random.text(43)}`,
     v: 1,

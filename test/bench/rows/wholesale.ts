@@ -115,7 +115,7 @@ export const makeProducts = async (directory: string, count: number): Promise<vo
       } as const;
       log.append('catalog', `catalog-product_${id}`, [
         {
-          id: `00000000-0000-7000-8000-${random.text(12)}`,
+          id: random.uuid(),
           type: 'ProductPublished',
           data: { product, stock: made.stock },
           meta,
