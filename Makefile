@@ -44,7 +44,8 @@ test-adapters: setup ## Run the conformance suites of every adapter
 test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
 	@npx vitest run test/stores/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
-test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 25 minutes (CHAOS_BLOWS, CHAOS_SEED), and flip 500 bits of the log (FLIPS, SEED)
+test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 25 minutes (CHAOS_BLOWS, CHAOS_SEED), use 10,000 records at once on another process (RECORDS), and flip 500 bits of the log (FLIPS, SEED)
+	@RECORDS=$${RECORDS:-10000} npx vitest run test/e2e/remote/used-at-once.test.ts
 	@FLIPS=$${FLIPS:-500} npx vitest run test/stores/sqlite/log-bits.test.ts --testTimeout=3600000
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
 

@@ -67,7 +67,7 @@ describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON
     let isOver = false;
     const loads = Array.from({ length: CLIENTS }, () => keepWriting(load, any, () => isOver));
     const looking = async (): Promise<void> => {
-      while (!isOver) await look(load, any());
+      while (!isOver) await look(load, any(), any());
     };
     const struck: string[] = [];
     const striking = async (choose: typeof processBlows, seed: number): Promise<void> => {

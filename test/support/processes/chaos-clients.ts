@@ -57,17 +57,19 @@ export const keepWriting = async (load: Load, any: () => Slot, isOver: () => boo
 const describeAnswer = (answer: Answer | undefined): string =>
   answer ? `${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}` : 'no answer';
 
-/** Writes a lead and reads it with its token. Returns 'right', or the failed answer. */
-export const look = async (load: Load, from: Slot): Promise<string> => {
-  const service = from.now();
-  if (!service) return 'the process is down';
+/** Writes a lead at one process and reads it at another with its token. Returns 'right', or the failed answer. */
+export const look = async (load: Load, from: Slot, at = from): Promise<string> => {
+  const [service, reader] = [from.now(), at.now()];
+  if (!service || !reader) return 'the process is down';
   const body = { external_id: `seen-${load.next++}`, company: { name: 'Shop', country: 'GB' } };
   const request = { body, 'idempotency-key': body.external_id };
   const written = await askOnce(service, load.key, '/leads', request).catch(() => undefined);
   const token = written?.headers.get('consistency-token');
+  if (written && written.status >= 400 && written.status < 500)
+    load.faults.push(`${body.external_id} was refused: ${describeAnswer(written)}`);
   if (written?.status !== 201 || !token) return `writing: ${describeAnswer(written)}`;
   const reading = { 'consistency-token': token };
-  const answer = await askOnce(service, load.key, '/leads', reading).catch(() => undefined);
+  const answer = await askOnce(reader, load.key, '/leads', reading).catch(() => undefined);
   if (answer === undefined || answer.status >= 500) return `reading: ${describeAnswer(answer)}`;
   if (!JSON.stringify(answer.body).includes(`"${body.external_id}"`))
     load.faults.push(`${body.external_id} was written, and is not listed: ${answer.status}`);
