@@ -1,4 +1,5 @@
 /** The deployment that `make up` starts: containers of the service, EventStoreDB, Redis, Prometheus and Grafana. */
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { StartedDockerComposeEnvironment } from 'testcontainers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +8,12 @@ import { agentKey } from '../support/processes/child-service.ts';
 import { ask } from '../support/processes/remote.ts';
 import { ROOT } from '../support/source/tree.ts';
 
-const NO_DOCKER = await noDocker();
+const noCompose = async (): Promise<string | null> =>
+  (await noDocker()) ??
+  (spawnSync('docker', ['compose', 'version']).status === 0
+    ? null
+    : 'docker compose is not installed');
+const NO_DOCKER = await noCompose();
 /** An image is built and five are pulled. */
 const START_MS_MAX = 900_000;
 const PORTS = { 'api-1': 3_000, 'api-2': 3_001, prometheus: 9_090, grafana: 3_300 };
@@ -22,17 +28,13 @@ describe.skipIf(NO_DOCKER !== null)(`The compose deployment, ${ON_DOCKER}`, () =
   const run = (service: string, ...command: string[]) =>
     deployment.getContainer(`${service}-1`).exec(command);
   beforeAll(async () => {
-    const { DockerComposeEnvironment, Wait } = await import('testcontainers');
+    const { DockerComposeEnvironment } = await import('testcontainers');
+    // Waits for the health check of each container that has one: both servers, and each role of the service.
     deployment = await new DockerComposeEnvironment(join(ROOT, 'infra'), 'compose.yaml')
       .withProjectName('tributary-test')
       .withEnvironment({ ROOT_KEY: Buffer.alloc(32, 9).toString('base64') })
       .withBuild()
-      .withWaitStrategy('eventstore-1', Wait.forHealthCheck())
-      .withWaitStrategy('redis-1', Wait.forHealthCheck())
-      .withWaitStrategy('api-1-1', Wait.forHealthCheck())
-      .withWaitStrategy('api-2-1', Wait.forHealthCheck())
-      .withWaitStrategy('projector-1', Wait.forHealthCheck())
-      .withWaitStrategy('dispatcher-1', Wait.forHealthCheck())
+      .withStartupTimeout(START_MS_MAX)
       .up();
   }, START_MS_MAX);
   afterAll(() => deployment?.down({ removeVolumes: true }));
