@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Meta } from '#src/ports/event-log.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
-import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
+import { foldCrc, LOG_RECORDING, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 
 export type MadeEvent = { id: string; type: string; data: object; meta: Meta };
 
@@ -20,7 +20,7 @@ export const madeLog = async (directory: string): Promise<MadeLog> => {
   await sqliteEventLog({ directory }).close();
   const db = new DatabaseSync(join(directory, 'log.db'));
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; BEGIN');
-  const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = db.prepare(LOG_RECORDING.insert);
   const heads = new Map<string, { streamId: number; revision: number }>();
   let position = 0;
   return {

@@ -40,10 +40,10 @@ const streams: Stream[] = [];
 const pages: { file: string; kind: string; page: number }[] = [];
 let base: string;
 
-const idsOf = async (log: SqliteEventLog, owner: string): Promise<string[]> => {
+const idsOf = async (log: SqliteEventLog, owner: string, limit = 700): Promise<string[]> => {
   const ids: string[] = [];
   for (let after = 0; ; ) {
-    const events = await log.readOwner(owner, { after, limit: 700 });
+    const events = await log.readOwner(owner, { after, limit });
     ids.push(...events.map(({ id }) => id));
     const last = events.at(-1);
     if (!last) return ids;
@@ -52,6 +52,11 @@ const idsOf = async (log: SqliteEventLog, owner: string): Promise<string[]> => {
 };
 
 const expected = new Map<string, string[]>();
+const positions = new Map<string, number>();
+const isBetween = (id: string, after: number, upTo: number): boolean => {
+  const position = positions.get(id) ?? 0;
+  return position > after && position <= upTo;
+};
 
 beforeAll(async () => {
   base = fresh();
@@ -68,6 +73,8 @@ beforeAll(async () => {
       }),
     );
   for (const owner of OWNERS) expected.set(owner, await idsOf(log, owner));
+  for (const { id, position } of await log.readAll({ after: 0, limit: 10_000 }))
+    positions.set(id, position);
   await log.close();
   for (const file of ['log.db', 'streams.db']) {
     const db = new DatabaseSync(join(base, file), { readOnly: true });
@@ -107,8 +114,12 @@ const silentIn = async (log: SqliteEventLog, random: (n: number) => number): Pro
   const { position: head } = await log.head();
   for (const owner of OWNERS) {
     const all = expected.get(owner) ?? [];
-    const read = await orRefused(idsOf(log, owner));
+    const read = await orRefused(idsOf(log, owner, 100 + random(900)));
     if (read !== 'refused' && read.join() !== all.join()) silent.push(`events of ${owner}`);
+    const [after, upTo] = [random(head), random(head)].sort((a, b) => a - b) as [number, number];
+    const between = all.filter((id) => isBetween(id, after, upTo)).length;
+    const part = await orRefused(log.readOwnerFold(owner, { after, upTo, limit: head }));
+    if (part !== 'refused' && part.length !== between) silent.push(`part of events of ${owner}`);
     const newest = await orRefused(log.readBack({ upTo: head, limit: 30, owner }));
     if (newest !== 'refused' && newest.map(({ id }) => id).join() !== all.slice(-30).join())
       silent.push(`newest events of ${owner}`);

@@ -108,9 +108,9 @@ test('Records that were written but not acknowledged are not read', async () => 
   const other = new DatabaseSync(join(directory, 'log.db'));
   // The state after a commit and before its answer: a next revision and a new stream.
   other.exec(`
-    INSERT INTO events SELECT 3, stream_id, 2, owner, stream, id || 'x', type, at, data, meta, crc, seal
+    INSERT INTO events SELECT 3, stream_id, 2, owner, stream, id || 'x', type, at, data, meta, crc, seal, 3
     FROM events WHERE position = 2;
-    INSERT INTO events SELECT 4, 4, 0, owner, 'own-lead_2', id || 'y', type, at, data, meta, crc, seal
+    INSERT INTO events SELECT 4, 4, 0, owner, 'own-lead_2', id || 'y', type, at, data, meta, crc, seal, 4
     FROM events WHERE position = 2;`);
   other.close();
   const [type] = (await log.readAll({ after: 0, limit: 9 })).map((event) => event.type);

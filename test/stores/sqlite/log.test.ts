@@ -126,7 +126,7 @@ describe('The file of the log', () => {
     const directory = await filled();
     sql(
       directory,
-      'DROP TRIGGER events_counted; DROP TABLE owners; DROP TABLE heads; PRAGMA user_version = 1',
+      'DROP TRIGGER events_counted; DROP TABLE owners; DROP TABLE heads; ALTER TABLE events DROP COLUMN nth; PRAGMA user_version = 1',
     );
     const source = sqliteLogSource(directory);
     expect(await source.readOwnerFold('own0', { after: 0, limit: 99 })).toHaveLength(8);
@@ -158,7 +158,7 @@ describe('A start refuses a log', () => {
     sql(
       directory,
       `DELETE FROM events WHERE position > 18;
-       UPDATE owners SET events = events - 2, places = places - 39 WHERE owner = 'own0';
+       UPDATE owners SET events = events - 2 WHERE owner = 'own0';
        DELETE FROM heads WHERE stream_id > 18`,
     );
     expect(refusal(directory)).toMatch(
@@ -346,7 +346,7 @@ describe('A log with events of other versions', () => {
     const [id, type, data] = [freshId(), 'LinkDreamt', '{"a":1}'];
     const crc = foldCrc([3, 'own0-lead_0', 2, type, 5, data]);
     const db = new DatabaseSync(join(directory, 'log.db'));
-    db.prepare('INSERT INTO events VALUES (3, 1, 2, ?, ?, ?, ?, 5, ?, ?, ?, ?)').run(
+    db.prepare('INSERT INTO events VALUES (3, 1, 2, ?, ?, ?, ?, 5, ?, ?, ?, ?, 3)').run(
       'own0',
       'own0-lead_0',
       id,

@@ -222,8 +222,16 @@ const findFault = (log: VerifiedLog, after: number, to: number): Fault | null =>
 
 /** Compares the indexes with what was counted with each event, in steps. Throws LogIndexDamaged. */
 const requireCounts = async (reader: LogReader, pause: () => Promise<unknown>): Promise<void> => {
-  for (let owner: string | undefined = ''; owner !== undefined; owner = reader.requireOwners(owner))
+  for (let owners = reader.ownersAfter(''); owners.length > 0; ) {
+    for (const owner of owners) {
+      for (let at = reader.requireOwned(owner, 0); at !== undefined; ) {
+        await pause();
+        at = reader.requireOwned(owner, at);
+      }
+    }
     await pause();
+    owners = reader.ownersAfter(owners.at(-1) ?? '');
+  }
   for (let id: number | undefined = 0; id !== undefined; id = reader.requireHeads(id))
     await pause();
 };

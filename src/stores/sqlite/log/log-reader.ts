@@ -27,30 +27,27 @@ import type { Recording, Records } from './committer.ts';
 /** 4,096 events share a slice of the owner index. Part of the file format. */
 const SLICE_BITS = 12;
 
-/** A prime, so that a flipped bit of a position changes a sum of remainders. */
-const PLACES = 16_777_213;
-
 /**
- * What the indexes must have, counted with each event: the events of an owner and the sum of their positions, and the last
- * revision of a stream with more than one event. A flipped bit in a page of an index hides events, and SQLite does not
- * notice it.
+ * What the indexes must have, written with each event: its number among its owner's events (`nth`), the events of each owner,
+ * and the last revision of a stream with more than one event. A flipped bit in a page of an index hides events or leads a
+ * search past them, and SQLite does not notice it.
  */
 const COUNTS = `
-  CREATE TABLE owners (
-    owner TEXT PRIMARY KEY, events INTEGER NOT NULL, places INTEGER NOT NULL
-  ) WITHOUT ROWID;
+  CREATE TABLE owners (owner TEXT PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE heads (stream_id INTEGER PRIMARY KEY, revision INTEGER NOT NULL);
   CREATE TRIGGER events_counted AFTER INSERT ON events BEGIN
-    INSERT INTO owners VALUES (new.owner, 1, new.position % ${PLACES})
-    ON CONFLICT (owner) DO UPDATE SET events = events + 1, places = places + excluded.places;
+    INSERT INTO owners VALUES (new.owner, 1) ON CONFLICT (owner) DO UPDATE SET events = events + 1;
     INSERT OR REPLACE INTO heads SELECT new.stream_id, new.revision WHERE new.revision > 0;
   END;
 `;
 
 /** Fills the counts from the records. */
 const FILL_COUNTS = `
-  INSERT INTO owners SELECT owner, count(*), sum(position % ${PLACES}) FROM events NOT INDEXED GROUP BY owner;
+  INSERT INTO owners SELECT owner, count(*) FROM events NOT INDEXED GROUP BY owner;
   INSERT INTO heads SELECT stream_id, max(revision) FROM events NOT INDEXED WHERE revision > 0 GROUP BY stream_id;
+  UPDATE events SET nth = right.nth FROM (
+    SELECT position, row_number() OVER (PARTITION BY owner ORDER BY position) AS nth FROM events NOT INDEXED
+  ) AS right WHERE events.position = right.position AND events.nth <> right.nth;
 `;
 
 /** Builds the indexes and the counts again from the records, which must be intact. */
@@ -84,7 +81,7 @@ export const LOG_STORE: StoreKind = {
       position INTEGER PRIMARY KEY, stream_id INTEGER NOT NULL, revision INTEGER NOT NULL,
       owner TEXT NOT NULL, stream TEXT NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
       at INTEGER NOT NULL, data TEXT NOT NULL, meta TEXT NOT NULL,
-      crc INTEGER NOT NULL, seal INTEGER NOT NULL
+      crc INTEGER NOT NULL, seal INTEGER NOT NULL, nth INTEGER NOT NULL
     );
     CREATE UNIQUE INDEX events_stream ON events (stream_id, revision);
     CREATE INDEX events_owner ON events (position >> ${SLICE_BITS}, owner);
@@ -92,13 +89,17 @@ export const LOG_STORE: StoreKind = {
     INSERT INTO about VALUES (lower(hex(randomblob(16))));
     ${COUNTS}
   `,
-  migrate: (db) => db.exec(`${COUNTS} ${FILL_COUNTS}`),
+  migrate: (db) =>
+    db.exec(
+      `ALTER TABLE events ADD COLUMN nth INTEGER NOT NULL DEFAULT 0; ${COUNTS} ${FILL_COUNTS}`,
+    ),
 };
 
 const COLUMN_COUNT = 12;
 
 export const LOG_RECORDING: Recording = {
-  insert: `INSERT INTO events VALUES (${Array(COLUMN_COUNT).fill('?').join()})`,
+  insert: `INSERT INTO events VALUES (${Array(COLUMN_COUNT).fill('?').join()},
+    (SELECT coalesce(max(events), 0) + 1 FROM owners WHERE owner = ?4))`,
   columns: COLUMN_COUNT,
 };
 
@@ -120,7 +121,7 @@ type FoldRow = [
 ];
 
 const FULL_COLUMNS = `${FOLD_COLUMNS}, owner, id, meta, seal`;
-type FullRow = [...FoldRow, owner: string, id: string, meta: string, seal: number];
+type FullRow = [...FoldRow, owner: string, id: string, meta: string, seal: number, nth?: number];
 
 const TWO_32 = 4_294_967_296;
 const typeCrcs = new Map<string, number>();
@@ -186,8 +187,13 @@ const requireFullRow = (row: FullRow): void => {
   }
 };
 
-/** Ends with `meta.v` if an upcast needs it. */
-type FoldRowV = [...FoldRow, v?: number];
+/** Has `meta.v` if an upcast needs it. */
+type FoldRowV = [...FoldRow, v?: number | null, nth?: number];
+
+/** Ends with the number of the event among those of its owner, which a file of format 1 has not. */
+type NumberedRow = readonly [position: number, ...unknown[]];
+
+const numberOf = (row: NumberedRow | undefined): number => Number(row?.at(-1) ?? 0);
 
 /** Rows as arrays: building an object for each row costs as much as reading it. */
 const prepareRows = <Row>(db: DatabaseSync, sql: string) => {
@@ -204,6 +210,9 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
   // The versions are read only if an upcast needs them.
   const version = hasUpcasts ? ", meta ->> '$.v'" : '';
   const foldColumns = `${FOLD_COLUMNS}${version}`;
+  // A file of format 1 that is only inspected has no counts.
+  const isCounted = Number(queryValue(db, 'PRAGMA user_version')) > 1;
+  const number = isCounted ? 'nth' : 'NULL';
   // The join reads the slices in order and each slice by position, so no sorting is needed.
   const prepareOwner = <Row>(columns: string) =>
     prepareRows<Row>(
@@ -211,23 +220,27 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
       `WITH RECURSIVE slices (slice) AS (
          SELECT ?1 UNION ALL SELECT slice + 1 FROM slices WHERE slice < ?2
        )
-       SELECT ${columns} FROM slices CROSS JOIN events INDEXED BY events_owner
+       SELECT ${columns}, ${number} FROM slices CROSS JOIN events INDEXED BY events_owner
        ON position >> ${SLICE_BITS} = slice AND owner = ?3
        WHERE position > ?4 AND position <= ?5 LIMIT ?6`,
     );
-  // A file of format 1 that is only inspected has no counts.
-  const isCounted = Number(queryValue(db, 'PRAGMA user_version')) > 1;
+  const prepareBack = <Row>(columns: string) =>
+    prepareRows<Row>(
+      db,
+      `SELECT ${columns}, ${number} FROM events INDEXED BY events_owner
+       WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
+       ORDER BY position DESC LIMIT ?`,
+    );
   const prepareCounts = <Row>(sql: string): ((...values: SQLInputValue[]) => Row[]) =>
     isCounted ? prepareRows<Row>(db, sql) : () => [];
   return {
+    isCounted,
     byPosition: prepareFull('WHERE position > ? ORDER BY position LIMIT ?'),
     byOwner: prepareOwner<FullRow>(FULL_COLUMNS),
-    foldsByOwner: prepareOwner<FoldRowV>(foldColumns),
-    backInSlice: prepareFull(
-      `INDEXED BY events_owner
-       WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
-       ORDER BY position DESC LIMIT ?`,
-    ),
+    foldsByOwner: prepareOwner<FoldRowV>(`${FOLD_COLUMNS}${version || ', NULL'}`),
+    backInSlice: prepareBack<FullRow>(FULL_COLUMNS),
+    numbers: prepareOwner<NumberedRow>('position'),
+    numbersBack: prepareBack<NumberedRow>('position'),
     byStream: prepareFull('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision'),
     // One JSON.parse over many joined rows was measured to be no faster than one per row.
     folds: prepareRows<FoldRowV>(
@@ -235,17 +248,7 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
       `SELECT ${foldColumns} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
     ),
     counted: prepareCounts<[number]>('SELECT events FROM owners WHERE owner = ?'),
-    // In one statement, so that no commit comes between the two.
-    indexed: prepareCounts<[indexed: string, counted: string]>(
-      `WITH RECURSIVE slices (slice) AS (
-         SELECT 0 UNION ALL
-         SELECT slice + 1 FROM slices WHERE slice < (SELECT max(position) >> ${SLICE_BITS} FROM events)
-       )
-       SELECT (
-         SELECT count(*) || ', ' || coalesce(sum(position % ${PLACES}), 0) FROM slices CROSS JOIN events INDEXED BY events_owner
-         ON position >> ${SLICE_BITS} = slice AND owner = ?1
-       ), coalesce((SELECT events || ', ' || places FROM owners WHERE owner = ?1), '0, 0')`,
-    ),
+    end: prepareRows<[number]>(db, 'SELECT coalesce(max(position), 0) FROM events'),
     owners: prepareCounts<[string]>(
       'SELECT owner FROM owners WHERE owner > ? ORDER BY owner LIMIT ?',
     ),
@@ -316,9 +319,9 @@ type OwnerRange = { after: Position; upTo: Position; limit: number };
 const ownerValues = (owner: string, { after, upTo, limit }: OwnerRange) =>
   [sliceOf(after), sliceOf(upTo), owner, after, upTo, limit] as const;
 
-/** An owner with more events is compared with its count only where a read begins at the first one, and once a day. */
-const COUNTED_AT_ANY_READ_MAX = 10_000;
-const COMPARED_AT_ONCE = 100;
+const OWNERS_AT_ONCE = 10;
+const STREAMS_AT_ONCE = 100;
+const NUMBERS_AT_ONCE = 1_000;
 
 /** Reads log.db by prepared statements, which check nothing. */
 export class LogReader {
@@ -368,55 +371,95 @@ export class LogReader {
     return this.#decode(found.slice(0, limit));
   }
 
-  /** Requires that the index has as many events of the owner as were counted. */
-  #requireIndexed(owner: string, after: Position): void {
-    // Costs about 0.1 ms for 1,000 events of the owner.
-    const [events] = this.#reads.counted(owner)[0] ?? [0];
-    if (after > 0 && events > COUNTED_AT_ANY_READ_MAX) return;
-    const [indexed, counted] = this.#reads.indexed(owner)[0] ?? ['0, 0', '0, 0'];
-    if (indexed !== counted)
+  /** Returns the number of the owner's last event up to `after`, before `first`; 0 if there is none. */
+  #numberBefore(first: NumberedRow | undefined, owner: string, after: Position): number {
+    if (after === 0 || numberOf(first) === 1) return 0;
+    for (let slice = sliceOf(after); slice >= 0; slice -= 1) {
+      const [row] = this.#reads.numbersBack(slice, owner, after, 1);
+      if (row) return numberOf(row);
+    }
+    return 0;
+  }
+
+  /**
+   * Requires that `rows`, in log order, are all events of the owner after `after` up to `upTo`, unless they are cut by a
+   * limit. The numbers of the owner's events have no gaps, and the count has the last one.
+   */
+  #requireAll(
+    rows: readonly NumberedRow[],
+    owner: string,
+    { after, upTo, limit }: OwnerRange,
+    before?: number,
+  ): void {
+    if (!this.#reads.isCounted || limit <= 0 || upTo < after) return;
+    let number = before ?? this.#numberBefore(rows[0], owner, after);
+    for (const row of rows) {
+      number += 1;
+      if (numberOf(row) !== number)
+        throw new LogIndexDamaged(
+          `the index of owners leads to event ${numberOf(row)} of ${owner}, where its event ${number} is expected`,
+        );
+    }
+    if (rows.length < limit) this.#requireLast(owner, number, upTo);
+  }
+
+  /** Requires that the owner has no event between its event `number` and the end of what was read. */
+  #requireLast(owner: string, number: number, upTo: Position): void {
+    const [counted] = this.#reads.counted(owner)[0] ?? [0];
+    if (counted === number) return;
+    // What was counted more comes after what was read: events of the future, or not yet acknowledged.
+    const [end] = this.#reads.end()[0] ?? [0];
+    const range = { after: upTo, upTo: end, limit: 1 };
+    const [next] = counted > number ? this.#reads.numbers(...ownerValues(owner, range)) : [];
+    if (numberOf(next) !== number + 1)
       throw new LogIndexDamaged(
-        `the index of owners does not fit what was counted for ${owner}: ${indexed} and ${counted} (events, sum of their positions)`,
+        `the index of owners ends at event ${number} of ${owner}, which has ${counted}`,
       );
   }
 
   readOwner(owner: string, range: OwnerRange): StoredEvent[] {
-    this.#requireIndexed(owner, range.after);
     const rows = this.#reads.byOwner(...ownerValues(owner, range));
     const events = this.#decode(rows);
     requireOwner(rows, owner, range.after);
+    this.#requireAll(rows, owner, range);
     return events;
   }
 
   textsOfOwner(owner: string, range: OwnerRange): EventText[] {
     if (this.#hasUpcasts) return this.readOwner(owner, range).map(eventTextOf);
-    this.#requireIndexed(owner, range.after);
     const rows = this.#reads.byOwner(...ownerValues(owner, range));
     for (const row of rows) requireFullRow(row);
     requireOwner(rows, owner, range.after);
+    this.#requireAll(rows, owner, range);
     return rows.map(([position, stream, revision, type, , data, , , id, meta]) => {
       return { position, stream, owner, revision, id, type, data, meta };
     });
   }
 
   foldOwner(owner: string, range: OwnerRange): FoldEvent[] {
-    this.#requireIndexed(owner, range.after);
     const rows = this.#reads.foldsByOwner(...ownerValues(owner, range));
     for (const row of rows) requireFoldRow(row);
     requireOwner(rows, owner, range.after);
+    this.#requireAll(rows, owner, range);
     return rows.map((row) => this.#toFold(row));
   }
 
-  /** Compares the next owners after this one with their counts; returns the last one, or undefined after the end. */
-  requireOwners(after: string): string | undefined {
-    const owners = this.#reads.owners(after, COMPARED_AT_ONCE).map(([owner]) => owner);
-    for (const owner of owners) this.#requireIndexed(owner, 0);
-    return owners.at(-1);
+  /** Returns the next owners after this one, in the order of their names. */
+  ownersAfter(owner: string): string[] {
+    return this.#reads.owners(owner, OWNERS_AT_ONCE).map(([next]) => next);
+  }
+
+  /** Compares the next events of the owner with their numbers; returns the last position, or undefined after the end. */
+  requireOwned(owner: string, after: Position): Position | undefined {
+    const range = { after, upTo: this.#head(), limit: NUMBERS_AT_ONCE };
+    const rows = this.#reads.numbers(...ownerValues(owner, range));
+    this.#requireAll(rows, owner, range);
+    return rows.length < range.limit ? undefined : rows.at(-1)?.[0];
   }
 
   /** Compares the next streams after this id with their last revisions; returns the last id, or undefined after the end. */
   requireHeads(after: number): number | undefined {
-    const heads = this.#reads.heads(after, COMPARED_AT_ONCE);
+    const heads = this.#reads.heads(after, STREAMS_AT_ONCE);
     for (const [streamId, counted, indexed] of heads)
       if (counted !== indexed)
         throw new LogIndexDamaged(
@@ -431,13 +474,15 @@ export class LogReader {
       const count = Math.max(0, Math.min(limit, upTo));
       return this.#decode(this.#readDense(this.#reads.byPosition, upTo - count, count));
     }
-    this.#requireIndexed(owner, upTo);
     const rows: FullRow[] = [];
     for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
       rows.push(...this.#reads.backInSlice(slice, owner, upTo, limit - rows.length));
     rows.reverse();
     const events = this.#decode(rows);
     requireOwner(rows, owner, 0);
+    const range = { after: 0, upTo, limit: limit > 0 ? Infinity : 0 };
+    const first = rows.length < limit ? 0 : numberOf(rows[0]) - 1;
+    this.#requireAll(rows, owner, range, first);
     return events;
   }
 
@@ -493,7 +538,7 @@ export class LogReader {
       revision,
       type: TYPES.get(type) ?? type,
       at,
-      data: v === undefined ? data : upcastData(this.#upcasts, { type, v }, data),
+      data: typeof v !== 'number' ? data : upcastData(this.#upcasts, { type, v }, data),
     };
   }
 }
