@@ -106,7 +106,7 @@ class CatalogFollower {
     this.#confirmed = after;
     const events = after < upTo ? await log.readFold({ after, limit: PAGE_EVENTS }) : [];
     const to = Math.min(events.at(-1)?.position ?? after, upTo);
-    const hasMore = events.length === PAGE_EVENTS && to < upTo;
+    const hasMore = events.length > 0 && to < upTo;
     await this.#attempt(async () => {
       await this.#foldPage(eventsUpTo(events, to), to);
       if (this.parked) return;

@@ -79,7 +79,7 @@ const fillThrough = async (
       running = lanes.push(route(batch), after);
       await options.onBatch?.(batch, after);
     }
-    const isLast = events.length < limit || after >= upTo;
+    const isLast = events.length === 0 || after >= upTo;
     const isDue = batches % checkpointBatches === 0;
     // Reads and folds one batch ahead while a remote store writes the previous one.
     const outcomes = await (isLast || isDue ? running : previous);
@@ -113,7 +113,7 @@ const reloadLost = async (
 export const eventsUpTo = (events: readonly FoldEvent[], upTo: Position): FoldEvent[] =>
   events.filter(({ position }) => position <= upTo);
 
-/** Returns fewer than `limit` events at the end of the log. */
+/** Returns fewer than `limit` events where they are large, and none at the end of the log. */
 const readBatch = async (
   options: FillOptions,
   after: Position,

@@ -217,7 +217,7 @@ async function* allEvents(
   for (let last = after; last < upTo; ) {
     const page = await log.readFold({ after: last, limit: PAGE });
     yield page.filter(({ position }) => position <= upTo);
-    last = page.length < PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+    last = page.at(-1)?.position ?? upTo;
   }
 }
 

@@ -135,7 +135,7 @@ const readActs = async (
       if (acts.length >= limit) return { acts, next_before: last > after ? event.position : null };
     }
     scanned += events.length;
-    if (events.length < size) return { acts, next_before: null };
+    if (events.length === 0) return { acts, next_before: null };
     if (scanned >= ACTS_SCANNED_MAX) return { acts, next_before: last + 1 };
   }
   return { acts, next_before: null };

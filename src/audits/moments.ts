@@ -74,15 +74,22 @@ const lastEventUntil = async (
   return last ?? start;
 };
 
+type PagesBack = {
+  owner: string | undefined;
+  after: Position;
+  upTo: Position;
+  limit?: number;
+};
+
 /** Reads the events of one owner, or of all, after `after` and up to `upTo`, in pages: the newest page first. */
 export async function* pagesBack(
   log: Pick<OwnerLog, 'readBack'>,
-  { owner, after, upTo }: { owner: string | undefined; after: Position; upTo: Position },
+  { owner, after, upTo, limit = AUDIT_PAGE }: PagesBack,
 ): AsyncGenerator<readonly StoredEvent[], void> {
   for (let last = upTo; last > after; ) {
-    const page = await log.readBack({ upTo: last, limit: AUDIT_PAGE, ...present({ owner }) });
+    const page = await log.readBack({ upTo: last, limit, ...present({ owner }) });
     yield page.filter(({ position }) => position > after);
-    last = page.length < AUDIT_PAGE ? after : (page[0]?.position ?? 1) - 1;
+    last = (page[0]?.position ?? 1) - 1;
   }
 }
 

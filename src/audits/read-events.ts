@@ -82,17 +82,34 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
   const owner = stream === undefined ? owner_id : ownerOfStream(stream);
   if (owner === undefined ? isBound(call) : !mayActFor(call, owner))
     return refuse('resource_not_found', 'There is no such history.');
-  const events = await eventsOf(deps, { ...input, upTo: input.up_to ?? head });
+  const query = { ...input, upTo: input.up_to ?? head };
+  const events = await eventsOf(deps, query);
   const shown = events.slice(0, limit);
   const late = await findLateEvents(deps, shown);
   return done({
     data: shown.map((event) => render(event, late)),
     head,
-    more: events.length > limit,
+    more: events.length > limit || (await hasMore(deps, query, events)),
   });
 };
 
 type EventQuery = DeskInput<'readEvents'> & { upTo: Position };
+
+/** Whether events were left out because a page of large ones ends before the limit. */
+const hasMore = async (
+  deps: Pick<Deps, 'log'>,
+  { last, ...query }: EventQuery,
+  events: readonly StoredEvent[],
+): Promise<boolean> => {
+  const [first, end] = [events[0], events.at(-1)];
+  if (query.stream !== undefined || !first || !end) return false;
+  const { owner_id: owner } = query;
+  if (last === undefined)
+    return (await eventsOf(deps, { ...query, after: end.position, limit: 0 })).length > 0;
+  if (events.length >= last) return false;
+  const before = { upTo: first.position - 1, limit: 1, ...(owner !== undefined && { owner }) };
+  return (await deps.log.readBack(before)).some(({ position }) => position > query.after);
+};
 
 /** Reads events in log order; one more than `limit` if there are more. */
 const eventsOf = async (

@@ -4,6 +4,7 @@ import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { eventsOfLink } from '#src/tasks/attribution-question.ts';
 import type { AuditingDeps } from './replays.ts';
+import { pagesBack } from './moments.ts';
 
 export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
 
@@ -82,8 +83,14 @@ const lastClick = async (
   { log }: Pick<Deps, 'log'>,
   { owner, link, upTo }: { owner: string; link: string; upTo: number },
 ): Promise<StoredEvent | undefined> => {
-  const events = await log.readBack({ upTo, limit: CLICK_SCAN_MAX, owner });
-  return events.findLast(
-    ({ type, data }) => type === 'VisitRecorded' && (data as { link_id: string }).link_id === link,
-  );
+  let scanned = 0;
+  for await (const page of pagesBack(log, { owner, after: 0, upTo, limit: CLICK_SCAN_MAX })) {
+    const click = page.findLast(
+      ({ type, data }) =>
+        type === 'VisitRecorded' && (data as { link_id: string }).link_id === link,
+    );
+    scanned += page.length;
+    if (click || scanned >= CLICK_SCAN_MAX) return click;
+  }
+  return undefined;
 };

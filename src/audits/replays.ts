@@ -64,7 +64,7 @@ export async function* pagesOf<Event extends { position: Position; data: unknown
     await eventLoopTurns.pause();
     const page = await read({ after: last, upTo, limit });
     yield page;
-    last = page.length < limit ? upTo : (page.at(-1)?.position ?? upTo);
+    last = page.at(-1)?.position ?? upTo;
     const growth = Math.min(FIRST_PAGE, PAGE_BYTES / bytesOf(page.map(({ data }) => data)));
     limit = Math.max(1, Math.min(AUDIT_PAGE, Math.floor(limit * growth)));
   }

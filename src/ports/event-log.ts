@@ -177,7 +177,10 @@ export type EventLog = {
    * unknown types as they are stored.
    */
   readStream(stream: string, from?: number, limit?: number): Promise<StoredEvent[]>;
-  /** Reads at most `limit` events after `after` (exclusive) in log order. */
+  /**
+   * Reads at most `limit` events after `after` (exclusive) in log order. This and the reads below are pages: a page of large
+   * events ends before the limit, and one without events is at the end.
+   */
   readAll(options: {
     after: Position;
     limit: number;

@@ -32,14 +32,20 @@ export const measureLag = async (
   { log, clock }: { log: Pick<EventLog, 'readFold'>; clock: Clock },
   { checkpoint, head }: { checkpoint: Position; head: Position },
 ): Promise<Distance> => {
-  const first =
-    head > checkpoint ? await log.readFold({ after: checkpoint, limit: COUNTED_MAX }) : [];
-  const [oldest, last] = [first[0], first.at(-1)];
-  if (!oldest || !last) return { events: 0, seconds: 0 };
-  const seconds = Math.max(0, clock.now() - oldest.at) / 1_000;
-  if (first.length < COUNTED_MAX) return { events: first.length, seconds };
-  const eventSize = (last.position - checkpoint) / first.length;
-  return { events: Math.max(first.length, Math.round((head - checkpoint) / eventSize)), seconds };
+  let [events, after] = [0, checkpoint];
+  let oldest: number | undefined;
+  while (after < head && events < COUNTED_MAX) {
+    const page = await log.readFold({ after, limit: COUNTED_MAX - events });
+    const last = page.at(-1);
+    if (!last) break;
+    oldest ??= page[0]?.at;
+    events += page.length;
+    after = last.position;
+  }
+  const seconds = oldest === undefined ? 0 : Math.max(0, clock.now() - oldest) / 1_000;
+  if (events < COUNTED_MAX) return { events, seconds };
+  const eventSize = (after - checkpoint) / events;
+  return { events: Math.max(events, Math.round((head - checkpoint) / eventSize)), seconds };
 };
 
 /** Measures the lag of each read model, once for each distinct checkpoint. Throws LogUnavailable. */

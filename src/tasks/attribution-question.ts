@@ -82,12 +82,13 @@ export const eventsOfLink = async (
 ): Promise<{ events: StoredEvent[]; more: boolean }> => {
   const events: StoredEvent[] = [];
   let after = from;
-  for (let scanned = 0; scanned < SCANNED_MAX; scanned += PAGE) {
+  for (let scanned = 0; scanned < SCANNED_MAX; ) {
     const page = await log.readOwner(ownerId, { after, limit: PAGE });
     for (const event of page)
       if ((event.data as { link_id?: string }).link_id === linkId) events.push(event);
     if (events.length > SHOWN_MAX) return { events, more: true };
-    if (page.length < PAGE) return { events, more: false };
+    if (page.length === 0) return { events, more: false };
+    scanned += page.length;
     after = page.at(-1)?.position ?? after;
   }
   return { events, more: true };

@@ -101,7 +101,10 @@ export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number
     const reader = new LogReader(db, () => position);
     const sealAt = (at: number): number | undefined => reader.sealAt(at);
     requireLogMark(mark, { path, id: logIdIn(db), position, sealAt });
-    refuseDamage(() => reader.fullRows(Math.max(0, position - checked), checked));
+    refuseDamage(() => {
+      for (let after = Math.max(0, position - checked); after < position; )
+        after += reader.fullRows(after, checked).length;
+    });
     return position;
   };
   const head = hasContent(path) ? inspectStore(path, LOG_STORE, inspect) : null;
@@ -198,22 +201,25 @@ const faultOfFile = (db: DatabaseSync): Fault | null => {
 
 /** Finds the first record after `after` up to `to` whose checksum or index does not fit. */
 const findFault = (log: VerifiedLog, after: number, to: number): Fault | null => {
-  let position = after;
+  let [position, start] = [after, after];
   try {
-    // Reads the page as a whole and, if that fails, record by record.
-    for (const [at, stream, revision] of log.reader.fullRows(after, to - after)) {
-      position = at;
-      if (revision > 0 || log.index.find(stream) === at) continue;
-      const reason = `streams.db does not lead to ${stream}: delete it, and a start rebuilds it from the log`;
-      return { position, reason };
+    // Reads the records in pages and, if that fails, one by one.
+    while (position < to) {
+      start = position;
+      for (const [at, stream, revision] of log.reader.fullRows(position, to - position)) {
+        position = at;
+        if (revision > 0 || log.index.find(stream) === at) continue;
+        const reason = `streams.db does not lead to ${stream}: delete it, and a start rebuilds it from the log`;
+        return { position, reason };
+      }
     }
     return null;
   } catch (error) {
     if (!(error instanceof LogCorrupted)) throw error;
-    const isSingle = position > after || to - after === 1;
-    if (isSingle) return { position: Math.max(position, after + 1), reason: error.message };
+    const isSingle = position > start || to - start === 1;
+    if (isSingle) return { position: Math.max(position, start + 1), reason: error.message };
   }
-  for (let single = after; single < to; single += 1) {
+  for (let single = start; single < to; single += 1) {
     const fault = findFault(log, single, single + 1);
     if (fault) return fault;
   }
@@ -363,10 +369,12 @@ class OpenLog {
   async check(pauseMs = CHECK_PAUSE_MS): Promise<void> {
     try {
       const end = this.head.position;
-      for (let after = 0; after < end; after += PAGE) {
-        for (const [position, stream, revision] of this.reader.fullRows(after, PAGE))
+      for (let after = 0; after < end; ) {
+        const rows = this.reader.fullRows(after, PAGE);
+        for (const [position, stream, revision] of rows)
           if (revision === 0 && this.index.find(stream) !== position)
             throw new LogIndexDamaged(`streams.db does not lead to position ${position}`);
+        after += rows.length;
         await delay(pauseMs);
       }
       await requireCounts(this.reader, () => delay(pauseMs));
@@ -378,8 +386,8 @@ class OpenLog {
   async #repair(): Promise<void> {
     try {
       // An index that is built from damaged records would hide them.
-      for (let after = 0; after < this.head.position; after += PAGE) {
-        this.reader.fullRows(after, PAGE);
+      for (let after = 0; after < this.head.position; ) {
+        after += this.reader.fullRows(after, PAGE).length;
         await nextTurn();
       }
       const rebuilt = await this.#commits.rebuild();

@@ -278,8 +278,43 @@ const shareOwner = (stream: string): string => {
   return shared ?? owner;
 };
 
-/** Rows of a fold in memory at a time, so that their texts are freed before a large page is complete. */
+/** Rows that are read at a time: few at first, because a row can have megabytes, and then as many as the page has space for. */
+const ROWS_AT_FIRST = 16;
 const ROWS_AT_A_TIME = 256;
+/** A page ends after this many characters of data, so that it is read within a turn of the event loop. */
+const PAGE_CHARS = 1_048_576;
+
+type Take<Row, Item> = {
+  limit: number;
+  /** Reads at most `limit` rows after the last one that was taken. */
+  read(last: Row | undefined, limit: number): readonly Row[];
+  /** Checks and decodes a row, whose texts are free afterwards. */
+  take(row: Row): Item;
+};
+
+/** Takes rows until the limit, the size of a page, or the end; `isCut` if the size ended the page. */
+const takePage = <Row extends FoldRow | FullRow | FoldRowV, Item>({
+  limit,
+  read,
+  take,
+}: Take<Row, Item>): { items: Item[]; isCut: boolean } => {
+  const items: Item[] = [];
+  let last: Row | undefined;
+  let chars = 0;
+  for (let size = ROWS_AT_FIRST; items.length < limit && chars < PAGE_CHARS; ) {
+    const asked = Math.min(size, limit - items.length);
+    const rows = read(last, asked);
+    for (const row of rows) {
+      items.push(take(row));
+      chars += row[5].length;
+    }
+    if (rows.length < asked) return { items, isCut: false };
+    last = rows.at(-1);
+    const perRow = Math.max(1, chars / items.length);
+    size = Math.max(1, Math.min(ROWS_AT_A_TIME, Math.floor((PAGE_CHARS - chars) / perRow)));
+  }
+  return { items, isCut: items.length < limit };
+};
 
 /**
  * Positions and revisions have no gaps: requires the numbers from `first` on in a column, and at least
@@ -300,18 +335,14 @@ const requireDense = (
   }
 };
 
-/** Requires rising positions after `after`, and streams of the owner, in checked rows. */
+/** Requires a position after `after`, and a stream of the owner, in a checked row. */
 const requireOwner = (
-  rows: readonly (readonly [...FoldRow, ...unknown[]])[],
+  [position, stream]: readonly [position: number, stream: string, ...unknown[]],
   owner: string,
   after: Position,
 ): void => {
-  let previous = after;
-  for (const [position, stream] of rows) {
-    if (!stream.startsWith(`${owner}-`) || position <= previous)
-      throw new LogIndexDamaged(`the index of owners does not match position ${position}`);
-    previous = position;
-  }
+  if (stream.startsWith(`${owner}-`) && position > after) return;
+  throw new LogIndexDamaged(`the index of owners does not match position ${position}`);
 };
 
 type OwnerRange = { after: Position; upTo: Position; limit: number };
@@ -338,37 +369,51 @@ export class LogReader {
     this.#upcasts = upcasts;
   }
 
+  /** Returns a page of checked rows without decoding them. */
   foldRows(after: Position, limit: number): FoldRowV[] {
-    const rows = this.#readDense(this.#reads.folds, after, limit);
-    for (const row of rows) requireFoldRow(row);
-    return rows;
+    const read = this.#denseAfter(this.#reads.folds, after);
+    const take = (row: FoldRowV): FoldRowV => {
+      requireFoldRow(row);
+      return row;
+    };
+    return takePage({ limit, read, take }).items;
   }
 
   page(after: Position, limit: number): FoldEvent[] {
-    const events: FoldEvent[] = [];
-    for (let left = limit; left > 0; left -= ROWS_AT_A_TIME) {
-      const rows = this.foldRows(after + events.length, Math.min(left, ROWS_AT_A_TIME));
-      for (const row of rows) events.push(this.#toFold(row));
-      if (rows.length < ROWS_AT_A_TIME) break;
-    }
-    return events;
+    const read = this.#denseAfter(this.#reads.folds, after);
+    return takePage({ limit, read, take: (row) => this.#checkedFold(row) }).items;
   }
 
-  /** Returns checked rows without decoding them. */
+  /** Returns a page of checked rows without decoding them. */
   fullRows(after: Position, limit: number): FullRow[] {
-    const rows = this.#readDense(this.#reads.byPosition, after, limit);
-    for (const row of rows) requireFullRow(row);
-    return rows;
+    const read = this.#denseAfter(this.#reads.byPosition, after);
+    const take = (row: FullRow): FullRow => {
+      requireFullRow(row);
+      return row;
+    };
+    return takePage({ limit, read, take }).items;
   }
 
   readAll(after: Position, limit: number, types?: readonly string[]): StoredEvent[] {
-    if (!types) return this.#decode(this.#readDense(this.#reads.byPosition, after, limit));
+    if (!types) {
+      const read = this.#denseAfter(this.#reads.byPosition, after);
+      return takePage({ limit, read, take: (row) => this.#decode(row) }).items;
+    }
     // SQL would skip a record whose type is damaged.
     const wanted = new Set(types);
-    const found: FullRow[] = [];
-    for (let from = after; from < this.#head() && found.length < limit; from += ROWS_AT_A_TIME)
-      found.push(...this.fullRows(from, ROWS_AT_A_TIME).filter(([, , , type]) => wanted.has(type)));
-    return this.#decode(found.slice(0, limit));
+    const found: StoredEvent[] = [];
+    let chars = 0;
+    for (let from = after; found.length < limit && chars < PAGE_CHARS; ) {
+      const rows = this.fullRows(from, ROWS_AT_A_TIME);
+      const last = rows.at(-1);
+      if (!last) break;
+      from = last[0];
+      for (const row of rows.filter(([, , , type]) => wanted.has(type))) {
+        found.push(this.#decode(row));
+        chars += row[5].length;
+      }
+    }
+    return found.slice(0, limit);
   }
 
   /** Returns the number of the owner's last event up to `after`, before `first`; 0 if there is none. */
@@ -418,30 +463,49 @@ export class LogReader {
   }
 
   readOwner(owner: string, range: OwnerRange): StoredEvent[] {
-    const rows = this.#reads.byOwner(...ownerValues(owner, range));
-    const events = this.#decode(rows);
-    requireOwner(rows, owner, range.after);
-    this.#requireAll(rows, owner, range);
-    return events;
+    return this.#takeOwner(this.#reads.byOwner, owner, {
+      ...range,
+      take: (row) => this.#decode(row),
+    });
   }
 
   textsOfOwner(owner: string, range: OwnerRange): EventText[] {
     if (this.#hasUpcasts) return this.readOwner(owner, range).map(eventTextOf);
-    const rows = this.#reads.byOwner(...ownerValues(owner, range));
-    for (const row of rows) requireFullRow(row);
-    requireOwner(rows, owner, range.after);
-    this.#requireAll(rows, owner, range);
-    return rows.map(([position, stream, revision, type, , data, , , id, meta]) => {
+    const take = (row: FullRow): EventText => {
+      requireFullRow(row);
+      const [position, stream, revision, type, , data, , , id, meta] = row;
       return { position, stream, owner, revision, id, type, data, meta };
-    });
+    };
+    return this.#takeOwner(this.#reads.byOwner, owner, { ...range, take });
   }
 
   foldOwner(owner: string, range: OwnerRange): FoldEvent[] {
-    const rows = this.#reads.foldsByOwner(...ownerValues(owner, range));
-    for (const row of rows) requireFoldRow(row);
-    requireOwner(rows, owner, range.after);
-    this.#requireAll(rows, owner, range);
-    return rows.map((row) => this.#toFold(row));
+    return this.#takeOwner(this.#reads.foldsByOwner, owner, {
+      ...range,
+      take: (row) => this.#checkedFold(row),
+    });
+  }
+
+  /** Takes a page of an owner's events from an index, and requires that the index hides none of them. */
+  #takeOwner<Row extends FullRow | FoldRowV, Item>(
+    select: (...values: SQLInputValue[]) => Row[],
+    owner: string,
+    { take, ...range }: OwnerRange & { take(row: Row): Item },
+  ): Item[] {
+    const places: NumberedRow[] = [];
+    const { items, isCut } = takePage<Row, Item>({
+      limit: range.limit,
+      read: (last, limit) =>
+        select(...ownerValues(owner, { ...range, after: last?.[0] ?? range.after, limit })),
+      take(row) {
+        const item = take(row);
+        requireOwner(row, owner, places.at(-1)?.[0] ?? range.after);
+        places.push([row[0], row.at(-1)]);
+        return item;
+      },
+    });
+    this.#requireAll(places, owner, isCut ? { ...range, limit: places.length } : range);
+    return items;
   }
 
   /** Returns the next owners after this one, in the order of their names. */
@@ -470,20 +534,42 @@ export class LogReader {
 
   /** Returns the newest events up to `upTo`, which must not exceed the head, in log order. */
   readBack(upTo: Position, limit: number, owner?: string): StoredEvent[] {
-    if (owner === undefined) {
-      const count = Math.max(0, Math.min(limit, upTo));
-      return this.#decode(this.#readDense(this.#reads.byPosition, upTo - count, count));
-    }
+    if (owner !== undefined) return this.#readOwnerBack(owner, upTo, limit);
+    const read = (last: FullRow | undefined, asked: number): FullRow[] => {
+      const end = last ? last[0] - 1 : upTo;
+      const count = Math.max(0, Math.min(asked, end));
+      return this.#readDense(this.#reads.byPosition, end - count, count).reverse();
+    };
+    return takePage({ limit, read, take: (row) => this.#decode(row) }).items.reverse();
+  }
+
+  #readOwnerBack(owner: string, upTo: Position, limit: number): StoredEvent[] {
+    const places: NumberedRow[] = [];
+    const { items, isCut } = takePage<FullRow, StoredEvent>({
+      limit,
+      read: (last, asked) => this.#rowsBack(owner, last ? last[0] - 1 : upTo, asked),
+      take: (row) => {
+        const event = this.#decode(row);
+        places.push([row[0], row.at(-1)]);
+        return event;
+      },
+    });
+    items.reverse();
+    places.reverse();
+    for (const [n, { stream, position }] of items.entries())
+      requireOwner([position, stream], owner, items[n - 1]?.position ?? 0);
+    const isWhole = items.length < limit && !isCut;
+    const before = isWhole ? 0 : numberOf(places[0]) - 1;
+    this.#requireAll(places, owner, { after: 0, upTo, limit: limit > 0 ? Infinity : 0 }, before);
+    return items;
+  }
+
+  /** Returns the owner's newest rows up to `upTo`, newest first. */
+  #rowsBack(owner: string, upTo: Position, limit: number): FullRow[] {
     const rows: FullRow[] = [];
     for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
       rows.push(...this.#reads.backInSlice(slice, owner, upTo, limit - rows.length));
-    rows.reverse();
-    const events = this.#decode(rows);
-    requireOwner(rows, owner, 0);
-    const range = { after: 0, upTo, limit: limit > 0 ? Infinity : 0 };
-    const first = rows.length < limit ? 0 : numberOf(rows[0]) - 1;
-    this.#requireAll(rows, owner, range, first);
-    return events;
+    return rows;
   }
 
   /** Returns the revisions `from` to `to` (inclusive), which the stream must have. */
@@ -497,7 +583,7 @@ export class LogReader {
     for (const row of rows)
       if (row[1] !== stream)
         throw new LogIndexDamaged(`position ${row[0]} does not belong to ${stream}`);
-    return this.#decode(rows, readEvent);
+    return rows.map((row) => this.#decode(row, readEvent));
   }
 
   sealAt(position: Position): number | undefined {
@@ -520,13 +606,24 @@ export class LogReader {
     return rows;
   }
 
-  #decode(rows: readonly FullRow[], read = readAnyEvent): StoredEvent[] {
-    return rows.map((row) => {
-      requireFullRow(row);
-      const [position, stream, revision, type, , data, , owner, id, meta] = row;
-      const event = { id, type, data: JSON.parse(data), meta: JSON.parse(meta) };
-      return read(this.#upcasts, { ...event, stream, owner, revision, position });
-    });
+  /** Returns the reads of a page, which continue after the last row up to the head. */
+  #denseAfter<Row extends readonly [Position, ...unknown[]]>(
+    select: (after: Position, limit: number) => Row[],
+    after: Position,
+  ): (last: Row | undefined, limit: number) => Row[] {
+    return (last, limit) => this.#readDense(select, last?.[0] ?? after, limit);
+  }
+
+  #decode(row: FullRow, read = readAnyEvent): StoredEvent {
+    requireFullRow(row);
+    const [position, stream, revision, type, , data, , owner, id, meta] = row;
+    const event = { id, type, data: JSON.parse(data), meta: JSON.parse(meta) };
+    return read(this.#upcasts, { ...event, stream, owner, revision, position });
+  }
+
+  #checkedFold(row: FoldRowV): FoldEvent {
+    requireFoldRow(row);
+    return this.#toFold(row);
   }
 
   #toFold([position, stream, revision, type, at, text, , v]: FoldRowV): FoldEvent {
