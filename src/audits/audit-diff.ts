@@ -149,6 +149,8 @@ const numberChanges = async (
   { owner, from, to }: Range,
 ): Promise<NumberChange[] | Refusal> => {
   type Cause = ReturnType<typeof causeOf> & Pick<StoredEvent, 'position'>;
+  // An owner that is too large is refused before its events are read.
+  await deps.replays.at(deps.log, { owner, position: to.position }, async () => undefined);
   const lastOfDay = new Map<number, Map<string, Cause>>();
   const countAt = (moment: Moment, days: readonly number[]) =>
     deps.replays.at(deps.log, { owner, position: moment.position }, (replay) =>

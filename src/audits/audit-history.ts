@@ -10,6 +10,7 @@ import { done, isRefusal, type Refusal, refuseParameter } from '#src/shared/outc
 import { recordOfStream } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
+import { eventLoopTurns } from '#src/shared/work.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedRange } from './moments.ts';
 import { withPeople } from '#src/access/independence.ts';
@@ -127,6 +128,7 @@ const readActs = async (
   let [last, scanned] = [upTo, 0];
   while (last > after) {
     const size = Math.min(limit, ACTS_SCANNED_MAX - scanned);
+    await eventLoopTurns.pause();
     const events = await log.readBack({ upTo: last, limit: size, owner });
     for (const event of events.toReversed()) {
       if (event.position <= after) return { acts, next_before: null };

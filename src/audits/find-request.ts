@@ -64,6 +64,9 @@ const search = async (log: OwnerLog, { time, ...request }: Request): Promise<Fou
   return found;
 };
 
+/** Events of one request that are kept. */
+const FOUND_MAX = 500;
+
 type Scan = Pick<Request, 'id' | 'owner'> & { after: number; upTo: number };
 
 const scan = async (log: OwnerLog, { id, ...range }: Scan): Promise<FoundRequest> => {
@@ -79,7 +82,7 @@ const scan = async (log: OwnerLog, { id, ...range }: Scan): Promise<FoundRequest
       );
     }
     scanned += page.length;
-    isCut = scanned >= SCANNED_MAX;
+    isCut = scanned >= SCANNED_MAX || newestFirst.length >= FOUND_MAX;
     if (isCut) break;
   }
   return { events: newestFirst.reverse(), audited: audited.reverse(), isCut };

@@ -5,8 +5,9 @@ import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
+import { eventLoopTurns } from '#src/shared/work.ts';
 
-export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack'>;
+export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readOwnerText' | 'readBack'>;
 
 /** The state of an owner that an answer shows. */
 export type Moment = {
@@ -45,7 +46,7 @@ const momentOf = async (
     if (time > Math.max(now, headAt ?? 0))
       return outOfRange(field, `is later than now, ${iso(now)}`);
     const last = await lastEventUntil(log, { owner, time, head });
-    return { position: last?.position ?? 0, at: last?.meta.at ?? null, shownAt: time };
+    return { position: last?.position ?? 0, at: last?.at ?? null, shownAt: time };
   }
   const position = text === undefined ? head : Number(text);
   if (position > head)
@@ -62,17 +63,26 @@ const momentOf = async (
 const lastEventUntil = async (
   log: OwnerLog,
   { owner, time, head }: { owner: string; time: number; head: Position },
-): Promise<StoredEvent | undefined> => {
+): Promise<LastEvent | undefined> => {
   const start = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
   const end = await eventBefore(log, { owner, time: time + SKEW_MS_MAX, head });
-  const range = { owner, after: start?.position ?? 0, upTo: end?.position ?? 0 };
-  let last: StoredEvent | undefined;
-  for await (const page of pagesBack(log, range))
-    for (const event of page.toReversed())
-      if (event.meta.at > time) last = undefined;
-      else last ??= event;
-  return last ?? start;
+  const upTo = end?.position ?? 0;
+  let last: LastEvent | undefined = start && { position: start.position, at: start.meta.at };
+  for (let after = last?.position ?? 0; after < upTo; ) {
+    await eventLoopTurns.pause();
+    // Not parsed: the range can have thousands of large events.
+    const page = await log.readOwnerText(owner, { after, upTo, limit: AUDIT_PAGE });
+    for (const { position, meta } of page) {
+      const { at } = JSON.parse(meta) as StoredEvent['meta'];
+      if (at > time) return last;
+      last = { position, at };
+    }
+    after = page.at(-1)?.position ?? upTo;
+  }
+  return last;
 };
+
+type LastEvent = { position: Position; at: number };
 
 type PagesBack = {
   owner: string | undefined;
@@ -87,6 +97,7 @@ export async function* pagesBack(
   { owner, after, upTo, limit = AUDIT_PAGE }: PagesBack,
 ): AsyncGenerator<readonly StoredEvent[], void> {
   for (let last = upTo; last > after; ) {
+    await eventLoopTurns.pause();
     const page = await log.readBack({ upTo: last, limit, ...present({ owner }) });
     yield page.filter(({ position }) => position > after);
     last = (page[0]?.position ?? 1) - 1;

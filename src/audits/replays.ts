@@ -19,6 +19,8 @@ export type AuditingDeps = PeopleDeps & OperatorDeps & PerformanceDeps & { repla
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
 const REPLAYS_MAX = 2;
 
+const OWNERS_MAX = 1_000;
+
 type Range = { after: Position; upTo: Position };
 
 const RETRY_AFTER_S = 5;
@@ -139,6 +141,8 @@ export class Replays {
   readonly #pending = new Map<string, number>();
   readonly #bytesMax: number;
   #kept: { owner: string; replay: Replay }[] = [];
+  /** By owner: the moment at which its fold was too large, which another question need not find out again. */
+  readonly #tooLarge = new Map<string, Position>();
 
   constructor(parts: ReplayParts, bytesMax = Infinity) {
     this.parts = parts;
@@ -155,10 +159,11 @@ export class Replays {
     ask: (replay: Replay) => Promise<Result>,
   ): Promise<Result> {
     const fold = async (): Promise<Result> => {
+      if (position >= (this.#tooLarge.get(owner) ?? Infinity)) throw new Refused(TOO_LARGE);
       const replay = this.#take(owner, position);
       const range = { after: replay.position, upTo: position };
       for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
-        for (const event of page) replay.add(event);
+        for (const event of page) this.#add(replay, event);
       replay.position = position;
       const result = await ask(replay);
       this.keep(owner, replay);
@@ -175,6 +180,17 @@ export class Replays {
       const left = (this.#pending.get(owner) ?? 1) - 1;
       if (left === 0) this.#pending.delete(owner);
       else this.#pending.set(owner, left);
+    }
+  }
+
+  #add(replay: Replay, event: FoldEvent): void {
+    try {
+      replay.add(event);
+    } catch (error) {
+      if (this.#tooLarge.size >= OWNERS_MAX) this.#tooLarge.clear();
+      if (error instanceof Refused && error.refusal === TOO_LARGE)
+        this.#tooLarge.set(event.owner, event.position);
+      throw error;
     }
   }
 

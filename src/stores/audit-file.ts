@@ -6,6 +6,7 @@ import {
   type Position,
   type EventLog,
   type FoldEvent,
+  eventTextOf,
   foldEventOf,
   type StoredEvent,
 } from '#src/ports/event-log.ts';
@@ -158,7 +159,10 @@ const CHUNK_BYTES = 1_048_576;
 /** Of one line; an event has at most 1 MiB, and its opened texts are shorter than the sealed ones. */
 const LINE_BYTES_MAX = 4_194_304;
 
-export type AuditFile = Pick<EventLog, 'head' | 'readOwner' | 'readOwnerFold' | 'readBack'> & {
+export type AuditFile = Pick<
+  EventLog,
+  'head' | 'readOwner' | 'readOwnerText' | 'readOwnerFold' | 'readBack'
+> & {
   about: AuditFileHead;
   /** Plain texts of sealed ones, if the file was exported with them. */
   opened: ReadonlyMap<string, string>;
@@ -336,6 +340,7 @@ const readerOf = (
       return { position: about.up_to, at: about.at === null ? null : Date.parse(about.at) };
     },
     readOwner: async (owner, range) => readUpTo(owner, range),
+    readOwnerText: async (owner, range) => readUpTo(owner, range).map(eventTextOf),
     readOwnerFold: async (owner, range) => readUpTo(owner, range).map(foldEventOf),
     async readBack({ upTo, limit, owner = about.owner }) {
       if (owner !== about.owner) return [];

@@ -50,7 +50,7 @@ const reasonOf = (result: PromiseSettledResult<unknown>): unknown =>
   result.status === 'rejected' ? (result.reason as Refused).refusal : undefined;
 
 test('A fold that takes more memory than one audit may ends with a refusal that names the file', async () => {
-  const { log, letGo } = held(100);
+  const { log, letGo, reads } = held(100);
   letGo();
   const replays = new Replays(OWNER_FOLDS, 20_000);
   const ask = (position: number) =>
@@ -61,6 +61,11 @@ test('A fold that takes more memory than one audit may ends with a refusal that 
     code: 'parameter_invalid',
     detail: expect.stringMatching(/earlier moment.*audit export/),
   });
+  // A moment that was refused is refused again without a read, and an earlier one is not.
+  const before = reads.length;
+  const [again] = await Promise.allSettled([ask(100)]);
+  expect(reasonOf(again)).toEqual(reasonOf(large));
+  expect(reads).toHaveLength(before);
   await expect(ask(5)).resolves.toBe(5);
 });
 
