@@ -4,13 +4,7 @@ import { authenticator } from '#src/calls/authenticate.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import { seedOr } from '../support/seed.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
-import {
-  browsing,
-  invite,
-  type Invited,
-  settled,
-  signInByMail,
-} from '../support/world/browsing.ts';
+import { browsing, type Invited, settled, signInByMail } from '../support/world/browsing.ts';
 
 const HOUR_MS = 3_600_000;
 
