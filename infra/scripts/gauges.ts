@@ -68,8 +68,13 @@ const callsIn = (scripts: readonly Script[]): Map<string, number> => {
   return calls;
 };
 
+/** The service that is measured runs the demo, whose clock no other service has. */
+const isOfDemo = (path: string): boolean => path.startsWith('src/demo/');
+
 const filesOf = (ran: Ran): string[] =>
-  [...new Set([...ran].map((one) => one.slice(0, one.indexOf('\n'))))].toSorted();
+  [...new Set([...ran].map((one) => one.slice(0, one.indexOf('\n'))))]
+    .filter((path) => !isOfDemo(path))
+    .toSorted();
 
 /** Counts the calls of functions on the main thread of a process, through its inspector. */
 const openProfiler = async (address: string) => {
