@@ -49,7 +49,7 @@ test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by
 	@FLIPS=$${FLIPS:-500} npx vitest run test/stores/sqlite/log-bits.test.ts --testTimeout=3600000
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
 
-test-frameworks: setup ## Connect five agent frameworks and three generated clients to the service (installs infra/frameworks)
+test-frameworks: setup ## Connect agent frameworks, former official clients and generated clients to the service (installs infra/frameworks)
 	@test -d infra/frameworks/node_modules || npm ci --prefix infra/frameworks --no-audit --no-fund --loglevel=error
 	@npx vitest run test/frameworks
 

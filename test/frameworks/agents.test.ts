@@ -104,6 +104,29 @@ describe.skipIf(!hasFrameworks)(
       await server.close();
     });
 
+    it('The tools work with the TypeScript SDK 1.12, which knows no version after 2025-03-26', async () => {
+      type Client = {
+        connect(transport: object): Promise<void>;
+        listTools(): Promise<{ tools: { name: string }[] }>;
+        callTool(call: object): Promise<object>;
+        close(): Promise<void>;
+      };
+      const { Client } = await framework<{ Client: new (info: object) => Client }>(
+        'mcp-sdk-1.12/client/index.js',
+      );
+      const { StreamableHTTPClientTransport } = await framework<{
+        StreamableHTTPClientTransport: new (at: URL, options: object) => object;
+      }>('mcp-sdk-1.12/client/streamableHttp.js');
+      const client = new Client({ name: 'tributary-test', version: '1.0.0' });
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
+      );
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toEqual(NAMES);
+      expectProduct(await client.callTool({ name: 'search_products', arguments: QUERY }));
+      await client.close();
+    });
+
     it('The tools work with Google GenAI', async () => {
       type Callable = {
         tool(): Promise<{ functionDeclarations: { name: string }[] }>;

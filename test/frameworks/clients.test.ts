@@ -1,6 +1,6 @@
 /** Clients that generators make of the OpenAPI document: each calls all seven operations. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,6 +24,8 @@ beforeAll(async () => {
   headers = { Authorization: `Bearer ${key}` };
   mkdirSync(join(ROOT, 'build'), { recursive: true });
   directory = mkdtempSync(join(ROOT, 'build/clients-'));
+  // Where a generated client finds axios.
+  symlinkSync(join(FRAMEWORKS, 'node_modules'), join(directory, 'node_modules'));
   const contract = await fetch(`${origin}/api/affiliate/openapi.json`);
   writeFileSync(join(directory, 'openapi.json'), await contract.text());
 });
@@ -77,27 +79,26 @@ const expectAll = async (call: Call): Promise<void> => {
 describe.skipIf(!hasFrameworks)(
   'All operations (make test-frameworks installs infra/frameworks)',
   () => {
-    it('All operations can be called by the client that orval generates', async () => {
-      const config = {
-        t: {
-          input: './openapi.json',
-          output: { target: './orval.ts', client: 'fetch', baseUrl: origin },
-        },
-      };
-      writeFileSync(
-        join(directory, 'orval.config.mjs'),
-        `export default ${JSON.stringify(config)};`,
-      );
-      await generate('orval', '--config', 'orval.config.mjs');
-      type Made = Record<string, (...args: unknown[]) => Promise<{ data: unknown }>>;
-      const made = await load<Made>('orval.ts');
-      await expectAll(async (id) => {
-        const { query, body } = CALLS[id];
-        const own = { headers: { ...headers, ...(body && { 'Idempotency-Key': freshKey() }) } };
-        const args = body ? [body(), own] : query ? [query, own] : [own];
-        return (await made[id]?.(...args))?.data;
-      });
-    });
+    it.each(['fetch', 'axios-functions'])(
+      'All operations can be called by the client that orval generates for %s',
+      async (client) => {
+        const output = { target: `./${client}.ts`, client, baseUrl: origin };
+        writeFileSync(
+          join(directory, 'orval.config.mjs'),
+          `export default ${JSON.stringify({ t: { input: './openapi.json', output } })};`,
+        );
+        await generate('orval', '--config', 'orval.config.mjs');
+        rmSync(join(directory, 'orval.config.mjs'));
+        type Made = Record<string, (...args: unknown[]) => Promise<{ data: unknown }>>;
+        const made = await load<Made>(`${client}.ts`);
+        await expectAll(async (id) => {
+          const { query, body } = CALLS[id];
+          const own = { headers: { ...headers, ...(body && { 'Idempotency-Key': freshKey() }) } };
+          const args = body ? [body(), own] : query ? [query, own] : [own];
+          return (await made[id]?.(...args))?.data;
+        });
+      },
+    );
 
     it('All operations can be called by the client that hey-api generates', async () => {
       await generate(
