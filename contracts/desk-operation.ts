@@ -40,7 +40,7 @@ export const movesText = (moves: Readonly<Record<string, readonly string[]>>): s
 
 type Definition<Fields, Output> = Pick<
   DeskOperation,
-  'roles' | 'summary' | 'guidance' | 'destructive' | 'isSensitive'
+  'roles' | 'summary' | 'guidance' | 'destructive' | 'isSensitive' | 'isOnPage'
 > & {
   path: string;
   /** The input, without the idempotency key of a command. */

@@ -51,6 +51,8 @@ export const LIMITS = {
   SESSION_DAYS: 7,
   FRESH_SIGN_IN_MINUTES: 15,
   LOGIN_DAYS: 30,
+  /** Between two questions of a command line whether a person has allowed it. */
+  DEVICE_LOGIN_POLL_S: 2,
   APPLICATION_DAYS: 30,
   HANDOFF_REVISED_LINES_MAX: 10_000,
   IDEMPOTENCY_KEY_CHARS_MAX: 255,

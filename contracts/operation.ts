@@ -76,6 +76,8 @@ type AtDesk = Documented &
     destructive?: boolean;
     /** Whether a person in a browser must have signed in within the last LIMITS.FRESH_SIGN_IN_MINUTES. */
     isSensitive?: boolean;
+    /** Whether only a person who is signed in with a browser calls it, on a page: no token can, and there is no command. */
+    isOnPage?: boolean;
   };
 
 /** An operation of agents over MCP and A2A. */

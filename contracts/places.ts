@@ -9,6 +9,13 @@ export const CONTRACT_VERSION = '1.0.0';
 export const AGENT_BASE = '/api/affiliate/v1';
 export const DESK_BASE = '/api/desk/v1';
 
+/** Where a command line asks to be signed in, and then for its token; and the page where a person allows it. */
+export const DEVICE_LOGIN = {
+  ask: `${DESK_BASE}/login`,
+  token: `${DESK_BASE}/login/token`,
+  page: '/device',
+} as const;
+
 export type Place = 'path' | 'header' | 'query' | 'body';
 
 /**

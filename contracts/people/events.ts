@@ -146,7 +146,6 @@ const DeviceLoginStarted = z.object({
   login_id: z.string(),
   /** Where the command runs, as JSON: the name of the machine and the place in words. */
   sealed_client: sealed,
-  place_key: z.string(),
   expires_at: z.number(),
 });
 

@@ -16,6 +16,8 @@ import {
   limit,
   nextBefore,
   ownerId,
+  time,
+  unstored,
 } from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
@@ -245,14 +247,86 @@ const endSession = deskCommand({
   },
 });
 
+const userCode = unstored
+  .line(40)
+  .describe('The code that the command line shows, like BCDF-GHJK, in any spelling');
+
+const deviceLogin = z.object({
+  user_code: z.string(),
+  status: z.enum(['open', 'allowed', 'denied']),
+  device: z.string().describe('The machine, as the command names it'),
+  place: z.string().describe('Its network, in words'),
+  asked_at: time,
+  expires_at: time,
+});
+const exampleLogin = {
+  user_code: 'BCDF-GHJK',
+  status: 'open',
+  device: 'ann-laptop',
+  place: 'the local network',
+  asked_at: EXAMPLE_AT,
+  expires_at: '2026-11-20T09:40:00.000Z',
+};
+
+const readDeviceLogin = deskQuery({
+  isOnPage: true,
+  readsPersonalData: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/device-logins/{user_code}',
+  summary: 'Show which machine waits for a person to allow its command line',
+  guidance: 'Only on the page /device, by a person who is signed in.',
+  fields: { user_code: userCode },
+  output: deviceLogin,
+  example: {
+    name: 'a laptop',
+    input: { user_code: 'BCDF-GHJK' },
+    output: exampleLogin,
+  },
+});
+
+const allowDeviceLogin = deskCommand({
+  isOnPage: true,
+  isSensitive: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/device-logins/{user_code}/allow',
+  summary: 'Sign the command line of a machine in, with your roles',
+  guidance:
+    'Only on the page /device, by a person who is signed in. Its login is one of your sessions.',
+  fields: { user_code: userCode },
+  output: deviceLogin,
+  example: {
+    name: 'a laptop',
+    input: { idempotency_key: 'allow-1', user_code: 'BCDF-GHJK' },
+    output: { ...exampleLogin, status: 'allowed' },
+  },
+});
+
+const denyDeviceLogin = deskCommand({
+  isOnPage: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/device-logins/{user_code}/deny',
+  summary: 'Refuse to sign the command line of a machine in',
+  guidance: 'Only on the page /device, by a person who is signed in.',
+  fields: { user_code: userCode },
+  output: deviceLogin,
+  example: {
+    name: 'an unknown machine',
+    input: { idempotency_key: 'deny-1', user_code: 'BCDF-GHJK' },
+    output: { ...exampleLogin, status: 'denied' },
+  },
+});
+
 export const peopleDeskOperations = {
+  allowDeviceLogin,
   changePersonRoles,
+  denyDeviceLogin,
   endPerson,
   endSession,
   invitePerson,
   invitePersonAgain,
   listPeople,
   listSessions,
+  readDeviceLogin,
   readPerson,
   whoAmI,
 };
@@ -307,4 +381,23 @@ export const signInOperations = {
   readInvitation: holderView({}, z.looseObject({ name: z.string() })),
   /** Starts the first session of an invited person, once. */
   acceptInvitation: act({ replaces: compared.optional(), ...client }, started, SIGN_IN),
+  /** Begins the login of a command line, which a person allows on the page /device. */
+  startDeviceLogin: act(
+    client,
+    z.object({
+      device_code: z.string(),
+      user_code: z.string(),
+      interval: z.int(),
+      expires_in: z.int(),
+    }),
+    ['DeviceLoginStarted'],
+  ),
+  /** Answers the token, once a person has allowed it; its device code is the credential. A lost answer can be asked for again. */
+  pollDeviceLogin: holderView(
+    {},
+    z.object({
+      status: z.enum(['pending', 'denied', 'expired', 'allowed']),
+      token: z.string().optional(),
+    }),
+  ),
 };

@@ -119,5 +119,6 @@ export type OwnerEventType = (typeof OWNER_EVENTS)[number];
 export type PersonEventType = (typeof PERSON_EVENTS)[number];
 export type SessionEventType = (typeof SESSION_EVENTS)[number];
 export type SignInEventType = (typeof SIGN_IN_EVENTS)[number];
+export type DeviceLoginEventType = (typeof DEVICE_LOGIN_EVENTS)[number];
 export type ApplicationEventType = (typeof APPLICATION_EVENTS)[number];
 export type PlanEventType = (typeof PLAN_EVENTS)[number];

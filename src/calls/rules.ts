@@ -381,9 +381,12 @@ export const deskRules = <D extends Deps>(
         return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
       return authenticator.desk(credential, surface === 'portal' ? 'browser' : 'command_line');
     },
-    authorize({ id, roles, isSensitive = false }, { roles: held, session }) {
+    authorize({ id, roles, isSensitive = false, isOnPage = false }, { roles: held, session }) {
       if (!roles.some((role) => held.has(role)))
         return refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`);
+      // A token that could do it would live on in what it did after it has ended.
+      if (isOnPage && session?.usedIn !== 'browser')
+        return refuse('role_missing', `${id} needs a person who is signed in, on a page.`);
       const isStale =
         isSensitive &&
         session?.usedIn === 'browser' &&

@@ -18,6 +18,7 @@ import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';
 import { requestRoutes } from '#src/handoffs/request.pages.ts';
 import { reviewRoutes } from '#src/handoffs/review.pages.ts';
 import { applicationRoutes } from '#src/access/application.pages.ts';
+import { deviceRoutes } from '#src/people/device.pages.ts';
 import { meRoutes } from '#src/people/me.pages.ts';
 import { signInRoutes } from '#src/people/sign-in.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
@@ -54,6 +55,7 @@ export const portalRoutes = (
     await scope.register((people) => signInRoutes(people, app));
     await scope.register((people) => meRoutes(people, app));
     await scope.register((people) => approvalRoutes(people, app));
+    await scope.register((people) => deviceRoutes(people, app));
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

@@ -11,7 +11,7 @@ import { a2aRoutes } from '#src/interfaces/a2a/routes.ts';
 import { aiCatalog, apiCatalog, llmsText } from '#src/interfaces/documents/llms.ts';
 import { mcpRoutes } from '#src/interfaces/mcp/routes.ts';
 import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
-import { agentRoutes, deskRoutes } from '#src/interfaces/rest/routes.ts';
+import { agentRoutes, deskRoutes, deviceLoginRoutes } from '#src/interfaces/rest/routes.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids, Waits } from '#src/ports/system.ts';
 import type { App } from '#src/registries/app.ts';
@@ -211,6 +211,7 @@ export const buildServer = (
     mcpRoutes(scope, app, options);
     a2aRoutes(scope, app, options);
     deskRoutes(scope, app);
+    deviceLoginRoutes(scope, app);
   });
   portalRoutes(server, app, options);
   return server;

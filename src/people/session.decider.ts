@@ -1,5 +1,6 @@
-/** How a person comes to a session, and the session itself: links and codes. */
+/** How a person comes to a session, and the session itself: links, codes, and logins of command lines. */
 import type {
+  DeviceLoginEventType,
   EventData,
   EventOf,
   SessionEventType,
@@ -108,5 +109,54 @@ export const signIn: Decider<SignInState, SignInCommand, SignInEvent, 'sign_in_o
         : accept({ type: 'SignInCodeRefused', data: { sign_in_id } });
     const { personId: person_id, sessionId: session_id } = command;
     return accept({ type: 'SignInUsed', data: { sign_in_id, person_id, session_id } });
+  },
+};
+
+type DeviceLoginEvent = EventOf<DeviceLoginEventType>;
+
+export type DeviceLoginCommand =
+  | { type: 'StartLogin'; login: EventData<'DeviceLoginStarted'> }
+  | { type: 'AllowLogin'; at: number; personId: string; sessionId: string }
+  | { type: 'DenyLogin'; at: number; personId: string };
+
+export type DeviceLoginState = EventData<'DeviceLoginStarted'> & {
+  status: 'open' | 'allowed' | 'denied';
+  person_id?: string;
+  session_id?: string;
+  started_at: number;
+};
+
+/** The login of a command line: the person who types its code allows or denies it, once. */
+export const deviceLogin: Decider<
+  DeviceLoginState,
+  DeviceLoginCommand,
+  DeviceLoginEvent,
+  'login_exists' | 'login_over'
+> = {
+  evolve(state, event) {
+    if (event.type === 'DeviceLoginStarted')
+      return { ...event.data, status: 'open', started_at: event.at };
+    if (!state) throw new Error(`${event.type} of a login that was never asked for`);
+    const { person_id } = event.data;
+    return event.type === 'DeviceLoginAllowed'
+      ? { ...state, status: 'allowed', person_id, session_id: event.data.session_id }
+      : { ...state, status: 'denied', person_id };
+  },
+
+  decide(state, command) {
+    if (command.type === 'StartLogin')
+      return state
+        ? reject('login_exists', 'the login exists')
+        : accept({ type: 'DeviceLoginStarted', data: command.login });
+    if (state?.status !== 'open' || command.at >= state.expires_at)
+      return reject('login_over', 'the login was answered, or is over');
+    const { login_id } = state;
+    const { personId: person_id } = command;
+    return command.type === 'AllowLogin'
+      ? accept({
+          type: 'DeviceLoginAllowed',
+          data: { login_id, person_id, session_id: command.sessionId },
+        })
+      : accept({ type: 'DeviceLoginDenied', data: { login_id, person_id } });
   },
 };

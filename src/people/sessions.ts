@@ -10,7 +10,7 @@ import { idAtDesk } from '#src/access/independence.ts';
 import { type Append, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { accessScope, type SessionRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
-import { openTexts, shownText } from '#src/sealing/sealed-texts.ts';
+import { openOne, openTexts, shownText } from '#src/sealing/sealed-texts.ts';
 import type { Call, DeskCall, DeskCaller } from '#src/shared/call.ts';
 import { networkText } from '#src/shared/client.ts';
 import { done, refuse, Refused } from '#src/shared/outcome.ts';
@@ -23,20 +23,27 @@ import { readPersonState } from './people.ts';
 import { session, type SessionState } from './session.decider.ts';
 
 const ID_CHARS = 12;
-const SECRET_CHARS = 43;
+export const SECRET_CHARS = 43;
 
-/** Where a session is used: the client's address, and what the client calls itself. */
+/** Where a session is used: the client's address, or its network in words, and what the client calls itself. */
 export type UsedFrom = { address: string; device: string };
+export type UsedIn = { place: string; device: string };
 
 type Way = SessionRow['way'];
 type Beginning = {
   person: PersonState;
   way: Way;
   usedIn: SessionRow['used_in'];
-  client: UsedFrom;
+  client: UsedFrom | UsedIn;
   /** The credential of the session that the browser had: it ends. */
   replaces?: string | undefined;
+  /** What the credential is made of, where it must be made again later; otherwise a new random one. */
+  secret?: string;
 };
+
+/** `secret`: 43 characters. */
+export const sessionCredential = (sessionId: string, secret: string): string =>
+  mintCredential('trbs', sessionId, secret);
 
 /** A session that the appends start: its credential is in nothing that is stored. */
 export type BegunSession = {
@@ -54,9 +61,10 @@ const placeKey = ({ secrets }: Pick<Deps, 'secrets'>, personId: string, place: s
 const sealClient = async (
   deps: Pick<Deps, 'secrets' | 'vault'>,
   { person_id, sealed_for }: Pick<PersonState, 'person_id' | 'sealed_for'>,
-  { address, device }: UsedFrom,
+  client: UsedFrom | UsedIn,
 ) => {
-  const place = networkText(address);
+  const { device } = client;
+  const place = 'place' in client ? client.place : networkText(client.address);
   // Where the mailbox is erased, so is this.
   const sealed = await deps.vault.seal(sealed_for, JSON.stringify({ device, place }));
   return { sealed_client: sealed ?? '', place_key: placeKey(deps, person_id, place) };
@@ -93,11 +101,11 @@ const ended = (
 export const beginSession = async (
   deps: Pick<Deps, 'log' | 'ids' | 'secrets' | 'vault'>,
   holderCall: Call,
-  { person, way, usedIn, client, replaces }: Beginning,
+  { person, way, usedIn, client, replaces, secret = deps.ids.base62(SECRET_CHARS) }: Beginning,
 ): Promise<BegunSession> => {
   const { person_id, status, version } = person;
   const sessionId = deps.ids.base62(ID_CHARS);
-  const credential = mintCredential('trbs', sessionId, deps.ids.base62(SECRET_CHARS));
+  const credential = sessionCredential(sessionId, secret);
   const call = { ...holderCall, ownerId: DESK, actor: `desk:${person_id}`, session: sessionId };
   const days = usedIn === 'browser' ? LIMITS.SESSION_DAYS : LIMITS.LOGIN_DAYS;
   const started = {
@@ -130,6 +138,9 @@ export const beginSession = async (
 
 const USE_RECORDED_MS = 30 * MINUTE_MS;
 
+/** A use of a session. Without a device, it is the one that the session had: that of a command line never changes. */
+export type NotedUse = Pick<UsedFrom, 'address'> & Partial<UsedFrom>;
+
 /**
  * Records that a session is used, once in a while and for each new place. A place is noted and never refused: people move. A
  * log that cannot be written does not stop the page.
@@ -137,12 +148,12 @@ const USE_RECORDED_MS = 30 * MINUTE_MS;
 export const noteUse = async (
   deps: Deps,
   { id: personId, session: used }: DeskCaller,
-  client: UsedFrom,
+  { address, device }: NotedUse,
 ): Promise<void> => {
   const row = used && deps.credentials.session(used.id);
   const holder = row && deps.credentials.person(personId);
   if (!row || !holder) return;
-  const key = placeKey(deps, personId, networkText(client.address));
+  const key = placeKey(deps, personId, networkText(address));
   if (row.places.includes(key) && deps.clock.now() < row.used_at + USE_RECORDED_MS) return;
   const act = { ownerId: DESK, signal: new AbortController().signal };
   const call = {
@@ -154,12 +165,23 @@ export const noteUse = async (
     await decideAndAppend(deps, call, {
       stream: streamOfSession(row.session_id),
       decider: session,
-      command: async () =>
-        issue({ type: 'UseSession' as const, client: await sealClient(deps, holder, client) }),
+      async command() {
+        const used = { address, device: device ?? (await deviceIn(deps, row)) };
+        const client = await sealClient(deps, holder, used);
+        return issue({ type: 'UseSession' as const, client });
+      },
     });
   } catch (error) {
     if (!(error instanceof LogUnavailable || error instanceof Refused)) throw error;
   }
+};
+
+const deviceIn = async (
+  { vault }: Pick<Deps, 'vault'>,
+  { sealed_client }: SessionRow,
+): Promise<string> => {
+  const opened = await openOne(vault, sealed_client);
+  return typeof opened === 'string' ? (JSON.parse(opened) as UsedIn).device : shownText(opened);
 };
 
 const renderSessions = async (
@@ -240,6 +262,8 @@ export const endSession: DeskHandler<'endSession'> = async (deps, { session_id: 
 
 /** Whether a token is that of the machine: nobody at the desk issued it. */
 const isMachine = async ({ log }: Pick<Deps, 'log'>, tokenId: string): Promise<boolean> => {
+  // A process that reads its own files.
+  if (tokenId === SYSTEM_TOKEN) return true;
   const [issued] = await log.readStream(streamOfToken(tokenId));
   return issued !== undefined && idAtDesk(issued.meta.actor) === SYSTEM_TOKEN;
 };

@@ -30,10 +30,18 @@ import {
 import { authenticator } from '#src/calls/authenticate.ts';
 import { consistencyToken, Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
 import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
-import { concurrency, limiter, type Limiter, overload, SharedLimiter } from '#src/calls/limits.ts';
-import { type UsedFrom, noteUse } from '#src/people/sessions.ts';
+import {
+  concurrency,
+  limiter,
+  type Limiter,
+  networkOf,
+  overload,
+  SharedLimiter,
+  tooMany,
+} from '#src/calls/limits.ts';
+import { type NotedUse, noteUse } from '#src/people/sessions.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
-import type { Outcome } from '#src/shared/outcome.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
 import {
   followTask,
@@ -85,7 +93,9 @@ export type AgentApp = Common & {
 export type DeskApp = Common & {
   desk: DeskPipeline;
   /** Records that a person uses a session, and where. */
-  noteUse(caller: DeskCaller, client: UsedFrom): Promise<void>;
+  noteUse(caller: DeskCaller, client: NotedUse): Promise<void>;
+  /** Counts a code that a person typed, against the person and the network; the refusal beyond the limit. */
+  takeCode(caller: DeskCaller, address: string): Refusal | undefined;
 };
 
 export type App = AgentApp &
@@ -125,6 +135,20 @@ const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) =
   };
 };
 
+const codeTakerOf =
+  (limit: Limiter): DeskApp['takeCode'] =>
+  ({ id }, address) => {
+    const verdicts = [id, networkOf(address)].map((key) => limit.take(key));
+    const refused = verdicts.find(({ allowed }) => !allowed);
+    return refused && tooMany(refused, limit);
+  };
+
+/** Links that are asked for, and codes that are typed: of one network or person, and links to one mailbox. */
+const signInLimiters = (limited: ReturnType<typeof limiterMaker>) => ({
+  networks: limited('sign-ins', LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR, 'hour'),
+  mailboxes: limited('sign-in-links', LIMITS.SIGN_IN_LINKS_PER_HOUR, 'hour'),
+});
+
 /** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */
 const pipelinesOver = (deps: AppDeps) => {
   const { limits, audit, clock } = deps;
@@ -135,6 +159,7 @@ const pipelinesOver = (deps: AppDeps) => {
   };
   const shared = { deps, audit, limiters, overload: overload(deps.waits, limits.admissionWaitMs) };
   const rules = limitedRules(deps, limited);
+  const signIns = signInLimiters(limited);
   const agents = new Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>({
     ...shared,
     registry: agentOperations,
@@ -148,6 +173,7 @@ const pipelinesOver = (deps: AppDeps) => {
     rules: taskRules(deps, rules.agent, { agents, tasks: (): TaskPipeline => tasks }),
   });
   return {
+    takeCode: codeTakerOf(signIns.networks),
     agents,
     tasks,
     records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor>({
@@ -169,10 +195,7 @@ const pipelinesOver = (deps: AppDeps) => {
         lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
         rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
         links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
-        signIns: {
-          networks: limited('sign-ins', LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR, 'hour'),
-          mailboxes: limited('sign-in-links', LIMITS.SIGN_IN_LINKS_PER_HOUR, 'hour'),
-        },
+        signIns,
       }),
       rules: rules.holder,
     }),

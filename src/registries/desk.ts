@@ -79,6 +79,7 @@ import {
   listPeople,
   readPerson,
 } from '#src/people/people.ts';
+import { allowDeviceLogin, denyDeviceLogin, readDeviceLogin } from '#src/people/device-login.ts';
 import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { AuditingDeps } from '#src/audits/replays.ts';
@@ -115,6 +116,9 @@ export const deskHandlers: DeskHandlers = {
   whoAmI,
   listSessions,
   endSession,
+  readDeviceLogin,
+  allowDeviceLogin,
+  denyDeviceLogin,
   importProducts,
   withdrawProduct,
   moveLead,

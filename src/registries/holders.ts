@@ -21,6 +21,7 @@ import { listCreator } from '#src/handoffs/create-list.ts';
 import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
+import { deviceLoginStarter, pollDeviceLogin } from '#src/people/device-login.ts';
 import {
   acceptInvitation,
   codeTaker,
@@ -71,6 +72,8 @@ export const holderHandlers = ({ lists, rfqs, links, signIns }: HolderLimits) =>
     enterSignInCode: codeTaker(signIns.networks),
     readInvitation,
     acceptInvitation,
+    startDeviceLogin: deviceLoginStarter(signIns.networks),
+    pollDeviceLogin,
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,

@@ -9,6 +9,7 @@ import {
   AGENT_BASE,
   CONSISTENCY_HEADER,
   DESK_BASE,
+  DEVICE_LOGIN,
   EXCEL_PARAMETER,
   IDEMPOTENCY_HEADER,
   pathOf,
@@ -139,15 +140,16 @@ export const restMarkdown = (origin: string, rates: PageRates): string =>
     ...Object.values(operations).map((operation) => operationText(operation, origin)),
   ].join('\n\n');
 
-/** The operations of the desk, as Markdown. The command line has a command for each of them. */
+/** The operations of the desk, as Markdown. The command line has a command for each that has no page. */
 export const deskMarkdown = (origin: string): string =>
   [
     '# Desk',
     `What people do: ${Object.keys(deskOperations).length} operations under ${code(`${origin}${DESK_BASE}`)}; the [contract](${origin}/api/desk/openapi.json) is OpenAPI 3.1.`,
     [
       `- Send ${code('Authorization: Bearer <DESK_TOKEN>')}. The API key of an agent is refused.`,
+      `- The token of a person: ${code(`POST ${DEVICE_LOGIN.ask}`)} with ${code('{"device": "name of the machine"}')} answers ${code('user_code')}, which the person types on ${code(DEVICE_LOGIN.page)}, and ${code('device_code')}. ${code(`POST ${DEVICE_LOGIN.token}`)} with that, every ${code('interval')} seconds, answers ${code('status')} (pending, denied, expired, allowed) and then ${code('token')}.`,
       `- Every write needs ${code(IDEMPOTENCY_HEADER)}: one per intent, the same on every retry.`,
-      `- On the machine of the service, ${code('./tributary --help')} lists the same operations as commands.`,
+      `- ${code('./tributary --help')} lists the same operations as commands, for any machine after ${code('./tributary login URL')}.`,
     ].join('\n'),
     ...Object.values(deskOperations).map((operation) => operationText(operation, origin)),
   ].join('\n\n');

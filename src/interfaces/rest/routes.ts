@@ -3,15 +3,23 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/performance/operations.ts';
 import { type Dimension, METRICS, type ReportRow } from '#contracts/performance/records.ts';
-import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
+import { AGENT_BASE, DESK_BASE, DEVICE_LOGIN } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { readInput } from '#src/calls/input.ts';
-import type { AgentApp, DeskApp } from '#src/registries/app.ts';
+import { holderOperations } from '#contracts/registries/holders.ts';
+import type { AgentApp, App, DeskApp } from '#src/registries/app.ts';
 import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/shared/call.ts';
 import { moneyText } from '#src/shared/cells.ts';
-import { type Done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
+import {
+  type Done,
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refuse,
+  refuseField,
+} from '#src/shared/outcome.ts';
 import { inTurns } from '#src/shared/work.ts';
 import { arrivalOf, httpRefusal, sendProblem } from '#src/web/http.ts';
 import { COMPRESSED } from '#src/web/documents.ts';
@@ -131,6 +139,9 @@ export const agentRoutes = (server: FastifyInstance, app: AgentApp): void => {
     });
 };
 
+const surfaceOf = ({ headers }: FastifyRequest): Surface =>
+  headers['user-agent']?.startsWith('tributary-cli') ? 'cli' : 'desk';
+
 /** Routes of the desk: the same shapes as the agents', with other credentials. */
 export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
   const { desk } = app;
@@ -140,14 +151,61 @@ export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
       bodyLimit: IMPORT_BYTES_MAX,
       bound: {
         operation: deskOperations[id],
-        surfaceOf: ({ headers }) =>
-          headers['user-agent']?.startsWith('tributary-cli') ? 'cli' : 'desk',
-        admit: (arrival) => desk.admit(arrival, id),
+        surfaceOf,
+        async admit(arrival) {
+          const admitted = await desk.admit(arrival, id);
+          if (admitted.ok) await app.noteUse(admitted.value.caller, { address: arrival.address });
+          return admitted;
+        },
         perform: (admission, call) => desk.perform(admission, id, call),
         conclude: (admission, refusal) => desk.conclude(admission, id, refusal),
       },
     });
 };
+
+type DeviceLoginId = 'startDeviceLogin' | 'pollDeviceLogin';
+
+const readerOf = (id: DeviceLoginId, path: string) =>
+  inputReader({ ...holderOperations[id], http: { method: 'POST', path, status: 200 } });
+
+/** Where a command line asks to be signed in: without a credential, and then with the device code that it got. */
+export const deviceLoginRoutes = (
+  server: FastifyInstance,
+  { holders, origin }: Pick<App, 'holders' | 'origin'>,
+): void => {
+  const answer = async (
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    id: DeviceLoginId,
+    { credential, input }: { credential?: string; input: Record<string, unknown> },
+  ): Promise<FastifyReply> => {
+    reply.header('cache-control', 'no-store');
+    const arrival = { ...arrivalOf(request, surfaceOf(request)), credential };
+    const admitted = await holders.admit(arrival, { exchange: id });
+    const outcome = admitted.ok ? await holders.perform(admitted.value, id, { input }) : admitted;
+    return outcome.ok ? reply.send(outcome.value) : sendProblem(reply, outcome, origin());
+  };
+  const readers = {
+    ask: readerOf('startDeviceLogin', DEVICE_LOGIN.ask),
+    token: readerOf('pollDeviceLogin', DEVICE_LOGIN.token),
+  };
+  server.post(DEVICE_LOGIN.ask, async (request, reply) => {
+    const input = readers.ask(request);
+    return isRefusal(input)
+      ? sendProblem(reply, input, origin())
+      : answer({ request, reply }, 'startDeviceLogin', {
+          input: { ...input, address: request.ip },
+        });
+  });
+  server.post(DEVICE_LOGIN.token, async (request, reply) => {
+    const input = readers.token(request);
+    if (isRefusal(input)) return sendProblem(reply, input, origin());
+    const { device_code, ...rest } = input;
+    return typeof device_code === 'string'
+      ? answer({ request, reply }, 'pollDeviceLogin', { credential: device_code, input: rest })
+      : sendProblem(reply, NO_DEVICE_CODE, origin());
+  });
+};
+const NO_DEVICE_CODE = refuseField('/device_code', 'required', 'is required, as text');
 
 type RouteOptions<C extends Caller> = { base: string; bodyLimit?: number; bound: Bound<C> };
 

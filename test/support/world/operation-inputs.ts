@@ -44,6 +44,8 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   confirmApplication: { owner_id: 'ada' },
   disownApplication: {},
   issueFirstKey: {},
+  startDeviceLogin: { device: 'laptop', address: '::1' },
+  pollDeviceLogin: {},
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
   createList: {
