@@ -114,7 +114,8 @@ const store = (embedded: string, server: RegExp, forms: string) =>
 const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(3000),
-  DATA_DIR: z.string().min(1).default('./data'),
+  DATA_DIR: z.string().min(1).optional(),
+  XDG_CONFIG_HOME: z.string().optional(),
   DESK_TOKEN: z.string().min(1).optional(),
   ROOT_KEY: z
     .string()
@@ -193,7 +194,11 @@ const complete = environment.refine(
 const settings = complete.transform((env) => ({
   host: env.HOST,
   port: env.PORT,
-  dataDirectory: env.DATA_DIR,
+  dataDirectory: env.DATA_DIR ?? './data',
+  /** Whether somebody named the data directory, so that commands act on it even if it is empty. */
+  isDataNamed: env.DATA_DIR !== undefined,
+  /** Where a person's own settings are, by the XDG standard: other values than full paths do not count. */
+  configHome: env.XDG_CONFIG_HOME?.startsWith('/') ? env.XDG_CONFIG_HOME : undefined,
   /** Desk token of the command line; by default the one in the data directory. */
   deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */

@@ -7,7 +7,8 @@ import type { Config } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { present } from '#src/shared/present.ts';
 import { systemIds } from '#src/system/ids.ts';
-import { type CommonOptions, configFor } from './options.ts';
+import { isLocal, type Remote, remoteFor } from './contexts.ts';
+import { anywhere, type CommonOptions, configFor, LOGIN } from './options.ts';
 import { problemError, type ProblemReport, repeatHint } from './problem-text.ts';
 import { type RunningServer, findProcess, findServer } from './service.ts';
 import { CommandError, EXIT, printNotice } from './terminal.ts';
@@ -30,8 +31,6 @@ const requestFor = (id: DeskOperationId, input: Record<string, unknown>, token: 
   const headers = {
     authorization: `Bearer ${token}`,
     'user-agent': 'tributary-cli',
-    // The server is on this machine, where compression takes longer than it saves.
-    'accept-encoding': 'identity',
     ...Object.fromEntries(
       fieldsIn('header').map(([, value]) => [IDEMPOTENCY_HEADER, String(value)]),
     ),
@@ -44,11 +43,11 @@ const requestFor = (id: DeskOperationId, input: Record<string, unknown>, token: 
   };
 };
 
-const noAnswerError = (server: RunningServer, key: string | undefined, error: unknown) => {
+const noAnswerError = (url: string, key: string | undefined, error: unknown) => {
   const { message, cause } = error as Error;
   const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
   const hint = key === undefined ? '' : ` ${repeatHint(key)}`;
-  return new CommandError(EXIT.unknown, `${server.url} gave no answer: ${reason}.${hint}`, {
+  return new CommandError(EXIT.unknown, `${url} gave no answer: ${reason}.${hint}`, {
     code: 'no_answer',
     detail: reason,
     ...(key !== undefined && { idempotency_key: key }),
@@ -66,29 +65,67 @@ const answered = async (url: string, init: RequestInit): Promise<Response> => {
   }
 };
 
-/** Calls the desk of a running server over HTTP. */
-const deskOverHttp = (
-  server: RunningServer,
-  config: Pick<Config, 'deskToken' | 'dataDirectory'>,
-): Transport => ({
+const isProblem = (answer: unknown): answer is ProblemReport =>
+  typeof answer === 'object' && answer !== null && 'code' in answer && 'title' in answer;
+
+/**
+ * Sends a request to a service. A redirect is not followed: what was sent would go on to an address that nobody named. Throws
+ * CommandError if there is no answer of Tributary; `key` repeats a write.
+ */
+export const askService = async (
+  url: string,
+  path: string,
+  {
+    headers,
+    key,
+    ...init
+  }: Omit<RequestInit, 'headers'> & { headers: Record<string, string>; key?: string | undefined },
+): Promise<{ status: number; answer: ProblemReport }> => {
+  // On this machine compression takes longer than it saves.
+  const encoding = isLocal(url) ? { 'accept-encoding': 'identity' } : {};
+  let response: Response;
+  let answer: unknown;
+  try {
+    const sent = { ...init, headers: { ...headers, ...encoding }, redirect: 'manual' as const };
+    response = await answered(url + path, sent);
+    const text = await response.text();
+    answer = response.status < 300 || text.startsWith('{') ? JSON.parse(text) : undefined;
+  } catch (error) {
+    throw noAnswerError(url, key, error);
+  }
+  const { status } = response;
+  if (status < 300 || isProblem(answer)) return { status, answer: answer as ProblemReport };
+  const to = response.headers.get('location');
+  const reason = `status ${status}${to === null ? '' : `, on to ${URL.parse(to, url)?.origin ?? to}`}`;
+  throw noAnswerError(url, key, new Error(`it does not answer as Tributary (${reason})`));
+};
+
+type Sending = { url: string; token(): string; credentialHint?: string };
+
+/** Calls the desk of a service over HTTP. */
+const deskOverHttp = ({ url, token, credentialHint }: Sending): Transport => ({
   async send(id, input, key) {
-    const { path, init } = requestFor(id, input, commandToken(config));
-    let status: number;
-    let answer: unknown;
-    try {
-      const response = await answered(server.url + path, init);
-      status = response.status;
-      answer = await response.json();
-    } catch (error) {
-      throw noAnswerError(server, key, error);
-    }
-    if (status < 400) return answer;
-    throw problemError(answer as ProblemReport, { operation: id, key });
+    const { path, init } = requestFor(id, input, token());
+    const { status, answer } = await askService(url, path, { ...init, key });
+    if (status < 300) return answer;
+    throw problemError(answer, { operation: id, key, credentialHint });
   },
   close: async () => undefined,
 });
 
-type Connection = { transport: Transport; server: RunningServer | undefined };
+type Connection = { transport: Transport; server: Desk['server'] };
+
+const DESK_TOKEN_HINT = 'DESK_TOKEN is no token that is valid here. Set another one, or unset it.';
+
+/** Calls the desk of a server that runs on the data directory. */
+const deskBeside = (server: RunningServer, config: Config): Connection => ({
+  server,
+  transport: deskOverHttp({
+    url: server.url,
+    token: () => commandToken(config),
+    ...(config.deskToken !== undefined && { credentialHint: DESK_TOKEN_HINT }),
+  }),
+});
 
 const KEY_CHARS = 22;
 
@@ -99,7 +136,7 @@ const connect = async (config: Config, file: string | undefined): Promise<Connec
   }
   const { dataDirectory } = config;
   const server = await findServer(dataDirectory);
-  if (server) return { transport: deskOverHttp(server, config), server };
+  if (server) return deskBeside(server, config);
   try {
     // Loaded here, because a command beside a running server does not need the service.
     const { deskInProcess } = await import('./desk-in-process.ts');
@@ -110,7 +147,7 @@ const connect = async (config: Config, file: string | undefined): Promise<Connec
     const started = await findProcess(dataDirectory);
     if (!started) throw error;
     if (started.role) throw noDeskError(started, dataDirectory);
-    return { transport: deskOverHttp(started, config), server: started };
+    return deskBeside(started, config);
   }
 };
 
@@ -135,33 +172,66 @@ const keysFrom = (commandKey: string) => {
 };
 
 /** Whether events or audit records name who performed the operation. A process that reads its own files needs no token. */
-const isRecorded = (id: DeskOperationId, server: RunningServer | undefined): boolean => {
+const isRecorded = (id: DeskOperationId, server: Desk['server']): boolean => {
   const operation: DeskOperation = deskOperations[id];
   const { kind, readsPersonalData = false, auditsInput = false } = operation;
   return kind === 'command' || (server !== undefined && (readsPersonalData || auditsInput));
 };
 
-let isMachineNoted = false;
-/** Says once that a command acts with the token of the data directory, which belongs to no person. */
-const noteMachine = (): void => {
-  if (!isMachineNoted) printNotice('Acting as the machine. Set DESK_TOKEN to act as a person.');
-  isMachineNoted = true;
+const MACHINE = `Acting as the machine. To act as yourself: ${LOGIN}, and then --context NAME; or set DESK_TOKEN.`;
+
+let isActorNoted = false;
+/** Says once who acts, where the command line does not. */
+const noteActor = (actor: string): void => {
+  if (!isActorNoted) printNotice(actor);
+  isActorNoted = true;
 };
 
+/** Acts on the service, or on the data directory, that the command line names, or that is here. */
 export const withDesk = async <T>(
   options: CommonOptions,
   act: (desk: Desk) => Promise<T>,
 ): Promise<T> => {
+  const remote = remoteFor(options);
+  if (remote) return withRemote(remote, options, act);
   const config = configFor(options);
-  const { transport, server } = await connect(config, options.file);
+  const connection = await connect(config, options.file);
   const isMachine = config.deskToken === undefined && options.file === undefined;
+  return actOver(connection, { options, act, ...(isMachine && { actor: MACHINE }) });
+};
+
+/** Acts on a service at an address. */
+export const withRemote = <T>(
+  { url, token, login, isImplied }: Remote,
+  options: CommonOptions,
+  act: (desk: Desk) => Promise<T>,
+): Promise<T> => {
+  const credentialHint = login
+    ? `Run ${anywhere(`login ${url}`)}${login.name === new URL(url).host ? '' : ` --context ${login.name}`}`
+    : `${DESK_TOKEN_HINT} A person signs in: ${anywhere(`login ${url}`)}`;
+  const transport = deskOverHttp({ url, token: () => token, credentialHint });
+  const actor = login && isImplied && `Acting as ${login.person} at ${url}.`;
+  return actOver({ transport, server: { url } }, { options, act, ...present({ actor }) });
+};
+
+type Acting<T> = {
+  options: CommonOptions;
+  act(desk: Desk): Promise<T>;
+  /** Who acts, where that has to be said. */
+  actor?: string;
+};
+
+const actOver = async <T>(
+  { transport, server }: Connection,
+  { options, act, actor }: Acting<T>,
+): Promise<T> => {
   const commandKey = options.idempotencyKey ?? systemIds().base62(KEY_CHARS);
   const keyFor = keysFrom(commandKey);
   const desk: Desk = {
     server,
     async call(id, request) {
       const input = present(request);
-      if (isMachine && isRecorded(id, server)) noteMachine();
+      if (actor !== undefined && isRecorded(id, server)) noteActor(actor);
       const answer =
         deskOperations[id].kind === 'query'
           ? transport.send(id, input)

@@ -5,6 +5,9 @@ import { type Config, readConfig } from '#src/config.ts';
 
 export type CommonOptions = {
   data?: string;
+  /** The address of a service, or the name of a login at one, in place of a data directory. */
+  url?: string;
+  context?: string;
   json?: boolean;
   idempotencyKey?: string;
   /** An exported file that answers in place of the desk. */
@@ -27,10 +30,31 @@ export const keyOption = (): Option =>
     'Key of this change; the same on every repetition (default: a random one)',
   );
 
-export const addCommonOptions = (command: Command): Command =>
+const addData = (command: Command): Command =>
   command
     .option('--data <dir>', 'Data directory (default: DATA_DIR, otherwise ./data)', parseDirectory)
     .addOption(jsonOption());
+
+export const contextOption = (): Option =>
+  new Option('--context <name>', 'Login to act with: context list shows them');
+export const urlOption = (): Option =>
+  new Option('--url <url>', 'Service to act on, with your login there, or with DESK_TOKEN');
+
+/** The flags of a command that calls the desk, wherever that is. */
+export const addCommonOptions = (command: Command): Command =>
+  addData(command).addOption(urlOption()).addOption(contextOption());
+
+/** The flags of a command that reads files of this machine: it cannot act on a service elsewhere, and says so. */
+export const addMachineOptions = (command: Command): Command => {
+  const refuse = (): never => {
+    throw new InvalidArgumentError(
+      'This command reads files of the service: run it on the machine of the service, with --data DIR.',
+    );
+  };
+  return addData(command)
+    .addOption(urlOption().argParser(refuse).hideHelp())
+    .addOption(contextOption().argParser(refuse).hideHelp());
+};
 
 /** Reads the settings of the environment; flags override them. */
 export const configFor = (options: CommonOptions): Config => {
@@ -49,9 +73,19 @@ export const commandLine = (words: string, directory: string): string => {
   return `./tributary ${words}${name === 'data' ? '' : ` --data ${shellWord(name)}`}`;
 };
 
-/** Makes a command line for the data directory of the command that prints it. */
-export const commandFor = (words: string, options: CommonOptions): string =>
-  commandLine(words, configFor(options).dataDirectory);
+/** Makes a command line that needs no data directory. */
+export const anywhere = (words: string): string => `./tributary ${words}`;
+
+/** How somebody signs in at a service. */
+export const LOGIN = anywhere('login URL');
+
+/** Makes a command line for the service or the data directory of the command that prints it. */
+export const commandFor = (words: string, options: CommonOptions): string => {
+  const { url, context } = options;
+  if (context !== undefined) return anywhere(`${words} --context ${shellWord(context)}`);
+  if (url !== undefined) return anywhere(`${words} --url ${shellWord(url)}`);
+  return commandLine(words, configFor(options).dataDirectory);
+};
 
 /** Makes a parser of whole numbers from `min` to `max`, both included. */
 export const wholeNumber =

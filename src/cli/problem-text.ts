@@ -16,7 +16,12 @@ export type ProblemReport = {
 };
 
 /** The call that was refused, with the key that repeats its command. */
-type RefusedCall = { operation?: DeskOperationId; key?: string | undefined };
+type RefusedCall = {
+  operation?: DeskOperationId;
+  key?: string | undefined;
+  /** What to do about a credential that is refused, where it is not that of the data directory. */
+  credentialHint?: string | undefined;
+};
 
 const TRY_AGAIN = 'Run the command again in a moment.';
 const CORRECT = 'Correct it, and run the command again.';
@@ -54,25 +59,29 @@ const HINTS: Partial<Record<ProblemCode, string>> = {
 export const repeatHint = (key: string): string =>
   `It may or may not have been done: repeat it with --idempotency-key ${key}.`;
 
-const hintFor = ({ code, outcome, recovery }: ProblemReport, key?: string): string | undefined =>
-  outcome === 'unknown' && key !== undefined
-    ? repeatHint(key)
-    : (HINTS[code as ProblemCode] ?? recovery?.hint);
+const hintFor = (
+  { code, outcome, recovery }: ProblemReport,
+  { key, credentialHint }: RefusedCall,
+): string | undefined => {
+  if (outcome === 'unknown' && key !== undefined) return repeatHint(key);
+  if (credentialHint !== undefined && code?.startsWith('credential_')) return credentialHint;
+  return HINTS[code as ProblemCode] ?? recovery?.hint;
+};
 
 /** The id under which the log of the service has a fault of the service. */
 const requestLine = ({ status = 0, request_id }: ProblemReport): string | undefined =>
   status >= 500 && request_id !== undefined ? `Request id: ${request_id}` : undefined;
 
 /** Formats a problem: what happened, each fault with its flag or argument, and what to do. */
-export const formatProblem = (problem: ProblemReport, { operation, key }: RefusedCall): string =>
+export const formatProblem = (problem: ProblemReport, call: RefusedCall): string =>
   [
     `${problem.title}: ${problem.detail}`,
     ...(problem.errors ?? []).map(
       ({ pointer, detail, value }) =>
-        `  ${formatPointer(pointer, operation)}: ${detail}${value === undefined ? '' : ` ("${value}")`}`,
+        `  ${formatPointer(pointer, call.operation)}: ${detail}${value === undefined ? '' : ` ("${value}")`}`,
     ),
     requestLine(problem),
-    hintFor(problem, key),
+    hintFor(problem, call),
   ]
     .filter((line) => line !== undefined)
     .join('\n');

@@ -9,7 +9,16 @@ import { PROCESS_ROLES } from '#src/config.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import { withDesk } from './desk.ts';
 import { confirmEffect, mayAsk } from './effects.ts';
-import { addCommonOptions, jsonOption, keyOption, wholeNumber, parseList } from './options.ts';
+import {
+  addCommonOptions,
+  addMachineOptions,
+  contextOption,
+  jsonOption,
+  keyOption,
+  parseList,
+  urlOption,
+  wholeNumber,
+} from './options.ts';
 import {
   wrap,
   print,
@@ -87,6 +96,44 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s. A second SIGINT or ' +
       'a third SIGTERM ends it at once.',
     load: async () => (await import('#src/cli/commands/serve.ts')).serve,
+  },
+  {
+    usage: 'login <url>',
+    about: 'Sign in as yourself at a service, on any machine',
+    flags: [new Option('--context <name>', 'Name of the login (default: the host of the URL)')],
+    hasNoData: true,
+    help:
+      'Shows a code, which you type on the page /device of the service, where you are signed in. Commands then act as you, ' +
+      'with your roles, for 30 days or until logout. A command acts on what --data, --url or --context names; otherwise on ' +
+      'DATA_DIR, or ./data if a service is there; otherwise with the current context. A token goes to https and to this ' +
+      'machine only.',
+    load: async () => (await import('#src/cli/commands/login.ts')).logIn,
+  },
+  {
+    usage: 'logout',
+    about: 'End a login at its service, and forget it here',
+    flags: [contextOption(), urlOption()],
+    hasNoData: true,
+    help: 'Without flags it ends the current one.',
+    load: async () => (await import('#src/cli/commands/login.ts')).logOut,
+  },
+  {
+    usage: 'context list',
+    about: 'List your logins on this machine; * marks the current one',
+    hasNoData: true,
+    load: async () => (await import('#src/cli/commands/login.ts')).listContexts,
+  },
+  {
+    usage: 'context use <name>',
+    about: 'Make a login the current one',
+    hasNoData: true,
+    load: async () => (await import('#src/cli/commands/login.ts')).useContext,
+  },
+  {
+    usage: 'context remove <name>',
+    about: 'Forget a login here; its token still works until logout or its end',
+    hasNoData: true,
+    load: async () => (await import('#src/cli/commands/login.ts')).removeContext,
   },
   {
     usage: 'status',
@@ -233,7 +280,8 @@ const defineOwnCommand = (command: Command, own: OwnCommand): void => {
   const { about, flags = [], hasNoData, help, load } = own;
   for (const flag of flags) command.addOption(flag);
   if (hasNoData) command.addOption(jsonOption());
-  else addCommonOptions(command);
+  else if (own.calls) addCommonOptions(command);
+  else addMachineOptions(command);
   command.description(about).action(async (...input) => (await load())(...(input as never[])));
   if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
 };
@@ -360,6 +408,7 @@ const ownEntry = (own: OwnCommand): Entry => ({
 const entriesOf = (registry: Registry): Entry[] => {
   const own = Map.groupBy(OWN_COMMANDS, ({ calls }) => calls);
   const derived = Object.values(registry).flatMap((operation) => {
+    if (operation.isOnPage) return [];
     const callers = own.get(operation.id as DeskOperationId);
     if (callers) return callers.map(ownEntry);
     const define = (command: Command) => defineDeskCommand(command, operation, registry);
@@ -380,12 +429,12 @@ ${wrap(`These call the desk several times: ${namesOf(true)}.`)}
 ${wrap('Every other command is one operation of the desk; its help names the operation and the roles.')}
 `;
 
-/** Adds an entry, in the group of its first word unless it is one word alone. */
+/** Adds an entry, in the group of its first word unless it has no other word. */
 const addEntry = (root: Command, { usage, define }: Entry): void => {
   const [, first = '', rest = ''] = /^(\S+) ?(.*)$/.exec(usage) ?? [];
   const [name, { section, about = `Commands of ${first}`, alias }] = topicOf(first);
-  if (rest === '') {
-    define(root.command(name).helpGroup(section));
+  if (rest === '' || rest.startsWith('<')) {
+    define(root.command(`${name} ${rest}`.trim()).helpGroup(section));
     return;
   }
   let group = root.commands.find((command) => command.name() === name);
@@ -401,7 +450,7 @@ export const program = (registry: Registry = deskOperations): Command => {
   const root = new Command('tributary')
     .description(
       'Attributed wholesale promotion for software agents, over one append-only log.\n' +
-        'Commands call the server that runs on the data directory, or open the directory themselves.',
+        'Commands call the service where you are signed in, or the one of the data directory here.',
     )
     .version(VERSION, '-V, --version', 'Show the version')
     .helpOption('-h, --help', 'Show help')

@@ -41,7 +41,7 @@ import {
   NEWEST_EVENTS,
   subjectsWithoutKey,
 } from '#src/wiring/vault.ts';
-import { commandLine } from './options.ts';
+import { commandLine, LOGIN } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
 /** A link that signs in as a person of the demo. */
@@ -279,11 +279,15 @@ export const findServer = async (directory: string): Promise<RunningServer | und
 export const hasLog = (config: Config): boolean =>
   isRemoteLog(config) || isThere(join(config.dataDirectory, 'log.db'));
 
+/** Whether a service is or was here, so that commands without flags act on it. */
+export const hasService = (config: Config): boolean =>
+  hasLog(config) || isThere(fileIn(config.dataDirectory));
+
 export const noDataError = ({ dataDirectory }: Config): CommandError =>
   new CommandError(
     EXIT.cannotStart,
-    `${dataDirectory} holds no Tributary data. Name the directory of a service with --data DIR or DATA_DIR, or start ` +
-      `one here: ${commandLine('serve', dataDirectory)} (with --demo for a demo)`,
+    `${dataDirectory} holds no Tributary data. Name the directory of a service with --data DIR or DATA_DIR, sign in at ` +
+      `one elsewhere with ${LOGIN}, or start one here: ${commandLine('serve', dataDirectory)} (with --demo for a demo)`,
   );
 
 /** Prepares the demo before anything is appended. It throws StartupError if the log is not the demo's. */

@@ -2,8 +2,9 @@
 import type { Outbound } from '#contracts/outreach/records.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { moneyText } from '#src/shared/cells.ts';
+import { rolesText } from '#src/shared/roles.ts';
 import { visible, visibleLine } from '#src/shared/visible.ts';
-import { type CommonOptions, commandFor } from './options.ts';
+import { type CommonOptions, commandFor, LOGIN } from './options.ts';
 import { formatTable, formatCount, style } from './terminal.ts';
 import type { DeskAnswer } from './transport.ts';
 
@@ -496,4 +497,21 @@ export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: 
         ]
       : []),
   ].join('\n');
+};
+
+/** Who acts, in a sentence. */
+export const whoText = ({
+  acts_as,
+  name,
+  id,
+  roles,
+  owners,
+  session,
+}: DeskAnswer<'whoAmI'>): string => {
+  const held = rolesText({ roles, owners });
+  if (acts_as === 'machine')
+    return `The machine, which is nobody (${held}). To act as yourself: ${LOGIN}`;
+  if (acts_as === 'token') return `The token ${name} (${id}): ${held}`;
+  const until = session && `\nSigned in on ${session.device} until ${session.expires_at}.`;
+  return `${name} (${id}): ${held}${until ?? ''}`;
 };

@@ -49,5 +49,5 @@ export type DeskAnswer<Id extends DeskOperationId> = z.output<DeskOperations[Id]
 export type Desk = {
   call<Id extends DeskOperationId>(id: Id, request: DeskRequest<Id>): Promise<DeskAnswer<Id>>;
   /** Undefined if this process itself holds the data directory. */
-  server: RunningServer | undefined;
+  server: Pick<RunningServer, 'url'> | undefined;
 };

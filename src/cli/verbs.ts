@@ -42,6 +42,7 @@ import {
   projectionsText,
   rfqText,
   stateText,
+  whoText,
 } from './texts.ts';
 import type { Desk, DeskAnswer, DeskRequest } from './transport.ts';
 
@@ -306,7 +307,7 @@ const VERBS: Verbs = {
   readPerson: { words: 'people show' },
   changePersonRoles: { words: 'people roles' },
   endPerson: { words: 'people end' },
-  whoAmI: { words: 'whoami' },
+  whoAmI: { words: 'whoami', text: whoText },
   listSessions: { columns: 'id used_in device place started_at used_at expires_at is_current' },
   importProducts: { words: 'catalog import' },
   withdrawProduct: { words: 'catalog withdraw', args: ['sku'] },
@@ -665,7 +666,10 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   owner: { section: ACCESS, about: 'Manage who the promoters are, and where notices to them go' },
   people: { section: ACCESS, about: 'Invite the people who sign in, and manage what they may do' },
   session: { section: ACCESS, about: 'See where you are signed in', alias: 'sessions' },
+  login: { section: ACCESS },
+  logout: { section: ACCESS },
   whoami: { section: ACCESS },
+  context: { section: ACCESS, about: 'Choose between your logins', alias: 'contexts' },
   token: { section: ACCESS, about: 'Manage the tokens of programs and people at the desk' },
   catalog: { section: RECORDS, about: 'Publish and withdraw products' },
   lead: { section: RECORDS, about: 'Manage leads' },

@@ -7,7 +7,10 @@ import { type DeskOperation, defineDeskOperation, registryOf } from '#contracts/
 import { OWN_COMMANDS, program } from '#src/cli/program.ts';
 import { formatPointer, commandWordsOf } from '#src/cli/verbs.ts';
 
-const operations = Object.values(deskOperations) as DeskOperation[];
+/** Those without a page, on which alone a person does the others. */
+const operations = (Object.values(deskOperations) as DeskOperation[]).filter(
+  ({ isOnPage = false }) => !isOnPage,
+);
 
 const commandAt = (words: string, root = program()): Command | undefined =>
   words

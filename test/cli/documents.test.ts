@@ -98,6 +98,7 @@ beforeAll(async () => {
   writeServerFile(data, { url, pid: process.pid, instance });
   player = new Player(service);
   vi.stubEnv('DATA_DIR', data);
+  vi.stubEnv('XDG_CONFIG_HOME', data);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -157,6 +158,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'clock accept': 'needs a log that is ahead of the clock: test/writing/clock',
   'approvals observe': 'needs an unknown outcome: test/outreach/uncertain-outcomes',
   'mail show ID': 'has the id in the next test',
+  'login ': 'needs a person with a browser: test/e2e/cli/login',
+  'logout ': 'needs a login: test/e2e/cli/login',
 };
 const reasonOf = (line: string): string | undefined =>
   Object.entries(NOT_RUN).find(([start]) => `${line} `.startsWith(`./tributary ${start}`))?.[1];

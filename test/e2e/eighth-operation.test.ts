@@ -229,7 +229,7 @@ describe('A new operation', () => {
     const data = ['--data', join(scratch, 'cli-data'), '--json'];
     const sent = tributary('greeting', 'send', 'Ada', '--how-often', '2', ...data);
     // An append that takes long adds a log line.
-    expect(sent.stderr).toMatch(/^Acting as the machine\. Set DESK_TOKEN to act as a person\.\n/);
+    expect(sent.stderr).toMatch(/^Acting as the machine\. To act as yourself: [^\n]+\n/);
     expect(JSON.parse(sent.stdout)).toEqual({ text: 'Hello, AdaHello, Ada' });
     const flag = tributary('greeting', 'send', 'Ada', '--how-often', '10', ...data);
     expect(flag).toMatchObject({ status: 2, stdout: '' });

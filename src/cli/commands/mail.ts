@@ -2,10 +2,14 @@
 import { listStoredMail, readStoredMail } from '#src/delivery/mail.ts';
 import { mailDirectory } from '#src/wiring/dispatchers.ts';
 import { type CommonOptions, commandLine, configFor } from '../options.ts';
+import { noDataError } from '../service.ts';
+import { isThere } from '#src/system/directory.ts';
 import { CommandError, EXIT, formatTable, printResult } from '#src/cli/terminal.ts';
 
 export const listMail = async (options: CommonOptions): Promise<void> => {
-  const directory = mailDirectory(configFor(options));
+  const config = configFor(options);
+  const directory = mailDirectory(config);
+  if (!isThere(config.dataDirectory)) throw noDataError(config);
   const mails = await listStoredMail(directory);
   const rows = mails.map(({ id, date = '', to, subject }) => [id, date, to, subject]);
   printResult(

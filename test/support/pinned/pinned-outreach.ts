@@ -316,7 +316,6 @@ export const PEOPLE = [
       {
         login_id: 'dlg_1',
         sealed_client: 's1.dlg_1.client',
-        place_key: 'p1',
         expires_at: MIDNIGHT + HOUR_MS,
       },
     ],

@@ -41,7 +41,12 @@ export const runCli = (
 ): ChildProcess => {
   const child = spawn(process.execPath, [join(root, 'src/cli.ts'), ...args], {
     cwd: root,
-    env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED, ...settings },
+    env: {
+      PATH: '/usr/bin:/bin',
+      NODE_COMPILE_CACHE: COMPILED,
+      XDG_CONFIG_HOME: '/nonexistent',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
