@@ -62,6 +62,9 @@ const PasskeyAdded = z.object({
 /** The authenticator counted on, which a copy of it does not know. */
 const PasskeyUsed = z.object({ person_id, passkey_id: z.string(), counter: z.number() });
 
+/** The counter of a passkey did not rise, so that there may be a copy of it. Recorded once. */
+const PasskeyRefused = z.object({ person_id, passkey_id: z.string() });
+
 const PasskeyRemoved = z.object({ person_id, passkey_id: z.string() });
 
 /** An account of an OpenID provider is one of the person's ways in. */
@@ -73,6 +76,7 @@ export const personEvents = {
   AccountLinked,
   AccountUnlinked,
   PasskeyAdded,
+  PasskeyRefused,
   PasskeyRemoved,
   PasskeyUsed,
   PersonEnded,

@@ -24,7 +24,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { mailbox } from '#contracts/mailbox.ts';
 import { personName } from '#contracts/person.ts';
 import { DESK_ROLE_NAMES } from '#contracts/scopes.ts';
-import { actingAs, personRecord, sessionRecord } from './records.ts';
+import { actingAs, passkeyRecord, personRecord, sessionRecord } from './records.ts';
 
 const personRef = id('per').describe('Id of the person');
 
@@ -316,8 +316,81 @@ const denyDeviceLogin = deskCommand({
   },
 });
 
+/** Bytes of a credential id in base64url. */
+const passkeyId = z
+  .string()
+  .regex(/^[\w-]{1,1400}$/, { error: 'must be letters, digits, - and _' })
+  .describe('Id of the passkey');
+
+const offerPasskey = deskQuery({
+  isSensitive: true,
+  problems: [
+    'role_missing',
+    'parameter_invalid',
+    'resource_not_found',
+    'fresh_sign_in_needed',
+    'state_conflict',
+  ],
+  roles: DESK_ROLE_NAMES,
+  path: '/me/passkeys/offer',
+  summary: 'Show what a browser needs to make a passkey for you',
+  guidance: `For your session in this browser, for ${LIMITS.PASSKEY_MINUTES} minutes. addPasskey takes the answer of the browser.`,
+  fields: {},
+  output: z.object({
+    asked: z.string().describe('Send it to addPasskey with the answer'),
+    options: z.looseObject({}).describe('For navigator.credentials.create(), in JSON'),
+  }),
+  example: {
+    name: 'in a browser',
+    input: {},
+    output: { asked: 'x…', options: { challenge: 'q…' } },
+  },
+});
+
+const addPasskey = deskCommand({
+  isSensitive: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/passkeys',
+  status: 201,
+  summary: 'Add a passkey, with which you sign in without a mailed link',
+  guidance: `At most ${LIMITS.PASSKEYS_PER_PERSON_MAX} for each person, and only from a browser in which you are signed in.`,
+  fields: {
+    asked: unstored.line(200).describe('From offerPasskey'),
+    answer: unstored.text(20_000).describe('The answer of the browser, as JSON text'),
+    name: encrypted.line(60).describe('What you call it'),
+  },
+  output: passkeyRecord,
+  example: {
+    name: 'a laptop',
+    input: {
+      idempotency_key: 'add-1',
+      asked: 'x…',
+      answer: '{"id":"q83vEjRWeJA",…}',
+      name: 'Laptop',
+    },
+    output: { id: 'q83vEjRWeJA', name: 'Laptop' },
+  },
+});
+
+const removePasskey = deskCommand({
+  isSensitive: true,
+  destructive: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/passkeys/{passkey_id}/remove',
+  summary: 'Remove one of your passkeys: it no longer signs in',
+  guidance: 'Sessions that began with it go on; end them, too, if the device is lost.',
+  fields: { passkey_id: passkeyId },
+  output: z.object({ id: z.string(), removed: z.literal(true) }),
+  example: {
+    name: 'a lost laptop',
+    input: { idempotency_key: 'remove-1', passkey_id: 'q83vEjRWeJA' },
+    output: { id: 'q83vEjRWeJA', removed: true },
+  },
+});
+
 export const peopleDeskOperations = {
   allowDeviceLogin,
+  addPasskey,
   changePersonRoles,
   denyDeviceLogin,
   endPerson,
@@ -327,7 +400,9 @@ export const peopleDeskOperations = {
   listPeople,
   listSessions,
   readDeviceLogin,
+  offerPasskey,
   readPerson,
+  removePasskey,
   whoAmI,
 };
 
@@ -399,5 +474,13 @@ export const signInOperations = {
       status: z.enum(['pending', 'denied', 'expired', 'allowed']),
       token: z.string().optional(),
     }),
+  ),
+  /** Shows what a browser needs to ask for a passkey: nothing of any person. */
+  askForPasskey: holderView({}, z.looseObject({ asked: z.string() })),
+  /** Starts the session of a person by a passkey. The credential is the cookie of the browser that asked for one. */
+  usePasskey: act(
+    { answer: compared, to: compared.optional(), replaces: compared.optional(), ...client },
+    started,
+    [...SIGN_IN, 'PasskeyRefused'],
   ),
 };

@@ -42,6 +42,11 @@ export const sessionRecord = z
   })
   .meta({ id: 'Session' });
 
+export const passkeyRecord = z.object({
+  id: z.string(),
+  name: z.string().describe('What the person calls it'),
+});
+
 /** Who acts: a person, the holder of a desk token, or the machine. */
 export const actingAs = z
   .object({
@@ -53,10 +58,17 @@ export const actingAs = z
     roles: z.array(z.enum(DESK_ROLE_NAMES)),
     owners: z.array(z.string()),
     session: sessionRecord.optional(),
-    passkeys: z.array(z.object({ id: z.string(), name: z.string() })),
+    passkeys: z.array(
+      passkeyRecord.extend({
+        refused_at: time
+          .optional()
+          .describe('When a sign-in was refused because there may be a copy of the passkey'),
+      }),
+    ),
     accounts: z.array(z.object({ issuer: z.string() })).describe('Accounts of OpenID providers'),
   })
   .meta({ id: 'ActingAs' });
 
+export type ActingAs = z.infer<typeof actingAs>;
 export type PersonRecord = z.infer<typeof personRecord>;
 export type SessionRecord = z.infer<typeof sessionRecord>;

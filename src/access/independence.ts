@@ -42,7 +42,10 @@ const holderOf = async ({ log }: Pick<Deps, 'log'>, id: string, at: number): Pro
     const given = events.filter(
       ({ type, meta }) => GIVES_RIGHTS.has(type) && at < meta.at + INVITED_MS,
     );
-    return { person: named?.data as EventData<'PersonInvited'> | undefined, by: given.map(({ meta }) => meta.actor) };
+    return {
+      person: named?.data as EventData<'PersonInvited'> | undefined,
+      by: given.map(({ meta }) => meta.actor),
+    };
   }
   const [issued] = await log.readStream(streamOfToken(id));
   // The root token, which the service issues for the command line, belongs to the machine and to no person.

@@ -1,7 +1,7 @@
 /** The pages of somebody who is signed in: home, `/me` with sessions, and the way out. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
-import type { SessionRecord } from '#contracts/people/records.ts';
+import type { ActingAs, SessionRecord } from '#contracts/people/records.ts';
 import { DESK_ROLES, type DeskRole } from '#contracts/scopes.ts';
 import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
@@ -16,6 +16,7 @@ import {
   newKey,
   signedIn,
 } from '#src/web/person-admission.ts';
+import { passkeyRoutes, passkeySection } from './passkey.pages.ts';
 
 const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
 
@@ -89,9 +90,9 @@ const sessionItem = (you: You, session: SessionRecord): Html => {
   }</button></form></li>`;
 };
 
-type Shown = { sessions: readonly SessionRecord[]; until: string | undefined };
+type Shown = { sessions: readonly SessionRecord[]; until: string | undefined; who: ActingAs };
 
-const mePage = (you: You, { sessions, until }: Shown): Page => ({
+const mePage = (you: You, { sessions, until, who }: Shown): Page => ({
   title: you.name,
   you,
   main: html`<article class="review"><header class="head"><h1>${you.name}</h1></header>
@@ -99,6 +100,7 @@ ${facts([
   ['Roles', rolesText(you)],
   ...(until === undefined ? [] : [['Without use, this session ends', moment(until)] as const]),
 ])}
+${passkeySection(you, who.passkeys)}
 <section><h2>Where you are signed in</h2>
 <p>End what you do not know: it stops working within a second.</p>
 <ul class="plain">${sessions.map((session) => sessionItem(you, session))}</ul></section></article>`,
@@ -119,10 +121,14 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
     if (!person) return reply;
     const listed = await desk.perform(person.admission, 'listSessions', { input: {} });
     if (!listed.ok) return answerRefusal(request, reply, { app, refusal: listed });
+    const who = await desk.perform(person.admission, 'whoAmI', { input: {} });
+    if (!who.ok) return answerRefusal(request, reply, { app, refusal: who });
     const sessions = listed.value.data;
     const until = sessions.find(({ is_current }) => is_current)?.expires_at;
-    return sendPage(reply, 200, mePage(person.you, { sessions, until }));
+    return sendPage(reply, 200, mePage(person.you, { sessions, until, who: who.value }));
   });
+
+  passkeyRoutes(scope, app);
 
   scope.get('/me/sessions/:id/end', async (_request, reply) => reply.redirect('/me', 303));
 

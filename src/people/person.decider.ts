@@ -6,7 +6,10 @@ import { present } from '#src/shared/present.ts';
 type PersonEvent = EventOf<PersonEventType>;
 type Invited = EventData<'PersonInvited'>;
 type Rights = Pick<Invited, 'roles' | 'owners'>;
-export type Passkey = Omit<EventData<'PasskeyAdded'>, 'person_id'>;
+export type Passkey = Omit<EventData<'PasskeyAdded'>, 'person_id'> & {
+  /** When it was refused because there may be a copy of it, in epoch milliseconds. */
+  refused_at?: number;
+};
 
 export type PersonCommand =
   | { type: 'Invite'; person: Invited }
@@ -17,6 +20,7 @@ export type PersonCommand =
   | { type: 'EndPerson'; reason: string; erased?: string }
   | { type: 'AddPasskey'; passkey: Passkey; max: number }
   | { type: 'UsePasskey'; passkeyId: string; counter: number }
+  | { type: 'RefusePasskey'; passkeyId: string }
   | { type: 'RemovePasskey'; passkeyId: string }
   | { type: 'LinkAccount'; account: { issuer: string; sealed_subject: string } }
   | { type: 'UnlinkAccount'; issuer: string };
@@ -125,18 +129,21 @@ type WayEvent = Exclude<PersonEvent, { type: `Person${string}` }>;
 /** The ways in after an event of one. */
 const foldWay = (
   { passkeys, accounts }: PersonState,
-  event: WayEvent,
+  event: WayEvent & { at: number },
 ): Pick<PersonState, 'passkeys'> | Pick<PersonState, 'accounts'> => {
   switch (event.type) {
     case 'PasskeyAdded': {
       const { person_id: _person, ...passkey } = event.data;
       return { passkeys: [...passkeys, passkey] };
     }
-    case 'PasskeyUsed': {
-      const { passkey_id, counter } = event.data;
+    case 'PasskeyUsed':
+    case 'PasskeyRefused': {
+      const { passkey_id } = event.data;
+      const change =
+        event.type === 'PasskeyUsed' ? { counter: event.data.counter } : { refused_at: event.at };
       return {
         passkeys: passkeys.map((one) =>
-          one.passkey_id === passkey_id ? { ...one, counter } : one,
+          one.passkey_id === passkey_id ? { ...one, ...change } : one,
         ),
       };
     }
@@ -209,7 +216,15 @@ export const person: Decider<PersonState, PersonCommand, PersonEvent, PersonReje
 
 type WayCommand = Extract<
   PersonCommand,
-  { type: 'AddPasskey' | 'UsePasskey' | 'RemovePasskey' | 'LinkAccount' | 'UnlinkAccount' }
+  {
+    type:
+      | 'AddPasskey'
+      | 'UsePasskey'
+      | 'RefusePasskey'
+      | 'RemovePasskey'
+      | 'LinkAccount'
+      | 'UnlinkAccount';
+  }
 >;
 
 /** Decides on the ways in of a person who has not ended. */
@@ -232,6 +247,12 @@ const decideWay = (
       return counter <= passkey.counter
         ? reject('passkey_copied', 'the counter of the passkey did not rise: it may be a copy')
         : accept({ type: 'PasskeyUsed', data: { person_id, passkey_id: passkeyId, counter } });
+    }
+    case 'RefusePasskey': {
+      const passkey = known(command.passkeyId);
+      return passkey && passkey.refused_at === undefined
+        ? accept({ type: 'PasskeyRefused', data: { person_id, passkey_id: command.passkeyId } })
+        : accept();
     }
     case 'RemovePasskey':
       return known(command.passkeyId)

@@ -39,6 +39,8 @@ type Beginning = {
   replaces?: string | undefined;
   /** What the credential is made of, where it must be made again later; otherwise a new random one. */
   secret?: string;
+  /** Follows from what the browser was asked, so that a second answer finds the session of the first; otherwise random. */
+  sessionId?: string | undefined;
 };
 
 /** `secret`: 43 characters. */
@@ -101,10 +103,17 @@ const ended = (
 export const beginSession = async (
   deps: Pick<Deps, 'log' | 'ids' | 'secrets' | 'vault'>,
   holderCall: Call,
-  { person, way, usedIn, client, replaces, secret = deps.ids.base62(SECRET_CHARS) }: Beginning,
+  {
+    person,
+    way,
+    usedIn,
+    client,
+    replaces,
+    sessionId = deps.ids.base62(ID_CHARS),
+    secret = deps.ids.base62(SECRET_CHARS),
+  }: Beginning,
 ): Promise<BegunSession> => {
   const { person_id, status, version } = person;
-  const sessionId = deps.ids.base62(ID_CHARS);
   const credential = sessionCredential(sessionId, secret);
   const call = { ...holderCall, ownerId: DESK, actor: `desk:${person_id}`, session: sessionId };
   const days = usedIn === 'browser' ? LIMITS.SESSION_DAYS : LIMITS.LOGIN_DAYS;
@@ -286,9 +295,10 @@ export const whoAmI: DeskHandler<'whoAmI'> = async (deps, _input, call) => {
     roles: [...roles],
     owners: [...owners],
     ...(shown && { session: shown }),
-    passkeys: (state?.passkeys ?? []).map(({ passkey_id, sealed_name }) => ({
+    passkeys: (state?.passkeys ?? []).map(({ passkey_id, sealed_name, refused_at }) => ({
       id: passkey_id,
       name: shownText(open(sealed_name)),
+      ...(refused_at !== undefined && { refused_at: iso(refused_at) }),
     })),
     accounts: (state?.accounts ?? []).map(({ issuer }) => ({ issuer })),
   });

@@ -16,6 +16,7 @@ import {
   faultSummary,
   field,
   type Faults,
+  type Html,
   NO_FAULTS,
   type Page,
   sendPage,
@@ -41,7 +42,21 @@ const newBrowser = (): string =>
 
 type Asked = { to: string | undefined; isAgain: boolean; entered?: string; faults?: Faults };
 
-const askPage = ({ to, isAgain, entered = '', faults = NO_FAULTS }: Asked): Page =>
+/** Where the browser has passkeys, its script shows the form. */
+const passkeyForm = ({ to, isAgain }: Asked): Html =>
+  html`<form method="post" action="/signin/passkey" class="card" id="passkey" data-passkey="use" data-ask="/signin/passkey/ask"
+ data-fault="passkey-fault" hidden>
+${continuing({ to, isAgain })}<input type="hidden" name="answer">
+<p class="fault" role="alert" id="passkey-fault" hidden></p>
+<button type="submit" class="second">Use a passkey</button></form>`;
+
+/** What a form of the sign-in has of the page that needed it. */
+const continuing = ({ to, isAgain }: Pick<Asked, 'to' | 'isAgain'>): Html =>
+  html`${to !== undefined && html`<input type="hidden" name="to" value="${to}">`}${isAgain && html`<input type="hidden" name="again" value="1">`}`;
+
+const askPage = (asked: Asked): Page => ({ ...askFrame(asked), script: 'passkey.js' });
+
+const askFrame = ({ to, isAgain, entered = '', faults = NO_FAULTS }: Asked): Page =>
   lonePage(
     isAgain ? 'Sign in again' : 'Sign in',
     html`<p class="lede">${
@@ -49,9 +64,9 @@ const askPage = ({ to, isAgain, entered = '', faults = NO_FAULTS }: Asked): Page
         ? `What you were about to do needs a sign-in of the last ${LIMITS.FRESH_SIGN_IN_MINUTES} minutes. What you typed is kept.`
         : 'For promoters, staff, auditors and operators. We mail a link to your address; you need no password.'
     }</p>
-${faultSummary('The link was not sent', faults)}
+${faultSummary(faults.has('passkey') ? 'The passkey was not used' : 'The link was not sent', faults)}
 <form method="post" action="/signin" class="card" novalidate>
-${to !== undefined && html`<input type="hidden" name="to" value="${to}">`}${isAgain && html`<input type="hidden" name="again" value="1">`}
+${continuing({ to, isAgain })}
 ${field({
   name: 'mailbox',
   label: 'E-mail address',
@@ -63,6 +78,7 @@ ${field({
   faults,
 })}
 <button type="submit">Mail me a link</button></form>
+${passkeyForm({ to, isAgain })}
 <p class="quiet">Buyers need no account: the link in your message opens your list. Promoters without an account <a href="/apply">apply
 for access</a>.</p>`,
   );
@@ -180,6 +196,7 @@ export const signInRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   };
   scope.get('/login', async (_request, reply) => reply.redirect('/signin', 301));
   askRoutes(served);
+  passkeyRoutes(served);
   codeRoutes(served);
   linkRoutes(served);
   invitationRoutes(served);
@@ -214,6 +231,39 @@ const enteringOf = (request: FastifyRequest, app: App) => ({
   ...clientOf(request),
   ...present({ replaces: readCookie(request, app, 'session') }),
 });
+
+/** A passkey: its script asks what the browser needs, and sends the answer as a form. */
+const passkeyRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
+  scope.post('/signin/passkey/ask', async (request, reply) => {
+    const admitted = await admit(request, 'askForPasskey');
+    if (!admitted.ok) return refused(reply, admitted);
+    const question = await app.holders.perform(admitted.value, 'askForPasskey', { input: {} });
+    if (!question.ok) return refused(reply, question);
+    const { asked, options } = question.value;
+    return setCookie(reply, app, ['passkey', asked]).send(options);
+  });
+
+  scope.get('/signin/passkey', async (_request, reply) => reply.redirect('/signin', 303));
+
+  scope.post('/signin/passkey', async (request, reply) => {
+    const { answer = '', to, again } = formOf(request);
+    const credential = readCookie(request, app, 'passkey') ?? '';
+    const arrival = { ...arrivalOf(request, 'portal'), credential };
+    const admitted = await app.holders.admit(arrival, { exchange: 'usePasskey' });
+    if (!admitted.ok) return refused(reply, admitted);
+    const input = { answer, ...present({ to }), ...enteringOf(request, app) };
+    const outcome = await app.holders.perform(admitted.value, 'usePasskey', { input });
+    clearCookie(reply, app, 'passkey');
+    if (outcome.ok || outcome.code !== 'validation_failed') return enter(reply, outcome);
+    const detail = outcome.errors?.[0]?.detail ?? '';
+    const faults = new Map([['passkey', `The passkey ${detail}.`]]);
+    return sendPage(
+      reply,
+      422,
+      askPage({ to: localPath(to), isAgain: again !== undefined, faults }),
+    );
+  });
+};
 
 const codeRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
   scope.get('/signin/code', async (_request, reply) => sendPage(reply, 200, mailedPage()));

@@ -112,7 +112,7 @@ export type PersonRow = Omit<PersonInvited, 'invitation' | 'invited_by'> & {
   owner: string;
   status: 'invited' | 'active' | 'ended';
   invitation?: PersonInvited['invitation'] | undefined;
-  passkeys: Omit<EventData<'PasskeyAdded'>, 'person_id'>[];
+  passkeys: (Omit<EventData<'PasskeyAdded'>, 'person_id'> & { refused_at?: number })[];
   accounts: { issuer: string; sealed_subject: string }[];
   /** Sessions with another number have ended. */
   rights: number;

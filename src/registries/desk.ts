@@ -80,6 +80,7 @@ import {
   readPerson,
 } from '#src/people/people.ts';
 import { allowDeviceLogin, denyDeviceLogin, readDeviceLogin } from '#src/people/device-login.ts';
+import { addPasskey, offerPasskey, removePasskey } from '#src/people/passkeys.ts';
 import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import type { AuditingDeps } from '#src/audits/replays.ts';
@@ -119,6 +120,9 @@ export const deskHandlers: DeskHandlers = {
   readDeviceLogin,
   allowDeviceLogin,
   denyDeviceLogin,
+  offerPasskey,
+  addPasskey,
+  removePasskey,
   importProducts,
   withdrawProduct,
   moveLead,

@@ -22,6 +22,7 @@ import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/han
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import { deviceLoginStarter, pollDeviceLogin } from '#src/people/device-login.ts';
+import { askForPasskey, passkeyTaker } from '#src/people/passkeys.ts';
 import {
   acceptInvitation,
   codeTaker,
@@ -74,6 +75,8 @@ export const holderHandlers = ({ lists, rfqs, links, signIns }: HolderLimits) =>
     acceptInvitation,
     startDeviceLogin: deviceLoginStarter(signIns.networks),
     pollDeviceLogin,
+    askForPasskey,
+    usePasskey: passkeyTaker(signIns.networks),
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,

@@ -9,8 +9,12 @@ import { sendPublic } from './documents.ts';
 
 type Asset = { type: string; body: Buffer; digest: string };
 
+const ASSETS_AT = new URL('./assets/', import.meta.url);
+/** Prebuilt, as its package serves it to pages without a bundler. */
+const WEBAUTHN = '../../../node_modules/@simplewebauthn/browser/dist/bundle/index.umd.min.js';
+
 const load = (type: string, ...names: string[]): Asset => {
-  const parts = names.map((name) => readFileSync(new URL(`./assets/${name}`, import.meta.url)));
+  const parts = names.map((name) => readFileSync(new URL(name, ASSETS_AT)));
   const body = Buffer.concat(parts);
   return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
 };
@@ -25,6 +29,7 @@ export const ASSETS = {
     'pages.css',
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
+  'passkey.js': load('text/javascript; charset=utf-8', WEBAUTHN, 'passkey.js'),
   'review.js': load('text/javascript; charset=utf-8', 'review.js'),
 } as const;
 

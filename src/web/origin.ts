@@ -5,10 +5,6 @@ import { type Refusal, refuse } from '#src/shared/outcome.ts';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** An address of this machine by its name: browsers sign in with passkeys on `localhost` only. */
-export const onLocalhost = (url: string): string =>
-  url.replace(/^http:\/\/(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, 'http://localhost');
-
 const hostnameOf = (url: string): string | undefined =>
   URL.canParse(url) ? new URL(url).hostname.toLowerCase() : undefined;
 

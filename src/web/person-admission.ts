@@ -9,9 +9,9 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, DeskCaller } from '#src/shared/call.ts';
 import { deviceOf } from '#src/shared/client.ts';
+import { onLocalhost } from '#src/shared/localhost.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { acceptForms, arrivalOf, sendProblem } from './http.ts';
-import { onLocalhost } from './origin.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { type Html, PRIVATE_HEADERS, type You } from './layout.ts';
 
@@ -21,6 +21,8 @@ const COOKIES = {
   session: LIMITS.SESSION_DAYS * 86_400,
   /** Binds a mailed link to the browser that asked for it. */
   'sign-in': LIMITS.SIGN_IN_MINUTES * 60,
+  /** What a browser was asked for before it shows a passkey. */
+  passkey: LIMITS.PASSKEY_MINUTES * 60,
   /** A form that waits for a sign-in. */
   kept: 3_600,
 } as const;
@@ -130,7 +132,7 @@ export const formOf = (request: FastifyRequest): Typed => {
 const KEPT = z.object({ path: z.string(), fields: z.record(z.string(), z.string()) });
 const KEPT_BYTES_MAX = 3_000;
 /** What a form has beside what was typed. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(['csrf', 'key']);
+const OWN_FIELDS: ReadonlySet<string> = new Set(['csrf', 'key', 'asked', 'answer']);
 
 /** Keeps what was typed for the time after a sign-in, in the browser itself: nothing of it is done before it is sent again. */
 const keep = (request: FastifyRequest, reply: FastifyReply, app: App): void => {

@@ -6,7 +6,7 @@ import { DEVICE_LOGIN } from '#contracts/places.ts';
 import { sessionIdIn } from '#src/calls/authenticate.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { systemClock } from '#src/system/ids.ts';
-import { onLocalhost } from '#src/web/origin.ts';
+import { onLocalhost } from '#src/shared/localhost.ts';
 import {
   contextName,
   type Login,

@@ -13,7 +13,7 @@ import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
 import { printSignIn } from '#src/people/sign-in.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { onLocalhost } from '#src/web/origin.ts';
+import { onLocalhost } from '#src/shared/localhost.ts';
 import { storedToken, tokenIn } from '#src/cli/transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { onLocalhost } from '#src/web/origin.ts';
+import { onLocalhost } from '#src/shared/localhost.ts';
 import { COMMAND, ended, type Ended, lastLine } from '../../support/clients/cli.ts';
 import {
   atDesk,

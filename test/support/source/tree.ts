@@ -102,6 +102,7 @@ const CAPABILITY_LAYERS: Layer[] = CAPABILITIES.map((place, index) => ({
     ...BELOW_CAPABILITIES,
     'zod',
     'isbot',
+    '@simplewebauthn/server',
     'node:crypto',
     'node:zlib',
   ],

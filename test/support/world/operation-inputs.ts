@@ -48,6 +48,8 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   pollDeviceLogin: {},
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
+  askForPasskey: {},
+  usePasskey: { answer: '{}', address: '::1', device: 'Firefox on Linux' },
   createList: {
     lines: [{ product_id: `prd_${'0'.repeat(24)}`, quantity: 4 }],
     attribution: [],
