@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { deliveryAddress, mailbox } from '#contracts/mailbox.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { DESK_ROLE_NAMES, type DeskRole } from '#contracts/scopes.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 
@@ -87,6 +88,60 @@ const HOLDABLE_EVENT_TYPES = [
   'CallsAudited',
   'VisitsSummed',
 ] as const satisfies readonly EventType[];
+
+/** The OpenID provider: HTTPS, or this machine. */
+const isIssuer = (value: string): boolean => {
+  const url = URL.parse(value);
+  if (!url || url.search !== '' || url.hash !== '' || url.username !== '') return false;
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLocal);
+};
+
+/** Not those of promoters: an owner acts for promoters that somebody names. */
+const HOUSE_ROLES = DESK_ROLE_NAMES.filter((role) => role !== 'owner');
+const houseRole = z.enum(HOUSE_ROLES);
+
+/** `NAME=ROLE,NAME=ROLE`, as a map of roles by name. */
+const rolesBy = (text: string): Map<string, DeskRole> | undefined => {
+  const byName = new Map<string, DeskRole>();
+  for (const pair of text.split(',')) {
+    const at = pair.lastIndexOf('=');
+    const name = pair.slice(0, Math.max(at, 0)).trim();
+    const role = houseRole.safeParse(pair.slice(at + 1).trim());
+    if (name === '' || !role.success) return undefined;
+    byName.set(name, role.data);
+  }
+  return byName;
+};
+
+/** Roles of this form; each text before the `=` is read by `read`. */
+const roleMap = (form: string, read: (text: string) => Map<string, DeskRole> | undefined) =>
+  z.string().transform((value, context) => {
+    const byName = read(value);
+    if (byName) return byName;
+    const error = `must be like ${form}, with roles of ${HOUSE_ROLES.join(', ')}`;
+    context.addIssue({ code: 'custom', message: error });
+    return z.NEVER;
+  });
+
+const DOMAIN = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
+
+/** Roles by the domain of a mailbox, in ASCII and lower case as `canonicalAddress` has it. */
+const domainRoles = roleMap('house.example=staff,audit.example=auditor', (text) => {
+  const byName = rolesBy(text.toLowerCase());
+  return byName && [...byName.keys()].every((domain) => DOMAIN.test(domain)) ? byName : undefined;
+});
+
+/** `CLAIM VALUE=ROLE,VALUE=ROLE`. */
+const claimRoles = z
+  .string()
+  .refine((value) => /^\S+\s+\S/.test(value) && rolesBy(value.replace(/^\S+\s+/, '')), {
+    error: `must be like groups crew=staff,ops=operator: a claim, and its values with roles of ${HOUSE_ROLES.join(', ')}`,
+  })
+  .transform((value) => {
+    const [claim = ''] = value.split(/\s/);
+    return { claim, byValue: rolesBy(value.replace(/^\S+\s+/, '')) ?? new Map<string, DeskRole>() };
+  });
 
 const whole = (min: number, max: number) =>
   z
@@ -174,6 +229,17 @@ const environment = z.object({
   MAIL_FROM: mailbox.optional(),
   STAFF_MAIL: mailbox.optional(),
   CONFIRMATION_MAILS_PER_HOUR: rate(LIMITS.CONFIRMATION_MAILS_PER_HOUR),
+  OIDC_ISSUER: z
+    .string()
+    .refine(isIssuer, {
+      error:
+        'must be a web address like https://id.house.example, without query; http only on this machine',
+    })
+    .optional(),
+  OIDC_CLIENT_ID: z.string().min(1).optional(),
+  OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  OIDC_ROLES: claimRoles.optional(),
+  OIDC_CREATE: domainRoles.optional(),
   HOLD_EVENT_TYPES: listOf(
     z.enum(HOLDABLE_EVENT_TYPES, {
       error: `must be event types that can be held, separated by commas: ${HOLDABLE_EVENT_TYPES.join()}`,
@@ -182,13 +248,38 @@ const environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
-const complete = environment.refine(
-  ({ MAIL_URL, MAIL_FROM }) => MAIL_URL === undefined || MAIL_FROM !== undefined,
-  {
+const complete = environment
+  .refine(({ MAIL_URL, MAIL_FROM }) => MAIL_URL === undefined || MAIL_FROM !== undefined, {
     path: ['MAIL_FROM'],
     error: 'is required with MAIL_URL: the address from which mail is sent',
-  },
-);
+  })
+  .superRefine((env, context) => {
+    for (const [name, needed] of OIDC_NEEDS)
+      if (env[name] !== undefined && env[needed] === undefined)
+        context.addIssue({ code: 'custom', path: [needed], message: `is required with ${name}` });
+  });
+
+/** Each of these settings of the OpenID provider needs the other. */
+const OIDC_NEEDS = [
+  ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
+  ['OIDC_ISSUER', 'OIDC_CLIENT_SECRET'],
+  ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
+  ['OIDC_CLIENT_SECRET', 'OIDC_ISSUER'],
+  ['OIDC_ROLES', 'OIDC_CREATE'],
+  ['OIDC_CREATE', 'OIDC_ISSUER'],
+] as const;
+
+/** The provider, and what its accounts may become; undefined if none is set. */
+const openIdIn = ({
+  OIDC_ISSUER: issuer,
+  OIDC_CLIENT_ID: clientId,
+  OIDC_CLIENT_SECRET: clientSecret,
+  OIDC_ROLES: roles,
+  OIDC_CREATE: create = new Map<string, DeskRole>(),
+}: z.output<typeof complete>) =>
+  issuer !== undefined && clientId !== undefined && clientSecret !== undefined
+    ? { issuer, clientId, clientSecret, roles, create }
+    : undefined;
 
 /** The settings; flags of the command line override the environment. */
 const settings = complete.transform((env) => ({
@@ -248,6 +339,8 @@ const settings = complete.transform((env) => ({
   staffMail: env.STAFF_MAIL,
   /** Messages of this process to mailboxes that have confirmed nothing. */
   confirmationMailsPerHour: env.CONFIRMATION_MAILS_PER_HOUR,
+  /** The OpenID provider with which people sign in. Has a secret. */
+  openId: openIdIn(env),
   /** Event types that this process does not write, because processes of an earlier version use the log. */
   heldEventTypes: env.HOLD_EVENT_TYPES,
   production: env.NODE_ENV === 'production',

@@ -13,6 +13,7 @@ import { serviceLog } from '#src/calls/log.ts';
 import { confirmation, type Credentials } from '#src/calls/authenticate.ts';
 import { acknowledgedWrites, freshness } from '#src/calls/freshness.ts';
 import { unresolvedFault } from '#src/delivery/http.ts';
+import { openIdProvider } from '#src/delivery/openid.ts';
 import { surplusVisits, visitRecorder } from '#src/links/visitors.ts';
 import { FactsCache } from '#src/performance/facts.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
@@ -31,6 +32,7 @@ import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import type { Filling } from '#src/reading/lag.ts';
 import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
+import { present } from '#src/shared/present.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
 import { observedVault } from '#src/stores/observed.ts';
@@ -122,6 +124,14 @@ export const settingsOf = (
     staffMail: config.staffMail,
     approvalAbove: config.approvalAbove && approvalLimits(config.approvalAbove),
   };
+};
+
+/** The OpenID provider, where one is configured. */
+const openIdOf = ({ openId }: Config, logger: Logger): Pick<AppDeps, 'openId'> => {
+  if (!openId) return {};
+  const { roles, create, ...client } = openId;
+  const onFault = throttledLog(logger, 'the OpenID provider does not answer as it should');
+  return { openId: { provider: openIdProvider({ ...client, onFault }), roles, create } };
 };
 
 const NAME_CHARS = 12;
@@ -276,9 +286,9 @@ const open = async (
     classifierVersion: CLASSIFIER_VERSION,
     origin: listener.origin,
     ...settingsOf(config),
+    ...openIdOf(config, logger),
     waits: waitsOf(log, parts),
-    ...(metrics && { metrics }),
-    ...(counts && { counts }),
+    ...present({ metrics, counts }),
     ...auditsOf(vault, readModels),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger, checkRows }),
   };

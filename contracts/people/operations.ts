@@ -388,6 +388,22 @@ const removePasskey = deskCommand({
   },
 });
 
+const unlinkAccount = deskCommand({
+  isSensitive: true,
+  destructive: true,
+  roles: DESK_ROLE_NAMES,
+  path: '/me/accounts/unlink',
+  summary: 'Unlink your account of an OpenID provider: it no longer signs in',
+  guidance: 'An account that you unlinked stays so. Sign in with a mailed link or a passkey.',
+  fields: { issuer: unstored.line(500).describe('Issuer of the account, from whoAmI') },
+  output: z.object({ issuer: z.string(), unlinked: z.literal(true) }),
+  example: {
+    name: 'an account',
+    input: { idempotency_key: 'unlink-1', issuer: 'https://id.house.example' },
+    output: { issuer: 'https://id.house.example', unlinked: true },
+  },
+});
+
 export const peopleDeskOperations = {
   allowDeviceLogin,
   addPasskey,
@@ -403,6 +419,7 @@ export const peopleDeskOperations = {
   offerPasskey,
   readPerson,
   removePasskey,
+  unlinkAccount,
   whoAmI,
 };
 
@@ -482,5 +499,13 @@ export const signInOperations = {
     { answer: compared, to: compared.optional(), replaces: compared.optional(), ...client },
     started,
     [...SIGN_IN, 'PasskeyRefused'],
+  ),
+  /** Begins a sign-in at the OpenID provider: where the browser goes. Nothing of any person. */
+  askForOpenId: holderView({}, z.looseObject({ asked: z.string(), url: z.string() })),
+  /** Starts the session of the person of an account. The credential is the cookie of the browser that began. */
+  useOpenId: act(
+    { query: compared, to: compared.optional(), replaces: compared.optional(), ...client },
+    started,
+    SIGN_IN,
   ),
 };

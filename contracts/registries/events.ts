@@ -117,6 +117,7 @@ export type MailEventType = (typeof MAIL_EVENTS)[number];
 export type MailboxEventType = (typeof MAILBOX_EVENTS)[number];
 export type OwnerEventType = (typeof OWNER_EVENTS)[number];
 export type PersonEventType = (typeof PERSON_EVENTS)[number];
+export type PersonClaimEventType = (typeof PERSON_CLAIM_EVENTS)[number];
 export type SessionEventType = (typeof SESSION_EVENTS)[number];
 export type SignInEventType = (typeof SIGN_IN_EVENTS)[number];
 export type DeviceLoginEventType = (typeof DEVICE_LOGIN_EVENTS)[number];

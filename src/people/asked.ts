@@ -3,7 +3,6 @@
  * session that the answer starts, follow from it with a secret. So nothing is stored until the answer comes, every process knows
  * its own, and a second answer finds the session of the first one.
  */
-import { LIMITS } from '#contracts/limits.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { Call } from '#src/shared/call.ts';
 import { MINUTE_MS } from '#src/shared/time.ts';
@@ -14,8 +13,10 @@ const RANDOM_CHARS = 22;
 const ASKED = /^[0-9A-Za-z]{22}\.(\d{13})$/;
 const SESSION_ID_CHARS = 12;
 
-export const newAsked = ({ ids }: Pick<Deps, 'ids'>, { at }: Pick<Call, 'at'>): string =>
-  `${ids.base62(RANDOM_CHARS)}.${at + LIMITS.PASSKEY_MINUTES * MINUTE_MS}`;
+export const newAsked = (
+  { ids }: Pick<Deps, 'ids'>,
+  { at, minutes }: Pick<Call, 'at'> & { minutes: number },
+): string => `${ids.base62(RANDOM_CHARS)}.${at + minutes * MINUTE_MS}`;
 
 /** Whether there is still time for the answer. What follows from a text that is not ours fits no answer. */
 export const isAsked = (asked: string, { at }: Pick<Call, 'at'>): boolean =>

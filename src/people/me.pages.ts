@@ -16,6 +16,7 @@ import {
   newKey,
   signedIn,
 } from '#src/web/person-admission.ts';
+import { accountRoutes, accountSection } from './openid.pages.ts';
 import { passkeyRoutes, passkeySection } from './passkey.pages.ts';
 
 const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
@@ -101,6 +102,7 @@ ${facts([
   ...(until === undefined ? [] : [['Without use, this session ends', moment(until)] as const]),
 ])}
 ${passkeySection(you, who.passkeys)}
+${accountSection(you, who.accounts)}
 <section><h2>Where you are signed in</h2>
 <p>End what you do not know: it stops working within a second.</p>
 <ul class="plain">${sessions.map((session) => sessionItem(you, session))}</ul></section></article>`,
@@ -129,6 +131,7 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
   });
 
   passkeyRoutes(scope, app);
+  accountRoutes(scope, app);
 
   scope.get('/me/sessions/:id/end', async (_request, reply) => reply.redirect('/me', 303));
 

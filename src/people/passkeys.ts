@@ -64,7 +64,7 @@ export const offerPasskey: DeskHandler<'offerPasskey'> = async (deps, _input, ca
   const state = await readPersonState(deps, personId);
   if (session?.usedIn !== 'browser' || !state) return IN_A_BROWSER;
   const { generateRegistrationOptions } = await library();
-  const asked = newAsked(deps, call);
+  const asked = newAsked(deps, { at: call.at, minutes: LIMITS.PASSKEY_MINUTES });
   const options = await generateRegistrationOptions({
     rpName: 'Tributary',
     rpID: relyingParty(deps).id,
@@ -172,7 +172,7 @@ export const askForPasskey: HolderHandler<'askForPasskey', PasskeyQuestion> = as
   call,
 ) => {
   const { generateAuthenticationOptions } = await library();
-  const asked = newAsked(deps, call);
+  const asked = newAsked(deps, { at: call.at, minutes: LIMITS.PASSKEY_MINUTES });
   const options = await generateAuthenticationOptions({
     rpID: relyingParty(deps).id,
     challenge: new Uint8Array(challengeOf(deps, 'use-passkey', asked)),

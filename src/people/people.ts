@@ -105,7 +105,7 @@ const refuseRights = (
 };
 
 /** Refuses a name that looks like that of another person who can sign in. Reads all people. */
-const refuseName = async (
+export const refuseName = async (
   { readModels }: Pick<Deps, 'readModels'>,
   { name, personId }: { name: string; personId: string },
 ): Promise<Refusal | undefined> => {

@@ -1,5 +1,10 @@
 /** A person: who invited them, what they may do, how they sign in. */
-import type { EventData, EventOf, PersonEventType } from '#contracts/registries/events.ts';
+import type {
+  EventData,
+  EventOf,
+  PersonClaimEventType,
+  PersonEventType,
+} from '#contracts/registries/events.ts';
 import { accept, asStored, type Decider, reject } from '#src/shared/decider.ts';
 import { present } from '#src/shared/present.ts';
 
@@ -43,6 +48,8 @@ export type PersonState = Rights &
     invitation?: Invited['invitation'] | undefined;
     passkeys: Passkey[];
     accounts: { issuer: string; sealed_subject: string }[];
+    /** The issuers whose account the person unlinked: it does not become a way in again by itself. */
+    unlinked: string[];
     /** Counts the changes of roles and promoters: sessions of before have ended. */
     rights: number;
     /** When the person last ended, in epoch milliseconds, also if they were invited again. */
@@ -76,6 +83,7 @@ const began = (
   owners,
   passkeys: [],
   accounts: [],
+  unlinked: [],
   created_at: at,
   version: 0,
 });
@@ -128,9 +136,9 @@ type WayEvent = Exclude<PersonEvent, { type: `Person${string}` }>;
 
 /** The ways in after an event of one. */
 const foldWay = (
-  { passkeys, accounts }: PersonState,
+  { passkeys, accounts, unlinked }: PersonState,
   event: WayEvent & { at: number },
-): Pick<PersonState, 'passkeys'> | Pick<PersonState, 'accounts'> => {
+): Pick<PersonState, 'passkeys'> | Pick<PersonState, 'accounts' | 'unlinked'> => {
   switch (event.type) {
     case 'PasskeyAdded': {
       const { person_id: _person, ...passkey } = event.data;
@@ -153,13 +161,14 @@ const foldWay = (
     }
     case 'AccountLinked': {
       const { issuer, sealed_subject } = event.data;
-      return {
-        accounts: [...accounts.filter((one) => one.issuer !== issuer), { issuer, sealed_subject }],
-      };
+      return { accounts: [...accounts, { issuer, sealed_subject }], unlinked };
     }
     case 'AccountUnlinked': {
       const { issuer } = event.data;
-      return { accounts: accounts.filter((one) => one.issuer !== issuer) };
+      return {
+        accounts: accounts.filter((one) => one.issuer !== issuer),
+        unlinked: [...unlinked, issuer],
+      };
     }
   }
 };
@@ -267,4 +276,21 @@ const decideWay = (
         ? accept({ type: 'AccountUnlinked', data: { person_id, issuer: command.issuer } })
         : accept();
   }
+};
+
+type ClaimCommand = { type: 'ClaimPerson'; personId: string };
+
+/** Whose an account of an OpenID provider is: the first person's, for good. */
+export const personClaim: Decider<
+  EventData<'PersonClaimed'>,
+  ClaimCommand,
+  EventOf<PersonClaimEventType>,
+  'claimed'
+> = {
+  evolve: (_state, { data }) => data,
+
+  decide(state, { personId }) {
+    if (!state) return accept({ type: 'PersonClaimed', data: { person_id: personId } });
+    return state.person_id === personId ? accept() : reject('claimed', 'another person has it');
+  },
 };

@@ -30,6 +30,7 @@ import {
   readCookie,
   setCookie,
 } from '#src/web/person-admission.ts';
+import { openIdLink, openIdRoutes } from './openid.pages.ts';
 import type { StartedSession } from './sessions.ts';
 import { type InvitationView, localPath, signInPath, type SignInView } from './sign-in.ts';
 
@@ -40,10 +41,17 @@ const MAILBOX_CHARS = 254;
 const newBrowser = (): string =>
   `sgn_${randomBytes(12).toString('hex')}.${randomBytes(20).toString('hex')}`;
 
-type Asked = { to: string | undefined; isAgain: boolean; entered?: string; faults?: Faults };
+type Asked = {
+  to: string | undefined;
+  isAgain: boolean;
+  /** The OpenID provider, where there is one. */
+  issuer: string | undefined;
+  entered?: string;
+  faults?: Faults;
+};
 
 /** Where the browser has passkeys, its script shows the form. */
-const passkeyForm = ({ to, isAgain }: Asked): Html =>
+const passkeyForm = ({ to, isAgain }: Pick<Asked, 'to' | 'isAgain'>): Html =>
   html`<form method="post" action="/signin/passkey" class="card" id="passkey" data-passkey="use" data-ask="/signin/passkey/ask"
  data-fault="passkey-fault" hidden>
 ${continuing({ to, isAgain })}<input type="hidden" name="answer">
@@ -56,7 +64,7 @@ const continuing = ({ to, isAgain }: Pick<Asked, 'to' | 'isAgain'>): Html =>
 
 const askPage = (asked: Asked): Page => ({ ...askFrame(asked), script: 'passkey.js' });
 
-const askFrame = ({ to, isAgain, entered = '', faults = NO_FAULTS }: Asked): Page =>
+const askFrame = ({ to, isAgain, issuer, entered = '', faults = NO_FAULTS }: Asked): Page =>
   lonePage(
     isAgain ? 'Sign in again' : 'Sign in',
     html`<p class="lede">${
@@ -79,6 +87,7 @@ ${field({
 })}
 <button type="submit">Mail me a link</button></form>
 ${passkeyForm({ to, isAgain })}
+${openIdLink(issuer, to)}
 <p class="quiet">Buyers need no account: the link in your message opens your list. Promoters without an account <a href="/apply">apply
 for access</a>.</p>`,
   );
@@ -162,11 +171,13 @@ const refused = (reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> =
   return sendRefusal(reply, refusal);
 };
 
-type SignInScope = {
+export type SignInScope = {
   scope: FastifyInstance;
   app: App;
   /** Admits a request with the token of its path, if it has one. */
   admit(request: FastifyRequest, exchange: string): ReturnType<App['holders']['admit']>;
+  /** Answers a refusal: 429 with the time to wait, 404 for a link that is over, 409 elsewhere. */
+  refused(reply: FastifyReply, refusal: Refusal): Promise<FastifyReply>;
   /** Sets the cookie of a session that was started, and continues with the page that needed it. */
   enter(
     reply: FastifyReply,
@@ -180,6 +191,7 @@ export const signInRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   const served: SignInScope = {
     scope,
     app,
+    refused,
     admit(request, exchange) {
       const { token = '' } = request.params as Partial<ByToken['Params']>;
       return app.holders.admit(
@@ -197,6 +209,7 @@ export const signInRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   scope.get('/login', async (_request, reply) => reply.redirect('/signin', 301));
   askRoutes(served);
   passkeyRoutes(served);
+  openIdRoutes(served);
   codeRoutes(served);
   linkRoutes(served);
   invitationRoutes(served);
@@ -207,7 +220,11 @@ const askRoutes = ({ scope, app, admit }: SignInScope): void => {
     '/signin',
     async (request, reply) => {
       const to = localPath([request.query.to].flat().map(String).at(-1));
-      return sendPage(reply, 200, askPage({ to, isAgain: request.query.again !== undefined }));
+      return sendPage(
+        reply,
+        200,
+        askPage({ to, isAgain: request.query.again !== undefined, issuer: app.openIdIssuer }),
+      );
     },
   );
 
@@ -221,10 +238,16 @@ const askRoutes = ({ scope, app, admit }: SignInScope): void => {
     if (outcome.ok)
       return setCookie(reply, app, ['sign-in', browser]).redirect('/signin/code', 303);
     if (outcome.code !== 'validation_failed') return refused(reply, outcome);
-    const asked = { to: localPath(to), isAgain: again !== undefined, entered: mailbox };
+    const asked = { ...continued(app, { to, again }), entered: mailbox };
     return sendPage(reply, 422, askPage({ ...asked, faults: faultsOf(outcome) }));
   });
 };
+
+/** What a form of the sign-in says about the page that needed it. */
+const continued = (
+  { openIdIssuer: issuer }: Pick<App, 'openIdIssuer'>,
+  { to, again }: { to?: string | undefined; again?: string | undefined },
+) => ({ to: localPath(to), isAgain: again !== undefined, issuer });
 
 /** What starts a session, of the browser that sends the form. */
 const enteringOf = (request: FastifyRequest, app: App) => ({
@@ -257,11 +280,7 @@ const passkeyRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
     if (outcome.ok || outcome.code !== 'validation_failed') return enter(reply, outcome);
     const detail = outcome.errors?.[0]?.detail ?? '';
     const faults = new Map([['passkey', `The passkey ${detail}.`]]);
-    return sendPage(
-      reply,
-      422,
-      askPage({ to: localPath(to), isAgain: again !== undefined, faults }),
-    );
+    return sendPage(reply, 422, askPage({ ...continued(app, { to, again }), faults }));
   });
 };
 

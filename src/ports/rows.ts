@@ -114,6 +114,7 @@ export type PersonRow = Omit<PersonInvited, 'invitation' | 'invited_by'> & {
   invitation?: PersonInvited['invitation'] | undefined;
   passkeys: (Omit<EventData<'PasskeyAdded'>, 'person_id'> & { refused_at?: number })[];
   accounts: { issuer: string; sealed_subject: string }[];
+  unlinked: string[];
   /** Sessions with another number have ended. */
   rights: number;
   /** When the person last ended, also if they were invited again. */

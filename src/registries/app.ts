@@ -16,7 +16,12 @@ import {
   locateLink,
   visitLink,
 } from '#src/links/visitors.ts';
-import { type HolderHandlers, holderHandlers, type HolderPipeline } from './holders.ts';
+import {
+  type HolderHandlers,
+  type HolderLimits,
+  holderHandlers,
+  type HolderPipeline,
+} from './holders.ts';
 import { type AgentDeps, agentHandlers, type AgentPipeline, type Handlers } from './agents.ts';
 import {
   type AgentActor,
@@ -40,6 +45,7 @@ import {
   tooMany,
 } from '#src/calls/limits.ts';
 import { type NotedUse, noteUse } from '#src/people/sessions.ts';
+import type { OpenIdSignIn } from '#src/people/openid.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
@@ -62,6 +68,8 @@ export type AppDeps = DeskDeps &
     /** Where other processes serve the same clients: what they take is counted there. */
     counts?: SharedCount;
     waits: Waits;
+    /** Where the operator configured a provider. */
+    openId?: OpenIdSignIn | undefined;
   };
 
 /** What every interface may use. */
@@ -96,6 +104,8 @@ export type DeskApp = Common & {
   noteUse(caller: DeskCaller, client: NotedUse): Promise<void>;
   /** Counts a code that a person typed, against the person and the network; the refusal beyond the limit. */
   takeCode(caller: DeskCaller, address: string): Refusal | undefined;
+  /** Issuer of the provider with which people can sign in; undefined if there is none. */
+  openIdIssuer: string | undefined;
 };
 
 export type App = AgentApp &
@@ -149,9 +159,21 @@ const signInLimiters = (limited: ReturnType<typeof limiterMaker>) => ({
   mailboxes: limited('sign-in-links', LIMITS.SIGN_IN_LINKS_PER_HOUR, 'hour'),
 });
 
+/** The limits of what anybody can ask for, by network, mailbox or link. */
+const holderLimits = (
+  { limits, clock }: AppDeps,
+  limited: ReturnType<typeof limiterMaker>,
+  signIns: HolderLimits['signIns'],
+): HolderLimits => ({
+  lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
+  rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
+  links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
+  signIns,
+});
+
 /** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */
 const pipelinesOver = (deps: AppDeps) => {
-  const { limits, audit, clock } = deps;
+  const { limits, audit } = deps;
   const limited = limiterMaker(deps);
   const limiters = {
     failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
@@ -191,12 +213,7 @@ const pipelinesOver = (deps: AppDeps) => {
     holders: new Pipeline<SignaturesOf<HolderHandlers>, HolderActor>({
       ...shared,
       registry: holderOperations,
-      handlers: holderHandlers({
-        lists: limited('lists', LIMITS.LISTS_PER_MINUTE),
-        rfqs: limiter({ count: limits.rfqsPerDay, per: 'day' }, clock.monotonic),
-        links: limiter({ count: LIMITS.PRIVACY_LINKS_PER_DAY, per: 'day' }, clock.monotonic),
-        signIns,
-      }),
+      handlers: holderHandlers(holderLimits(deps, limited, signIns), deps),
       rules: rules.holder,
     }),
     visitors: new VisitorPipeline<VisitorSignatures, VisitorDeps>({
@@ -223,6 +240,7 @@ export const openApp = (deps: AppDeps): App => {
     sign: (document, keysUrl) => signDocument(secrets, document, keysUrl),
     signingKeys: () => keySet(secrets),
     watchTasks: (options) => taskWatch(deps, options),
+    openIdIssuer: deps.openId?.provider.issuer,
     noteUse: (caller, client) => noteUse(deps, caller, client),
     followTask: (watch, followed) => followTask(deps, watch, followed),
   };

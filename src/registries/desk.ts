@@ -80,6 +80,7 @@ import {
   readPerson,
 } from '#src/people/people.ts';
 import { allowDeviceLogin, denyDeviceLogin, readDeviceLogin } from '#src/people/device-login.ts';
+import { unlinkAccount } from '#src/people/openid.ts';
 import { addPasskey, offerPasskey, removePasskey } from '#src/people/passkeys.ts';
 import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
@@ -123,6 +124,7 @@ export const deskHandlers: DeskHandlers = {
   offerPasskey,
   addPasskey,
   removePasskey,
+  unlinkAccount,
   importProducts,
   withdrawProduct,
   moveLead,

@@ -22,6 +22,7 @@ import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/han
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import { deviceLoginStarter, pollDeviceLogin } from '#src/people/device-login.ts';
+import { openIdAsker, type OpenIdSignIn, openIdTaker } from '#src/people/openid.ts';
 import { askForPasskey, passkeyTaker } from '#src/people/passkeys.ts';
 import {
   acceptInvitation,
@@ -40,7 +41,7 @@ import {
   eraseOwnData,
 } from '#src/privacy/own-data.ts';
 
-type HolderLimits = {
+export type HolderLimits = {
   /** Lists and RFQs of one network. */
   lists: Limiter;
   rfqs: Pick<Limiter, 'take'>;
@@ -50,8 +51,14 @@ type HolderLimits = {
   signIns: Record<'networks' | 'mailboxes', Limiter>;
 };
 
+/** Where an operator configured a provider. */
+type SignInSettings = { openId?: OpenIdSignIn | undefined };
+
 /** The handlers of the link holders' operations, one line each. */
-export const holderHandlers = ({ lists, rfqs, links, signIns }: HolderLimits) =>
+export const holderHandlers = (
+  { lists, rfqs, links, signIns }: HolderLimits,
+  { openId }: SignInSettings,
+) =>
   ({
     requestPrivacyLink: linkRequester(links),
     readOwnData,
@@ -77,6 +84,8 @@ export const holderHandlers = ({ lists, rfqs, links, signIns }: HolderLimits) =>
     pollDeviceLogin,
     askForPasskey,
     usePasskey: passkeyTaker(signIns.networks),
+    askForOpenId: openIdAsker(openId),
+    useOpenId: openIdTaker(openId, signIns.networks),
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,

@@ -23,6 +23,8 @@ const COOKIES = {
   'sign-in': LIMITS.SIGN_IN_MINUTES * 60,
   /** What a browser was asked for before it shows a passkey. */
   passkey: LIMITS.PASSKEY_MINUTES * 60,
+  /** What a browser was asked for before it went to the OpenID provider, and the page to go on with. */
+  openid: LIMITS.SIGN_IN_MINUTES * 60,
   /** A form that waits for a sign-in. */
   kept: 3_600,
 } as const;

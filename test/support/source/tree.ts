@@ -195,6 +195,7 @@ export const LAYERS: Layer[] = [
       'standardwebhooks',
       'nodemailer',
       'postal-mime',
+      'openid-client',
     ],
   },
   { place: 'src/config.ts', may: ['contracts/', 'src/ports/startup-error.ts', 'zod'] },

@@ -50,6 +50,8 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   openHandoff: {},
   askForPasskey: {},
   usePasskey: { answer: '{}', address: '::1', device: 'Firefox on Linux' },
+  askForOpenId: {},
+  useOpenId: { query: '?code=c', address: '::1', device: 'Firefox on Linux' },
   createList: {
     lines: [{ product_id: `prd_${'0'.repeat(24)}`, quantity: 4 }],
     attribution: [],
