@@ -17,7 +17,7 @@ DATA ?= $(or $(DATA_DIR),data)
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck test-frameworks soak mutate gauges check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos fuzz test-a2a-tck test-frameworks soak mutate gauges check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,10 +44,13 @@ test-adapters: setup ## Run the conformance suites of every adapter
 test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
 	@npx vitest run test/stores/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
-test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 25 minutes (CHAOS_BLOWS, CHAOS_SEED), use 10,000 records at once on another process (RECORDS), and flip 500 bits of the log (FLIPS, SEED)
+test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 25 minutes (CHAOS_BLOWS, CHAOS_SEED), use 10,000 records at once on another process (RECORDS), and flip 500 bits of the log, and 500 of all files (FLIPS, SEED)
 	@RECORDS=$${RECORDS:-10000} npx vitest run test/e2e/remote/used-at-once.test.ts
-	@FLIPS=$${FLIPS:-500} npx vitest run test/stores/sqlite/log-bits.test.ts --testTimeout=3600000
+	@FLIPS=$${FLIPS:-500} npx vitest run test/stores/sqlite/log-bits.test.ts test/faults/flipped-files.test.ts --testTimeout=7200000
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
+
+fuzz: setup ## Send a million random requests over every surface, with random credentials, too (FUZZ, SEED)
+	@FUZZ=$${FUZZ:-1000000} npx vitest run test/faults/random-requests.test.ts --testTimeout=36000000
 
 test-frameworks: setup ## Connect agent frameworks, former official clients and generated clients to the service (installs infra/frameworks)
 	@test -d infra/frameworks/node_modules || npm ci --prefix infra/frameworks --no-audit --no-fund --loglevel=error
