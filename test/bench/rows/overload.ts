@@ -1,6 +1,7 @@
 /**
  * O: more requests than the service can answer, compared with its capacity: a mix of reads and writes of many agents, and
- * the longest turn of the event loop while one key asks for its heaviest reads, each of another period.
+ * the longest turn of the event loop while one key asks for its heaviest reads, each of another period, and while audits ask
+ * for an owner with 5,000 lists of 1,000 lines.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -8,6 +9,8 @@ import { promisify } from 'node:util';
 import { LIMITS } from '#contracts/limits.ts';
 import { visitOf } from './read.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
+import type { Service } from '#src/main.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
 import { systemClock } from '#src/system/ids.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
@@ -20,7 +23,7 @@ import { month, performanceQueries } from './read.ts';
 import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-type Details = { url: string; key: string; heavyKey: string };
+type Details = { url: string; key: string; heavyKey: string; deskToken: string };
 /** `longestMs` is the longest turn of the event loop since the last report, `sockets` are the open ones. */
 type Report = { mb: number; longestMs: number; sockets: number };
 
@@ -29,6 +32,30 @@ const MONTH_DAYS = 30;
 /** Before the month. */
 const DAYS = 90;
 const HEAVY_LINKS = 1_000;
+const LARGE_LISTS = 5_000;
+
+/** Makes an owner whose lists have as many lines as the limit permits: one by a call, and the others as copies of its event. */
+const makeLargeOwner = async (service: Service, key: string): Promise<void> => {
+  const line_items = Array.from({ length: LIMITS.HANDOFF_LINES_MAX }, (_, n) => ({
+    sku: 'SKU1',
+    quantity: 4 + 2 * n,
+  }));
+  const { id } = await sender(service, key)('POST', `${AGENTS}/handoffs`, {
+    title: 'List',
+    line_items,
+  });
+  const { log, ids } = service.deps;
+  const name = String(id).slice('hnd_'.length);
+  const [first] = await log.readStream(`large-handoff_${name}`);
+  if (!first) throw new Error(`there is no event of ${String(id)}`);
+  const { type, meta } = first;
+  for (let n = 1; n < LARGE_LISTS; n += 1) {
+    const other = String(n).padStart(name.length, '0');
+    const data = { ...first.data, handoff_id: `hnd_${other}` };
+    const copy = { id: ids.uuid(), type, meta, data };
+    await log.append(`large-handoff_${other}`, NO_STREAM, [copy]);
+  }
+};
 
 /** Serves a promoter with a month of ordinary numbers, and one with a row for each of 1,000 links and 90 days. */
 export const overloadServer: Role<{ directory: string }, Details> = async ({ directory }) => {
@@ -53,6 +80,7 @@ export const overloadServer: Role<{ directory: string }, Details> = async ({ dir
     behind = (DAYS + MONTH_DAYS - day) * DAY_MS;
     await Promise.all(codes.map((row, n) => service.deps.visits.record(row, visitOf(n), 'bench')));
   }
+  await makeLargeOwner(service, await desk.agent('large'));
   await month(service, key, (day) => {
     behind = (MONTH_DAYS - 1 - day) * DAY_MS;
   });
@@ -61,7 +89,7 @@ export const overloadServer: Role<{ directory: string }, Details> = async ({ dir
   const turns = monitorEventLoopDelay({ resolution: 1 });
   turns.enable();
   return {
-    details: { url: await listen(server), key, heavyKey },
+    details: { url: await listen(server), key, heavyKey, deskToken: desk.token },
     async report(): Promise<Report> {
       const longestMs = turns.max / 1e6;
       turns.reset();
@@ -94,6 +122,7 @@ const SOCKETS = LIMITS.SOCKETS_MAX - SOCKETS_OF_OTHERS;
 const LOAD_MS = 8_000;
 const HEALTH_PAUSE_MS = 20;
 const HEAVY_AT_ONCE = 40;
+const LARGE_AT_ONCE = 16;
 const RECOVERY_MS_MAX = 10_000;
 
 /** Asks for /livez again and again until `work` ends; returns its result, and the times of the answers. */
@@ -144,6 +173,20 @@ const heavyReads = async ({ url, heavyKey }: Details): Promise<string[]> => {
   );
 };
 
+/** Each audit of the large owner several times at once. */
+const largeAudits = ({ url, deskToken }: Details): Promise<string[]> => {
+  const headers = { authorization: `Bearer ${deskToken}` };
+  const paths = ['audit/diff?from=0&', 'audit/state?', 'audit/history?limit=100&', 'handoffs?'];
+  return Promise.all(
+    Array.from({ length: LARGE_AT_ONCE }, async (_, n) => {
+      const path = `${paths[n % paths.length]}owner_id=large`;
+      const answer = await fetch(`${url}/api/desk/v1/${path}`, { headers });
+      await answer.text();
+      return String(answer.status);
+    }),
+  );
+};
+
 const reportOf = (server: Started<Details>): Promise<Report> => server.call('report', undefined);
 
 export const benchOverload: Bench = async () => {
@@ -157,13 +200,24 @@ export const benchOverload: Bench = async () => {
     return load.call<Pressed>('press', { url: details.url, calls, ms: LOAD_MS, ...more });
   };
   try {
-    return [...(await heavyRows(server)), ...(await pressureRows(server, press))];
+    const heavy = await turnRows(server, {
+      ask: heavyReads,
+      what: `longest turn of the event loop under ${HEAVY_AT_ONCE} heavy reads of one key`,
+    });
+    const large = await turnRows(server, {
+      ask: largeAudits,
+      what: `longest turn under ${LARGE_AT_ONCE} audits of ${LARGE_LISTS} lists of ${LIMITS.HANDOFF_LINES_MAX} lines`,
+    });
+    return [...heavy, ...large, ...(await pressureRows(server, press))];
   } finally {
     await Promise.all([load.stop(), server.stop()]);
   }
 };
 
-const heavyRows = async (server: Started<Details>): Promise<Row[]> => {
+type Reads = { ask(details: Details): Promise<string[]>; what: string };
+
+/** The longest turn of the event loop during these reads, some of which may be refused, and the times of /livez. */
+const turnRows = async (server: Started<Details>, { ask, what }: Reads): Promise<Row[]> => {
   const { details } = server;
   // Connections are opened before, because Node accepts one in each turn of its event loop.
   await Promise.all(
@@ -172,13 +226,10 @@ const heavyRows = async (server: Started<Details>): Promise<Row[]> => {
     ),
   );
   await reportOf(server);
-  const [statuses, times] = await watchingHealth(details.url, heavyReads(details));
-  const failed = statuses.filter(
-    (status) => status !== '200' && status !== '429' && status !== '503',
-  );
-  if (failed.length > 0) throw new Error(`heavy reads were answered ${failed.join()}`);
+  const [statuses, times] = await watchingHealth(details.url, ask(details));
+  const failed = statuses.filter((status) => !['200', '400', '429', '503'].includes(status));
+  if (failed.length > 0) throw new Error(`reads were answered ${failed.join()}: ${what}`);
   const { longestMs } = await reportOf(server);
-  const what = `longest turn of the event loop under ${HEAVY_AT_ONCE} heavy reads of one key`;
   const delay = { p50: percentile(times, 0.5), longest: Math.max(...times) };
   return [
     rowOf({ id: 'O', what, value: longestMs, unit: 'ms' }, { of: 'value', atMost: 50 }),
