@@ -53,9 +53,14 @@ describe.skipIf(!hasFrameworks || !hasDotnet)(
         const dotnet = (...args: string[]) => run('dotnet', args, { cwd: directory, env });
         await dotnet('tool', 'restore');
         await dotnet(
-          ...['nswag', 'openapi2csclient', '/input:openapi.json', '/output:Client.cs'],
-          ...['/namespace:Tributary', '/classname:TributaryClient'],
-          ...['/generateOptionalParameters:true', '/generateOptionalPropertiesAsNullable:true'],
+          'nswag',
+          'openapi2csclient',
+          '/input:openapi.json',
+          '/output:Client.cs',
+          '/namespace:Tributary',
+          '/classname:TributaryClient',
+          '/generateOptionalParameters:true',
+          '/generateOptionalPropertiesAsNullable:true',
         );
         const { stdout } = await dotnet('run', '--project', 'nswag.csproj', '--', origin, key);
         expect(stdout.trim().split('\n').toSorted()).toEqual(
