@@ -281,6 +281,24 @@ const openIdIn = ({
     ? { issuer, clientId, clientSecret, roles, create }
     : undefined;
 
+/** The limits of a process. */
+const ratesIn = (env: z.output<typeof complete>) => ({
+  readsPerMinute: env.READS_PER_MINUTE,
+  writesPerMinute: env.WRITES_PER_MINUTE,
+  outreachPerMinute: env.OUTREACH_PER_MINUTE,
+  pagesPerSecond: env.ADDRESS_PAGES_PER_SECOND,
+  redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
+  callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
+  socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
+  visitsPerMinute: env.ADDRESS_VISITS_PER_MINUTE,
+  rfqsPerDay: env.RFQS_PER_DAY,
+  bodyBytesPerSecond: env.BODY_BYTES_PER_SECOND,
+  readsAtOnce: env.READS_AT_ONCE,
+  writesAtOnce: env.WRITES_AT_ONCE,
+  /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */
+  admissionWaitMs: env.ADMISSION_WAIT_MS,
+});
+
 /** The settings; flags of the command line override the environment. */
 const settings = complete.transform((env) => ({
   host: env.HOST,
@@ -312,20 +330,7 @@ const settings = complete.transform((env) => ({
   webOrigins: env.ORIGINS,
   trustProxy: env.TRUST_PROXY,
   logLevel: env.LOG_LEVEL,
-  readsPerMinute: env.READS_PER_MINUTE,
-  writesPerMinute: env.WRITES_PER_MINUTE,
-  outreachPerMinute: env.OUTREACH_PER_MINUTE,
-  pagesPerSecond: env.ADDRESS_PAGES_PER_SECOND,
-  redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
-  callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
-  socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
-  visitsPerMinute: env.ADDRESS_VISITS_PER_MINUTE,
-  rfqsPerDay: env.RFQS_PER_DAY,
-  bodyBytesPerSecond: env.BODY_BYTES_PER_SECOND,
-  readsAtOnce: env.READS_AT_ONCE,
-  writesAtOnce: env.WRITES_AT_ONCE,
-  /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */
-  admissionWaitMs: env.ADMISSION_WAIT_MS,
+  ...ratesIn(env),
   /** Limits per currency, like `5000 GBP`, above which a second person approves a quotation, a win or a correction. */
   approvalAbove: env.APPROVAL_ABOVE,
   /** Directory of the file channel; `outbox` in the data directory if not set. */

@@ -3,6 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/registries/agents.ts';
@@ -49,8 +50,8 @@ describe.skipIf(!hasFrameworks || !hasDotnet)(
         writeFileSync(join(directory, 'openapi.json'), await contract.text());
         cpSync(join(import.meta.dirname, 'dotnet'), directory, { recursive: true });
         cpSync(join(FRAMEWORKS, '.config'), join(directory, '.config'), { recursive: true });
-        const env = { ...process.env, DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1' };
-        const dotnet = (...args: string[]) => run('dotnet', args, { cwd: directory, env });
+        const quiet = { ...env, DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1' };
+        const dotnet = (...args: string[]) => run('dotnet', args, { cwd: directory, env: quiet });
         await dotnet('tool', 'restore');
         await dotnet(
           'nswag',

@@ -72,19 +72,16 @@ export const mcpRoutes = (
     method: 'POST',
     url: MCP_PATH,
     config: { refuse: refuseRequest },
-    onRequest: async (request, reply) => {
+    async onRequest(request, reply) {
       reply.header('cache-control', 'no-store');
       access.allow(request, reply);
-      const foreign = access.refusal(request);
+      const arrival = arrivalOf(request, 'mcp');
       const admitted =
-        foreign ??
-        (await app.agents.admit(arrivalOf(request, 'mcp'), { exchange: UNREAD.operation }));
-      if (!admitted.ok && admitted.code === 'overloaded') {
-        overloads.set(request, admitted);
-        return undefined;
-      }
-      if (!admitted.ok) return refuseRequest(reply, admitted);
-      admissions.set(request, admitted.value);
+        access.refusal(request) ??
+        (await app.agents.admit(arrival, { exchange: UNREAD.operation }));
+      if (admitted.ok) admissions.set(request, admitted.value);
+      else if (admitted.code === 'overloaded') overloads.set(request, admitted);
+      else return refuseRequest(reply, admitted);
       return undefined;
     },
     handler: async (request, reply) => {

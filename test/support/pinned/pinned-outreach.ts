@@ -260,6 +260,7 @@ export const PEOPLE = [
       { ...PASSKEY, public_key: 'key', transports: ['usb'], sealed_name: 's1.psn_1.name' },
     ],
     ['PasskeyUsed', { ...PASSKEY, counter: 2 }],
+    ['PasskeyRefused', { ...ann, passkey_id: 'pk1' }],
     ['AccountLinked', { ...ann, issuer: 'https://id.example', sealed_subject: 's1.psn_1.sub' }],
     ['PersonRolesChanged', { ...ann, roles: ['auditor'], owners: [], reason: 'moved' }],
     ['PasskeyRemoved', { ...ann, passkey_id: 'pk1' }],
