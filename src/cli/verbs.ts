@@ -668,6 +668,8 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   session: { section: ACCESS, about: 'See where you are signed in', alias: 'sessions' },
   login: { section: ACCESS },
   logout: { section: ACCESS },
+  passkey: { section: ACCESS, about: 'Remove a passkey; they are added at /me in a browser' },
+  account: { section: ACCESS, about: 'Unlink your account of an OpenID provider' },
   whoami: { section: ACCESS },
   context: { section: ACCESS, about: 'Choose between your logins', alias: 'contexts' },
   token: { section: ACCESS, about: 'Manage the tokens of programs and people at the desk' },

@@ -318,7 +318,7 @@ describe('The answer of the OpenID provider', () => {
   });
 });
 
-describe('A provider that does not answer', () => {
+describe('The way to a provider', () => {
   it('A sign-in while the provider is down answers with a page and the other ways, before and after the visit', async () => {
     const down = await openIdWorld(REDIRECT);
     const other = await testApp(down.settings);
@@ -337,6 +337,16 @@ describe('A provider that does not answer', () => {
     expectRefused({ ...after, browser }, 'does not answer', 503);
     expect((await browser.get('/signin')).status).toBe(200);
     await other.close();
+  });
+
+  it('Attempts to sign in with an account are limited for each network', async () => {
+    const limited = await testApp(world.settings);
+    const browser = surfer(limited);
+    const statuses = new Set<number>();
+    for (let time = 0; time <= LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR; time += 1)
+      statuses.add((await browser.get('/signin/openid/callback?code=x')).status);
+    await limited.close();
+    expect([...statuses]).toEqual([409, 429]);
   });
 
   it('Without a provider the sign-in has no button, and its addresses are not found', async () => {
