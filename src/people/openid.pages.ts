@@ -75,7 +75,8 @@ export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void 
     return setCookie(reply, app, ['openid', kept]).redirect(url, 303);
   });
 
-  scope.get(OPENID_CALLBACK, async (request, reply) => {
+  // HEAD would use up the code of the provider.
+  scope.get(OPENID_CALLBACK, { exposeHeadRoute: false }, async (request, reply) => {
     const [credential = '', kept = ''] = (readCookie(request, app, 'openid') ?? '').split(
       SEPARATOR,
     );
