@@ -69,7 +69,10 @@ const NOT_ACCEPTABLE: Fault = {
 
 const ROUTES = [
   ...Object.values(operations).map(({ id, http }) => ({ id, http, surface: 'rest' })),
-  ...Object.values(deskOperations).map(({ id, http }) => ({ id, http, surface: 'desk' })),
+  // A token is refused for what is done on a page, whatever its input.
+  ...Object.values(deskOperations)
+    .filter((operation) => !('isOnPage' in operation))
+    .map(({ id, http }) => ({ id, http, surface: 'desk' })),
 ];
 
 const send = (surface: string, url: string, { headers, payload }: Omit<Fault, 'code' | 'status'>) =>

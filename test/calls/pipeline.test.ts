@@ -40,12 +40,17 @@ type AnyPipeline = Pick<
 >;
 type AuditRecord = Parameters<Audit['record']>;
 
+/** What a token can do: its caller here has no session. */
+const byToken = Object.fromEntries(
+  Object.entries(deskOperations).filter(([, operation]) => !('isOnPage' in operation)),
+);
+
 /** The actor and the surfaces of each registry. */
 const REGISTRIES: Record<string, { registry: AnyRegistry; actor: Actor; surfaces: Surface[] }> = {
   agent: { registry: agentOperations, actor: 'agent', surfaces: ['rest', 'mcp', 'a2a'] },
   record: { registry: recordOperations, actor: 'agent', surfaces: ['mcp'] },
   task: { registry: taskOperations, actor: 'agent', surfaces: ['a2a'] },
-  desk: { registry: deskOperations, actor: 'desk', surfaces: ['desk', 'cli'] },
+  desk: { registry: byToken, actor: 'desk', surfaces: ['desk', 'cli'] },
   holder: { registry: holderOperations, actor: 'holder', surfaces: ['portal'] },
   visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
 };

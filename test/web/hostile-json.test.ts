@@ -203,7 +203,10 @@ type Write = {
 const writesOf = (): Write[] =>
   [
     ...Object.values(operations).map((operation) => ({ operation, desk: false })),
-    ...Object.values(deskOperations).map((operation) => ({ operation, desk: true })),
+    // A token is refused for what is done on a page, whatever its input.
+    ...Object.values(deskOperations)
+      .filter((operation) => !('isOnPage' in operation))
+      .map((operation) => ({ operation, desk: true })),
   ].flatMap(({ operation, desk }) => {
     if (operation.kind !== 'command') return [];
     const input: Record<string, unknown> = { ...operation.examples[0]?.input };

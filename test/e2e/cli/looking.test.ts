@@ -74,6 +74,7 @@ const READS: Record<string, string[]> = {
   'projections verify': ['codes'],
   'log verify': [],
   status: [],
+  whoami: [],
 };
 /** Exit codes other than 0: there is no such record, and no server. */
 const ENDS: Record<string, number> = {
@@ -87,7 +88,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|audit export|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|audit export|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
