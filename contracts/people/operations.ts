@@ -323,6 +323,7 @@ const passkeyId = z
   .describe('Id of the passkey');
 
 const offerPasskey = deskQuery({
+  isOnPage: true,
   isSensitive: true,
   problems: [
     'role_missing',
@@ -348,6 +349,7 @@ const offerPasskey = deskQuery({
 });
 
 const addPasskey = deskCommand({
+  isOnPage: true,
   isSensitive: true,
   roles: DESK_ROLE_NAMES,
   path: '/me/passkeys',

@@ -107,6 +107,18 @@ const assign = (person?: string) => (id: string) =>
   to(`/plans/${id}/assign`, { ...(person !== undefined && { person }) });
 const planStep = (id: string): Asked =>
   to(`/plans/${id}/next-step`, { due_at: '2026-12-01T09:00:00Z', step: 'Call' });
+const endPerson = (id: string): Asked => to(`/people/${id}/end`);
+const inviteAgain = (id: string): Asked => to(`/people/${id}/invite`, {});
+const changeRoles = (id: string): Asked =>
+  to(`/people/${id}/roles`, { roles: ['auditor'], reason });
+let guests = 0;
+/** Invites somebody whose name looks like no other. */
+const guest = (): Asked => {
+  guests += 1;
+  const letters = String(guests).replaceAll(/\d/g, (digit) => 'BCDFGHJKLM'[Number(digit)] ?? '');
+  const mailbox = `guest${guests}@shop.example`;
+  return to('/people', { name: `Guest ${letters}`, mailbox, roles: ['staff'] });
+};
 const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
 
 /** Returns scenes of an owner whose outreach is configured; `key` belongs to one of its agents. */
@@ -128,6 +140,14 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     return id;
   };
   const issued = async (): Promise<string> => (await well(issue(await approved()))).id ?? '';
+  /** The invitation of each person, which brings one back who was ended. */
+  const invitations = new Map<string, Asked>();
+  const invited = async (): Promise<string> => {
+    const asked = guest();
+    const { id = '' } = await well(asked);
+    invitations.set(id, asked);
+    return id;
+  };
   const tokenId = async (): Promise<string> => (await well(token('Ada'))).id ?? '';
   const product = async (): Promise<string> => {
     const sku = freshKey();
@@ -248,6 +268,10 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => to(`/desk-tokens/${id}/revoke`),
       (id) => to(`/desk-tokens/${id}/revoke`),
     ),
+    invitePerson: async () => scene(guest(), guest(), endPerson),
+    invitePersonAgain: either(invited, inviteAgain, endPerson),
+    changePersonRoles: either(invited, changeRoles, endPerson),
+    endPerson: either(invited, endPerson, (id) => invitations.get(id) ?? endPerson(id)),
     importProducts: either(
       product,
       (sku) => imported(sku, 90),
