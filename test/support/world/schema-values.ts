@@ -26,15 +26,18 @@ export const inputSchema = (operation: { input: z.ZodObject }): Schema =>
   z.toJSONSchema(operation.input, { io: 'input', reused: 'inline' }) as Schema;
 
 export type Path = (string | number)[];
-export type Place = { path: Path; schema: Schema };
+/** `isOptional`: null there is the same as nothing. */
+export type Place = { path: Path; schema: Schema; isOptional?: boolean };
 
 /** Returns every place of a value of this schema, with one item per array. */
-export const placesOf = (schema: Schema, path: Path = []): Place[] => [
-  { path, schema },
-  ...Object.entries(schema.properties ?? {}).flatMap(([name, of]) => placesOf(of, [...path, name])),
+export const placesOf = (schema: Schema, path: Path = [], isOptional = false): Place[] => [
+  { path, schema, isOptional },
+  ...Object.entries(schema.properties ?? {}).flatMap(([name, of]) =>
+    placesOf(of, [...path, name], schema.required?.includes(name) !== true),
+  ),
   ...(schema.items ? placesOf(schema.items, [...path, 0]) : []),
   ...(typeof schema.additionalProperties === 'object'
-    ? placesOf(schema.additionalProperties, [...path, 'any'])
+    ? placesOf(schema.additionalProperties, [...path, 'any'], true)
     : []),
 ];
 
@@ -70,19 +73,23 @@ const accepts = (schema: Schema, type: string): boolean => {
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
+const itemsOf = ({ items, anyOf = [] }: Schema): Schema[] =>
+  items ? [items] : anyOf.flatMap(itemsOf);
+
 /** Returns values of every type that the schema does not accept, and of its type outside its bounds. */
-export const wrongValues = (schema: Schema): unknown[] => {
+export const wrongValues = ({ schema, isOptional = false }: Omit<Place, 'path'>): unknown[] => {
   const others = Object.entries(allTypes).flatMap(([type, values]) =>
-    accepts(schema, type) ? [] : values,
+    // One value is read as a list of one.
+    accepts(schema, type) || itemsOf(schema).some((items) => accepts(items, type)) ? [] : values,
   );
   const bounds: unknown[] = [];
-  if (schema.type === 'integer') bounds.push(0.1, 1.5, -1e15, '7', 1e300);
+  if (schema.type === 'integer') bounds.push(0.1, 1.5, -1e15, '7 or 8', 1e300);
   if (schema.maxLength !== undefined) bounds.push('x'.repeat(schema.maxLength + 1));
   if (schema.minLength !== undefined) bounds.push('');
   if (schema.maxItems !== undefined)
     bounds.push(Array.from({ length: schema.maxItems + 1 }, () => 'x'));
-  if (schema.enum) bounds.push(`${String(schema.enum[0])} `, 'constructor', '__proto__');
+  if (schema.enum) bounds.push(`${String(schema.enum[0])}x`, 'constructor', '__proto__');
   if (schema.format ?? schema.pattern) bounds.push('\u0000', 'x'.repeat(9_000), '../../etc');
   if (schema.const === true) bounds.push(false);
-  return [...others, ...bounds];
+  return [...others, ...bounds].filter((value) => value !== null || !isOptional);
 };
