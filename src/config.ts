@@ -270,16 +270,13 @@ const OIDC_NEEDS = [
 ] as const;
 
 /** The provider, and what its accounts may become; undefined if none is set. */
-const openIdIn = ({
-  OIDC_ISSUER: issuer,
-  OIDC_CLIENT_ID: clientId,
-  OIDC_CLIENT_SECRET: clientSecret,
-  OIDC_ROLES: roles,
-  OIDC_CREATE: create = new Map<string, DeskRole>(),
-}: z.output<typeof complete>) =>
-  issuer !== undefined && clientId !== undefined && clientSecret !== undefined
-    ? { issuer, clientId, clientSecret, roles, create }
-    : undefined;
+const openIdIn = (env: z.output<typeof complete>) => {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined)
+    return undefined;
+  const create = env.OIDC_CREATE ?? new Map<string, DeskRole>();
+  return { issuer, clientId, clientSecret, roles: env.OIDC_ROLES, create };
+};
 
 /** The limits of a process. */
 const ratesIn = (env: z.output<typeof complete>) => ({

@@ -75,6 +75,9 @@ const READS: Record<string, string[]> = {
   'log verify': [],
   status: [],
   whoami: [],
+  'people list': [],
+  'people show': ['per_000000000000000000000000'],
+  'session list': [],
 };
 /** Exit codes other than 0: there is no such record, and no server. */
 const ENDS: Record<string, number> = {
@@ -84,11 +87,12 @@ const ENDS: Record<string, number> = {
   'audit trace': 1,
   'mail show': 1,
   'plan show': 1,
+  'people show': 1,
   status: 3,
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|audit export|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit export|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
