@@ -17,7 +17,7 @@ import {
 import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
 
 export type FillOptions = FoldContext & {
-  log: Pick<EventLog, 'readFold'>;
+  log: Pick<EventLog, 'readFold' | 'head'>;
   targets: readonly FoldTarget[];
   /** Events per batch; by default the most that a store of the targets prefers. */
   batchEvents?: number;
@@ -63,6 +63,9 @@ const fillThrough = async (
   limit: number,
 ): Promise<Position> => {
   const { targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
+  // A page of large events is short, too. Beside writers the log has always another one, so a fill ends where the log ended.
+  const end =
+    upTo === Infinity ? (await untilAnswered(options, () => options.log.head())).position : upTo;
   const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
   const route = createRouter(targets, onUnknownType);
   let after = lowestPosition(targets);
@@ -79,7 +82,7 @@ const fillThrough = async (
       running = lanes.push(route(batch), after);
       await options.onBatch?.(batch, after);
     }
-    const isLast = events.length === 0 || after >= upTo;
+    const isLast = events.length === 0 || after >= upTo || (events.length < limit && after >= end);
     const isDue = batches % checkpointBatches === 0;
     // Reads and folds one batch ahead while a remote store writes the previous one.
     const outcomes = await (isLast || isDue ? running : previous);
@@ -122,7 +125,10 @@ const readBatch = async (
   const events: FoldEvent[] = [];
   for (;;) {
     const pageLimit = Math.min(limit - events.length, PAGE_EVENTS);
-    const page = await readPage(options, events.at(-1)?.position ?? after, pageLimit);
+    const from = events.at(-1)?.position ?? after;
+    const page = await untilAnswered(options, () =>
+      options.log.readFold({ after: from, limit: pageLimit }),
+    );
     events.push(...page);
     if (page.length < pageLimit || events.length === limit) return events;
     await turn();
@@ -133,14 +139,13 @@ const readBatch = async (
  * Repeats a read that fails while the engine runs: a fill that ended would begin again at its last checkpoints, which can
  * be far behind, and cost the log even more. The fill of a command, which has no signal, fails.
  */
-const readPage = async (
-  { log, signal, onFault }: FillOptions,
-  after: Position,
-  limit: number,
-): Promise<FoldEvent[]> => {
+const untilAnswered = async <Answer>(
+  { signal, onFault }: FillOptions,
+  read: () => Promise<Answer>,
+): Promise<Answer> => {
   for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
     try {
-      return await log.readFold({ after, limit });
+      return await read();
     } catch (error) {
       const isPassing = error instanceof LogUnavailable && error.reason !== 'closed';
       if (!isPassing || !signal) throw error;

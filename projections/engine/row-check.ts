@@ -105,7 +105,7 @@ type FoldOrder = {
 };
 
 type FoldParts = {
-  log: Pick<EventLog, 'readFold'>;
+  log: Pick<EventLog, 'readFold' | 'head'>;
   /** Opens an empty store for the rows. */
   fresh(): ProjectionStore;
   onProgress(position: Position): void;
@@ -211,7 +211,7 @@ const checkPartitions = async (
 const PAGE = 1_000;
 
 async function* allEvents(
-  log: Pick<EventLog, 'readFold'>,
+  log: Pick<EventLog, 'readFold' | 'head'>,
   { after, upTo }: { after: Position; upTo: Position },
 ): AsyncGenerator<readonly FoldEvent[]> {
   for (let last = after; last < upTo; ) {
