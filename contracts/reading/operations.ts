@@ -119,3 +119,18 @@ export const readRecord = defineToolOperation({
   problems: ['scope_missing', 'resource_not_found', ...TOKEN_PROBLEMS],
   examples: [],
 });
+
+/** Values that begin with a text, for an argument of a prompt or of a resource template of MCP. */
+export const completeValue = defineToolOperation({
+  kind: 'query',
+  scope: null,
+  summary: 'List the values that begin with a text',
+  guidance: 'Prompts and resource templates name their arguments.',
+  input: z.strictObject({
+    kind: z.enum(['link', 'handoff', 'lead', 'product', 'product_ref', 'campaign']),
+    value: z.string(),
+  }),
+  output: z.object({ values: z.array(z.string()), has_more: z.boolean() }),
+  problems: ['scope_missing', ...TOKEN_PROBLEMS],
+  examples: [],
+});

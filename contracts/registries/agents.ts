@@ -6,7 +6,7 @@ import { getConnection } from '#contracts/access/operations.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import { listLeads, submitLead } from '#contracts/leads/operations.ts';
 import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
-import { readRecord } from '#contracts/reading/operations.ts';
+import { completeValue, readRecord } from '#contracts/reading/operations.ts';
 import { searchProducts } from '#contracts/catalog/operations.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
@@ -32,9 +32,10 @@ export const outreachOperations = registryOf({
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */
 export const agentOperations = { ...operations, ...outreachOperations } as const;
 
-/** Operations that agents call by reading an MCP resource, not as a tool. */
+/** Operations that agents call through methods of MCP for resources and prompts, not as a tool. */
 export const recordOperations = {
   readRecord: { ...readRecord, id: 'mcp:resources/read' },
+  completeValue: { ...completeValue, id: 'mcp:completion/complete' },
 } as const;
 
 export type AgentOperations = typeof agentOperations;

@@ -91,6 +91,8 @@ export type Catalog = {
     source: string,
     range: { after?: string | undefined; until?: string | undefined },
   ): string[];
+  /** Returns the ids or the SKUs of published products that begin with `prefix`, rising by code point, at most `limit`. */
+  startingWith(field: 'product_id' | 'sku', prefix: string, limit: number): string[];
   /** Returns the last state of withdrawn products by id, with the reason that staff gave. */
   withdrawn(ids: readonly string[]): Map<string, { product: CatalogProduct; reason: string }>;
   hasCategory(category: string): boolean;

@@ -1,4 +1,4 @@
-/** The table of handlers that read a record as a resource of MCP. */
+/** The table of handlers that read a record as a resource of MCP, and complete values of its kinds. */
 import type { Scope } from '#contracts/scopes.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { Lead } from '#contracts/leads/records.ts';
@@ -14,6 +14,9 @@ import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink } from '#src/links/links.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import type { LinkState } from '#src/links/link.decider.ts';
+import { listing } from '#src/reading/lists.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { renderProduct } from '#src/catalog/products.ts';
 
@@ -29,6 +32,8 @@ export const RECORDS = {
 } as const satisfies Record<string, { scope: Scope; id: RegExp }>;
 
 export type RecordKind = keyof typeof RECORDS;
+/** What can be completed: ids of each kind of record, SKUs or ids of products, and campaigns of links. */
+export type CompletedKind = RecordKind | 'product_ref' | 'campaign';
 type AnyRecord = Link | Handoff | Lead | Product;
 
 export type RecordHandlers = {
@@ -37,6 +42,11 @@ export type RecordHandlers = {
     input: { kind: RecordKind; id: string },
     call: AgentCall,
   ): Promise<Outcome<AnyRecord>>;
+  completeValue(
+    deps: Deps,
+    input: { kind: CompletedKind; value: string },
+    call: AgentCall,
+  ): Promise<Outcome<{ values: string[]; has_more: boolean }>>;
 };
 
 export type RecordPipeline = Pipeline<SignaturesOf<RecordHandlers>, AgentActor>;
@@ -65,6 +75,58 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
   },
 };
 
+/** The most values that MCP allows in one answer, and the rows that are read for them. */
+const VALUES_MAX = 100;
+const ROWS_MAX = 1_000;
+
+type OwnRow = Partial<Pick<HandoffState, 'made_by_buyer'> & Pick<LinkState, 'dims'>>;
+
+/** Collects values of the owner's newest records that begin with `prefix`; one more than an answer can have. */
+const ownValues = async (
+  { readModels }: Pick<Deps, 'readModels'>,
+  { name, scope, prefix }: { name: string; scope: string; prefix: string },
+  valueOf: (key: string, row: OwnRow) => string | undefined,
+): Promise<string[]> => {
+  const values = new Set<string>();
+  let read = 0;
+  for await (const page of listing<OwnRow>(readModels, name, { scope, limit: VALUES_MAX })) {
+    for (const { key, row } of page) {
+      const value = valueOf(key, row);
+      if (value?.startsWith(prefix)) values.add(value);
+    }
+    read += page.length;
+    if (values.size > VALUES_MAX || read >= ROWS_MAX) break;
+  }
+  return [...values];
+};
+
+type Completer = (deps: Deps, scope: string, prefix: string) => Promise<string[]>;
+
+const COMPLETERS: Readonly<Record<CompletedKind, Completer>> = {
+  link: (deps, scope, prefix) => ownValues(deps, { name: 'links', scope, prefix }, (key) => key),
+  // The list that a buyer made belongs to the buyer.
+  handoff: (deps, scope, prefix) =>
+    ownValues(deps, { name: 'handoffs', scope, prefix }, (key, { made_by_buyer }) =>
+      made_by_buyer ? undefined : key,
+    ),
+  lead: (deps, scope, prefix) => ownValues(deps, { name: 'leads', scope, prefix }, (key) => key),
+  campaign: (deps, scope, prefix) =>
+    ownValues(deps, { name: 'links', scope, prefix }, (_key, { dims }) => dims?.campaign),
+  async product({ catalog }, _scope, prefix) {
+    return catalog.startingWith('product_id', prefix, VALUES_MAX + 1);
+  },
+  async product_ref({ catalog }, _scope, prefix) {
+    const found = (field: 'sku' | 'product_id') =>
+      catalog.startingWith(field, prefix, VALUES_MAX + 1);
+    return [...found('sku'), ...found('product_id')];
+  },
+};
+
+const scopeOf = (kind: CompletedKind): Scope => {
+  if (kind === 'campaign') return RECORDS.link.scope;
+  return RECORDS[kind === 'product_ref' ? 'product' : kind].scope;
+};
+
 export const recordHandlers: RecordHandlers = {
   /**
    * Reads a record of the caller's owner from the log, or a product from the catalog. Another
@@ -75,5 +137,13 @@ export const recordHandlers: RecordHandlers = {
     if (!caller.scopes.has(scope)) return scopeMissing(`Reading a ${kind}`, scope, caller);
     const record = shape.test(id) ? await READERS[kind](deps, caller.ownerId, id) : undefined;
     return record ? done(record) : refuse('resource_not_found', `There is no such ${kind}.`);
+  },
+
+  /** Lists values of the caller's owner, newest first, or of the catalog. */
+  async completeValue(deps, { kind, value }, { caller }) {
+    const scope = scopeOf(kind);
+    if (!caller.scopes.has(scope)) return scopeMissing(`Completing a ${kind}`, scope, caller);
+    const values = await COMPLETERS[kind](deps, caller.ownerId, value);
+    return done({ values: values.slice(0, VALUES_MAX), has_more: values.length > VALUES_MAX });
   },
 };

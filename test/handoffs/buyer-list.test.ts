@@ -320,6 +320,15 @@ describe('Review', () => {
       (await app.send({ method: 'POST', url: '/api/affiliate/mcp', key, payload: payload(name) }))
         .text;
     expect(await read(handoffId)).toContain('resource_not_found');
+    const ref = { type: 'ref/resource', uri: uri('{id}') };
+    const params = { ref, argument: { name: 'id', value: handoffId.slice(0, -1) } };
+    const completed = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/mcp',
+      key,
+      payload: { ...payload(''), method: 'completion/complete', params },
+    });
+    expect(completed.text).toContain('"completion":{"values":[]');
     const made = await app.send({
       method: 'POST',
       url: '/api/affiliate/v1/handoffs',

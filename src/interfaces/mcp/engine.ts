@@ -10,7 +10,7 @@ import { readInput } from '#src/calls/input.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
 import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import { type RecordKind, RECORDS } from '#src/registries/resources.ts';
+import { type CompletedKind, type RecordKind, RECORDS } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
 import { isRecord } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
@@ -352,6 +352,68 @@ const readOwn = async (
 
 const URI_CHARS_MAX = 200;
 
+/** What the arguments of prompts take; the others take what cannot be listed. */
+const COMPLETED: Readonly<Record<string, CompletedKind>> = {
+  product: 'product_ref',
+  campaign: 'campaign',
+};
+
+const COMPLETION = z.object({
+  ref: z.discriminatedUnion('type', [
+    z.object({ type: z.literal('ref/prompt'), name: z.string() }),
+    z.object({ type: z.literal('ref/resource'), uri: z.string() }),
+  ]),
+  argument: z.object({ name: z.string(), value: z.string().max(URI_CHARS_MAX) }),
+});
+
+/** Finds what an argument takes; null for one whose values cannot be listed, undefined for one that does not exist. */
+const completedBy = ({
+  ref,
+  argument: { name },
+}: z.infer<typeof COMPLETION>): CompletedKind | null | undefined => {
+  if (ref.type === 'ref/resource') {
+    const template = TEMPLATES.find(({ path }) => `${path}{id}` === ref.uri);
+    return name === 'id' ? template?.kind : undefined;
+  }
+  const prompt = PROMPTS.find((entry) => entry.name === ref.name);
+  return prompt && Object.hasOwn(prompt.arguments.shape, name)
+    ? (COMPLETED[name] ?? null)
+    : undefined;
+};
+
+/** completion/complete: answers values that begin with what was typed. */
+const complete = async ({
+  app,
+  admission,
+  era,
+  params,
+  consistencyToken,
+}: McpRequest): Promise<McpAnswer> => {
+  const read = COMPLETION.safeParse(params);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const pointer = ['/params', ...(issue?.path ?? [])].join('/');
+    return invalidParams(pointer, 'invalid', issue?.message ?? 'is not valid');
+  }
+  const kind = completedBy(read.data);
+  if (kind === undefined)
+    return invalidParams(
+      '/params/argument/name',
+      'unknown',
+      'is no argument of a prompt of prompts/list or of a template of resources/templates/list',
+    );
+  const { value } = read.data.argument;
+  const outcome = kind
+    ? await app.records.perform(admission, 'completeValue', {
+        input: { kind, value },
+        consistencyToken,
+      })
+    : done({ values: [], has_more: false });
+  if (!outcome.ok) return mcpFaultOf(outcome);
+  const { values, has_more: hasMore } = outcome.value;
+  return { ok: true, result: JSON.stringify(resultOf(era, { completion: { values, hasMore } })) };
+};
+
 /** Invalid params in the modern era; a code of its own in the legacy era. */
 const notFound = ({ era }: McpRequest, uri: string): McpAnswer =>
   mcpFaultOf(
@@ -436,6 +498,7 @@ const METHODS: ReadonlyMap<string, McpMethod> = new Map(
     'resources/read': { eras: BOTH, answer: readResource },
     'prompts/list': listing(SHARED, promptList),
     'prompts/get': { eras: BOTH, answer: getPrompt },
+    'completion/complete': { eras: BOTH, answer: complete },
   } satisfies Record<string, McpMethod>),
 );
 

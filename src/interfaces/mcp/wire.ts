@@ -35,7 +35,7 @@ export const SERVER = {
   version: CONTRACT_VERSION,
 } as const;
 
-export const CAPABILITIES = { tools: {}, resources: {}, prompts: {} } as const;
+export const CAPABILITIES = { tools: {}, resources: {}, prompts: {}, completions: {} } as const;
 
 export type RpcId = string | number;
 export type Params = Record<string, unknown>;

@@ -58,14 +58,14 @@ describe('The MCP method server/discover', () => {
     expect(body.result).toMatchObject({
       resultType: 'complete',
       supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18'],
-      capabilities: { tools: {}, resources: {}, prompts: {} },
+      capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       cacheScope: 'public',
       _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'tributary' } },
     });
     expect(body.result?.['ttlMs']).toBeGreaterThan(0);
     // Only the capabilities that exist are announced.
     expect(JSON.stringify(body.result?.['capabilities'])).toBe(
-      '{"tools":{},"resources":{},"prompts":{}}',
+      '{"tools":{},"resources":{},"prompts":{},"completions":{}}',
     );
   });
 });

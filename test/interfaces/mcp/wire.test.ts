@@ -38,7 +38,7 @@ describe('The MCP method initialize', () => {
       id: 1,
       result: {
         protocolVersion: '2025-11-25',
-        capabilities: { tools: {}, resources: {}, prompts: {} },
+        capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
         serverInfo: { name: 'tributary' },
       },
     });

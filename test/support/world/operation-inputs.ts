@@ -1,6 +1,7 @@
 /** Valid inputs of operations that have no example in their contract. */
 export const INPUTS_BY_OPERATION: Record<string, object> = {
   readRecord: { kind: 'link', id: 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n' },
+  completeValue: { kind: 'link', value: 'lnk_' },
   sendMessage: { messageId: 'm1', otherParts: '' },
   getTask: { id: 't' },
   subscribeToTask: { id: 't' },

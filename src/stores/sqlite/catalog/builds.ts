@@ -206,6 +206,7 @@ export const catalogBuilds = (
     catalog: {
       byId: (ids) => live.read((catalog) => catalog.byId(ids)),
       bySku: (skus) => live.read((catalog) => catalog.bySku(skus)),
+      startingWith: (...query) => live.read((catalog) => catalog.startingWith(...query)),
       skusOf: (source, range) => live.read((catalog) => catalog.skusOf(source, range)),
       withdrawn: (ids) => live.read((catalog) => catalog.withdrawn(ids)),
       hasCategory: (category) => live.read((catalog) => catalog.hasCategory(category)),

@@ -358,6 +358,17 @@ const prepareSkusOf = (db: DatabaseSync): Catalog['skusOf'] => {
     JSON.parse(String(select.get(source, after, until)?.['skus'])) as string[];
 };
 
+const prepareStartingWith = (db: DatabaseSync): Catalog['startingWith'] => {
+  const prepareField = (field: 'product_id' | 'sku') =>
+    db.prepare(
+      `select distinct ${field} as value from product
+       where withdrawn is null and ${field} >= ? and ${field} <= ? order by ${field} limit ?`,
+    );
+  const selects = { product_id: prepareField('product_id'), sku: prepareField('sku') };
+  return (field, prefix, limit) =>
+    selects[field].all(prefix, prefix + LAST_TEXT, limit).map(({ value }) => String(value));
+};
+
 const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
   const select = db.prepare(
     `select product_id, ${PRODUCT_COLUMNS} from product
@@ -580,6 +591,7 @@ const catalogOf = (db: DatabaseSync, index: Index, pause: Pause): Catalog => {
     byId: (ids) => indexProducts(reader.products(rowsOfIds(ids)), 'product_id'),
     bySku: (skus) => indexProducts(reader.products(rowsOfSkus(skus)), 'sku'),
     skusOf: prepareSkusOf(db),
+    startingWith: prepareStartingWith(db),
     withdrawn: prepareWithdrawn(db),
     hasCategory: (category) => columns.values('category').liveOf(category) > 0,
     search(query) {
