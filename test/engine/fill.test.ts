@@ -92,7 +92,7 @@ describe('A fill', () => {
         'two@1.1 5',
       ]);
       expect(new Set(commits.map((commit) => commit.turn)).size).toBe(commits.length);
-      // A page has at most 1,000 events, and the one at the end none.
+      // A page has at most 1,000 events.
       expect(reads).toHaveLength(4);
       expect(new Set(reads).size).toBe(reads.length);
     });
