@@ -91,10 +91,13 @@ export const refuseBrowser = (reply: FastifyReply, refusal: Refusal): FastifyRep
 
 export const sendRefusal = (
   reply: FastifyReply,
-  { code, detail, cause }: Pick<Refusal, 'code' | 'detail' | 'cause'>,
+  refusal: Omit<Refusal, 'ok'>,
 ): Promise<FastifyReply> => {
+  const { code, detail, cause } = refusal;
   if (code === 'resource_not_found') return notFoundPage(reply, detail);
   rememberFailure(reply.request, code, cause);
+  const { status, title } = PROBLEMS[code];
+  if (status < 500) return sendErrorPage(withRetryAfter(reply, refusal), status, { title, detail });
   return sendErrorPage(reply, 503, code === 'overloaded' ? BUSY : UNAVAILABLE);
 };
 
@@ -102,5 +105,8 @@ export const notFoundPage = (reply: FastifyReply, what: string): Promise<Fastify
   sendErrorPage(reply, 404, { title: 'Not found', detail: what });
 
 /** Says when a limited client may try again. */
-export const withRetryAfter = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
+export const withRetryAfter = (
+  reply: FastifyReply,
+  { retryAfterS }: Pick<Refusal, 'retryAfterS'>,
+): FastifyReply =>
   retryAfterS === undefined ? reply : reply.header('retry-after', String(retryAfterS));

@@ -213,7 +213,7 @@ export const signedIn = async (
   if (!admitted.ok) {
     if (admitted.code.startsWith('credential_'))
       toSignIn(request, clearCookie(reply, app, 'session'), { app });
-    else void sendRefusal(reply, admitted);
+    else void answerRefusal(request, reply, { app, refusal: admitted });
     return undefined;
   }
   const csrf = csrfOf(credential ?? '');

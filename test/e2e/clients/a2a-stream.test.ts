@@ -120,7 +120,14 @@ describe('A task stream', () => {
     const { idem: _idem, ...meta } = first.meta;
     const event = (type: string, data: object) => ({ id: deps.ids.uuid(), type, data, meta });
     await deps.log.append(stream, 0, [
-      event('OutboundApproved', { ...named, role: 'owner', revision, content_sha256 }),
+      event('OutboundApproved', {
+        ...named,
+        name: 'Anna',
+        person_id: 'anna',
+        role: 'owner',
+        revision,
+        content_sha256,
+      }),
       event('OutboundCanceled', named),
     ]);
     expect(stateOf(await next())).toBe('TASK_STATE_WORKING');

@@ -37,7 +37,7 @@ export type Recording = {
   reads: Exchange[];
 };
 
-/** Headers that differ between two requests for the same thing. */
+/** Headers that differ between two requests for the same thing, and those that the recorded commit did not send yet. */
 const VOLATILE = new Set([
   'connection',
   'consistency-token',
@@ -45,10 +45,12 @@ const VOLATILE = new Set([
   'date',
   'x-content-type-options',
   'keep-alive',
+  'link',
   'ratelimit',
   'ratelimit-policy',
   'request-id',
   'transfer-encoding',
+  'vary',
 ]);
 
 export type Send = (asked: Asked, credentials: Record<string, string>) => Promise<Answer>;
