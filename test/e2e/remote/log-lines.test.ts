@@ -137,7 +137,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
   it('Log lines report the event before which a projection is parked', async () => {
     const log = await patientLog({ url: world.log.url });
     const stream = 'acme-handoff_neverMade';
-    const data = { handoff_id: 'hnd_neverMade', reason: 'x' };
+    const data = { handoff_id: 'hnd_neverMade', sealed_reason: 's1.hnd_neverMade.x' };
     const event = { id: freshId(), type: 'HandoffWithdrawn', data, meta: metaAt(1) };
     const result = await log.append(stream, NO_STREAM, [event]);
     await log.close();
