@@ -1,6 +1,7 @@
 /** What a command ends for good, shown before it runs, and the yes that it needs. */
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { chosenMatches } from '#src/shared/mailbox.ts';
+import { rolesText } from '#src/shared/roles.ts';
 import type { VerbOptions } from './verbs.ts';
 import { ask, canAsk, CommandError, EXIT, formatPlural, isYes, printNotice } from './terminal.ts';
 import type { Desk, DeskAnswer, DeskRequest } from './transport.ts';
@@ -74,6 +75,32 @@ const EFFECTS: { readonly [Id in DeskOperationId]?: EffectOf<Id> } = {
   },
   revokeDeskToken: (_desk, { token_id }) => ({
     lines: [`Desk token ${token_id} stops working within a second, for good.`],
+  }),
+  async changePersonRoles(desk, { person_id = '', roles = [], owners = [] }) {
+    const person = await lookUp(desk, 'readPerson', { person_id });
+    const about = person ? `${person.name} (${person_id}, ${person.roles.join(', ')})` : person_id;
+    return {
+      lines: [
+        `Person ${about} becomes ${rolesText({ roles, owners })}. All sessions of the person end within a second.`,
+      ],
+    };
+  },
+  async endPerson(desk, { person_id = '' }) {
+    const person = await lookUp(desk, 'readPerson', { person_id });
+    const about = person
+      ? `${person.name} (${person_id}, ${rolesText(person)}), ${person.mailbox},`
+      : person_id;
+    return {
+      lines: [
+        `Person ${about} is ended: sessions, tokens and command lines stop working within a second. An invitation brings the person back.`,
+      ],
+    };
+  },
+  removePasskey: (_desk, { passkey_id }) => ({
+    lines: [`Passkey ${passkey_id} no longer signs you in. Add another one at /me.`],
+  }),
+  unlinkAccount: (_desk, { issuer }) => ({
+    lines: [`Your account of ${issuer} no longer signs you in, until you are invited again.`],
   }),
   withdrawProduct: (_desk, { sku }) => ({
     lines: [
