@@ -109,18 +109,19 @@ describe('A refused input', () => {
     },
   );
 
-  it('A refused input is not read behind the faults that are named', () => {
+  it('A refused input is read once at most behind the faults that are named, and not examined', () => {
     const wrong = { sku: '', quantity: 'x' };
     const items = Array.from({ length: LIMITS.HANDOFF_LINES_MAX }, (): object => wrong);
-    let isLastRead = false;
+    let reads = 0;
     items[items.length - 1] = {
       get sku() {
-        isLastRead = true;
+        reads += 1;
         return '';
       },
     };
     const { input } = agentOperations.createHandoff;
     expect(readInput(input, { title: 'A', line_items: items })).toHaveProperty('faults');
-    expect(isLastRead).toBe(false);
+    // To be read in its one meaning.
+    expect(reads).toBeLessThanOrEqual(1);
   });
 });
