@@ -7,7 +7,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 
-export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readOwnerText' | 'readBack'>;
+export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack'>;
 
 /** The state of an owner that an answer shows. */
 export type Moment = {
@@ -66,20 +66,16 @@ const lastEventUntil = async (
 ): Promise<LastEvent | undefined> => {
   const start = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
   const end = await eventBefore(log, { owner, time: time + SKEW_MS_MAX, head });
-  const upTo = end?.position ?? 0;
-  let last: LastEvent | undefined = start && { position: start.position, at: start.meta.at };
-  for (let after = last?.position ?? 0; after < upTo; ) {
+  const range = { owner, after: start?.position ?? 0, upTo: end?.position ?? 0 };
+  let last: LastEvent | undefined;
+  // Back, because a log on a server finds the events of one owner so, at a cost that other owners do not raise.
+  for await (const page of pagesBack(log, range)) {
     await eventLoopTurns.pause();
-    // Not parsed: the range can have thousands of large events.
-    const page = await log.readOwnerText(owner, { after, upTo, limit: AUDIT_PAGE });
-    for (const { position, meta } of page) {
-      const { at } = JSON.parse(meta) as StoredEvent['meta'];
-      if (at > time) return last;
-      last = { position, at };
-    }
-    after = page.at(-1)?.position ?? upTo;
+    for (const { position, meta } of page.toReversed())
+      if (meta.at > time) last = undefined;
+      else last ??= { position, at: meta.at };
   }
-  return last;
+  return last ?? (start && { position: start.position, at: start.meta.at });
 };
 
 type LastEvent = { position: Position; at: number };
