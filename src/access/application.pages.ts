@@ -6,7 +6,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { lonePage, notMe } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import { type HolderAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
@@ -123,8 +123,6 @@ const disownedPage: Page = lonePage(
   html`<p class="lede">Everything that was entered is erased. You get no more such messages.</p>`,
 );
 
-const moment = (at: number): string => writerFor(HOUSE_LOCALE).moment(at);
-
 const waitingPage = (
   path: string,
   { application, until }: Extract<ApplicationView, { phase: 'waiting' }>,
@@ -146,7 +144,7 @@ ${facts([
 ])}
 <form method="post" action="${path}/confirm" class="card" novalidate>
 ${ownerField(owner ?? application.owner_id, faults)}
-<p>You can confirm it until ${moment(until)}.</p>
+<p>You can confirm it until ${momentText(until)}.</p>
 <button type="submit">Confirm the application</button></form>
 ${notMe(`${path}/not-me`, 'The application ends, and everything that was entered is erased.')}`,
   );
@@ -179,7 +177,7 @@ ${phase === 'requested' && html`<p>Staff decide, and you get a message with the 
 }${
   hasKey &&
   html`<p>The key was issued, and is not shown again. Staff issue further keys, or a token with which you do so yourself.</p>`
-}<p class="quiet">This link works until ${moment(until)}.</p>`,
+}<p class="quiet">This link works until ${momentText(until)}.</p>`,
   );
 
 /** What the applicant chose last, and the faults of that. */

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import {
   facts,
@@ -31,8 +31,6 @@ import {
 import { deciderFor } from './outbound.decider.ts';
 
 type Shown = ReturnType<DeskOperations['showApproval']['output']['parse']>;
-
-const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
 
 const KIND_NAMES: Readonly<Record<OutboundKind, string>> = {
   social_post: 'Social post',
@@ -68,7 +66,7 @@ ${
         ({ id, kind, owner_id, content, schedule }) => html`<li class="card">
 <h2><a href="/approvals/${id}">${KIND_NAMES[kind]} of ${owner_id}</a></h2>
 <p>${content.subject ?? content.text.slice(0, 120)}</p>
-<p class="quiet">Expires on ${moment(schedule.not_after)}.</p></li>`,
+<p class="quiet">Expires on ${momentText(schedule.not_after)}.</p></li>`,
       )}</ul>`
 }</article>`,
 });
@@ -95,7 +93,7 @@ const decided = ({ approval }: Outbound): Html | '' =>
     ? ''
     : html`<section><h2>Decisions</h2><ul>${approval.decisions.map(
         ({ name, by, decision, at, note, revision }) =>
-          html`<li>${name ?? by} ${DECISIONS[decision]} on ${moment(at)}, revision ${revision}${
+          html`<li>${name ?? by} ${DECISIONS[decision]} on ${momentText(at)}, revision ${revision}${
             note === undefined ? '' : `: ${note}`
           }</li>`,
       )}</ul></section>`;
@@ -142,7 +140,7 @@ ${facts([
   ['State', STATUSES[status]],
   ['To', targetText(request)],
   ['Proposed by', agent],
-  ['Expires', moment(schedule.not_after)],
+  ['Expires', momentText(schedule.not_after)],
 ])}
 ${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p>`)}
 <section><h2>What would be sent</h2><pre class="exact" tabindex="0">${exact.shown}</pre>

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import { DEVICE_LOGIN } from '#contracts/places.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import {
@@ -33,8 +33,6 @@ type Answer<Handler> = Handler extends (...input: never[]) => Promise<Outcome<in
   ? Value
   : never;
 type Login = Answer<typeof readDeviceLogin>;
-
-const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
 
 const CODE_CHARS_MAX = 40;
 
@@ -68,7 +66,7 @@ const questionPage = (you: You, { user_code, device, place, asked_at }: Login): 
 ${facts([
   ['Machine', device],
   ['Its network', place],
-  ['Asked on', moment(asked_at)],
+  ['Asked on', momentText(asked_at)],
   ['Code', user_code],
 ])}
 <p>Is this your machine, and did you just run <code>tributary login</code> on it? If not, deny it.</p>

@@ -4,22 +4,20 @@ import { html } from 'hono/html';
 import type { ActingAs, SessionRecord } from '#contracts/people/records.ts';
 import { DESK_ROLES, type DeskRole } from '#contracts/scopes.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { facts, type Html, type Page, sendPage, type You } from '#src/web/layout.ts';
 import {
   acceptPeople,
   answerRefusal,
   clearCookie,
-  formOf,
   formFields,
   newKey,
+  serveMyAct,
   signedIn,
 } from '#src/web/person-admission.ts';
 import { accountRoutes, accountSection } from './openid.pages.ts';
 import { passkeyRoutes, passkeySection } from './passkey.pages.ts';
-
-const moment = (at: string): string => writerFor(HOUSE_LOCALE).moment(Date.parse(at));
 
 /** What each role does most, and the page or the command for it. */
 export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, how: string])[]>> = {
@@ -83,7 +81,7 @@ const sessionItem = (you: You, session: SessionRecord): Html => {
   const { id, used_in, way, device, place, places, started_at, used_at, is_current } = session;
   const isCommandLine = used_in === 'command_line';
   return html`<li class="card"><h3>${isCommandLine ? `Command line: ${device}` : device}${is_current ? ' (this browser)' : ''}</h3>
-<p>Signed in ${WAYS[way]} on ${moment(started_at)}. Last used on ${moment(used_at)}, from ${place}${
+<p>Signed in ${WAYS[way]} on ${momentText(started_at)}. Last used on ${momentText(used_at)}, from ${place}${
     places > 1 ? html`; <strong>used from ${places} networks</strong>` : ''
   }.</p>
 <form method="post" action="/me/sessions/${id}/end">${formFields(you)}<button type="submit" class="second">${
@@ -99,7 +97,7 @@ const mePage = (you: You, { sessions, until, who }: Shown): Page => ({
   main: html`<article class="review"><header class="head"><h1>${you.name}</h1></header>
 ${facts([
   ['Roles', rolesText(you)],
-  ...(until === undefined ? [] : [['Without use, this session ends', moment(until)] as const]),
+  ...(until === undefined ? [] : [['Without use, this session ends', momentText(until)] as const]),
 ])}
 ${passkeySection(you, who.passkeys)}
 ${accountSection(you, who.accounts)}
@@ -133,18 +131,11 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
   passkeyRoutes(scope, app);
   accountRoutes(scope, app);
 
-  scope.get('/me/sessions/:id/end', async (_request, reply) => reply.redirect('/me', 303));
-
-  scope.post<{ Params: { id: string } }>('/me/sessions/:id/end', async (request, reply) => {
-    const person = await signedIn(request, reply, app);
-    if (!person) return reply;
-    const { key = newKey() } = formOf(request);
-    const input = { session_id: request.params.id, idempotency_key: key };
-    const ended = await desk.perform(person.admission, 'endSession', { input });
-    return ended.ok
-      ? reply.redirect('/me', 303)
-      : answerRefusal(request, reply, { app, refusal: ended });
-  });
+  serveMyAct(scope, app, [
+    '/me/sessions/:id/end',
+    'endSession',
+    (_sent, { id }) => ({ session_id: id }),
+  ]);
 
   scope.post('/signout', async (request, reply) => {
     const person = await signedIn(request, reply, app);

@@ -10,15 +10,12 @@ import { withRetryAfter } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';
 import { type Html, type Page, sendPage, type You } from '#src/web/layout.ts';
 import {
-  answerRefusal,
   clearCookie,
-  clientOf,
+  enteringOf,
   formFields,
-  formOf,
-  newKey,
   readCookie,
+  serveMyAct,
   setCookie,
-  signedIn,
 } from '#src/web/person-admission.ts';
 import { OPENID_CALLBACK } from './openid.ts';
 import type { SignInScope } from './sign-in.pages.ts';
@@ -26,19 +23,21 @@ import { localPath } from './sign-in.ts';
 
 const hostOf = (issuer: string): string => URL.parse(issuer)?.host ?? issuer;
 
+/** The query that takes the page to go on with along; empty without one. */
+const continuingWith = (to: string | undefined): string =>
+  to === undefined ? '' : `?${new URLSearchParams({ to }).toString()}`;
+
 /** The way to the provider; empty if there is none. A link, because forms of this service are sent to itself only. */
 export const openIdLink = (issuer: string | undefined, to: string | undefined): Html | '' =>
   issuer === undefined
     ? ''
-    : html`<p class="card"><a class="button second" href="/signin/openid${
-        to === undefined ? '' : `?${new URLSearchParams({ to }).toString()}`
-      }">Sign in with ${hostOf(issuer)}</a></p>`;
+    : html`<p class="card"><a class="button second" href="/signin/openid${continuingWith(to)}">Sign in with ${hostOf(issuer)}</a></p>`;
 
 const refusedPage = (detail: string, to: string | undefined): Page =>
   lonePage(
     'You are not signed in',
     html`<p class="lede">${detail}</p>
-<p><a href="/signin${to === undefined ? '' : `?${new URLSearchParams({ to }).toString()}`}">All ways to sign in</a></p>`,
+<p><a href="/signin${continuingWith(to)}">All ways to sign in</a></p>`,
   );
 
 /** The refusals that lead to the other ways in. */
@@ -86,8 +85,7 @@ export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void 
     if (!admitted.ok) return refused(reply, admitted);
     const start = request.url.indexOf('?');
     const query = start < 0 ? '' : request.url.slice(start);
-    const replaces = readCookie(request, app, 'session');
-    const input = { query, ...clientOf(request), ...present({ to, replaces }) };
+    const input = { query, ...present({ to }), ...enteringOf(request, app) };
     const outcome = await app.holders.perform(admitted.value, 'useOpenId', { input });
     clearCookie(reply, app, 'openid');
     return outcome.ok ? enter(reply, outcome) : answer(reply, outcome, to);
@@ -108,16 +106,9 @@ export const accountSection = (you: You, accounts: ActingAs['accounts']): Html |
 
 /** Serves `/me/accounts` in the scope of `/me`. */
 export const accountRoutes = (scope: FastifyInstance, app: App): void => {
-  scope.get('/me/accounts/unlink', async (_request, reply) => reply.redirect('/me', 303));
-
-  scope.post('/me/accounts/unlink', async (request, reply) => {
-    const person = await signedIn(request, reply, app);
-    if (!person) return reply;
-    const { key = newKey(), issuer = '' } = formOf(request);
-    const input = { issuer, idempotency_key: key };
-    const unlinked = await app.desk.perform(person.admission, 'unlinkAccount', { input });
-    return unlinked.ok
-      ? reply.redirect('/me', 303)
-      : answerRefusal(request, reply, { app, refusal: unlinked });
-  });
+  serveMyAct(scope, app, [
+    '/me/accounts/unlink',
+    'unlinkAccount',
+    ({ issuer = '' }) => ({ issuer }),
+  ]);
 };

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ActingAs } from '#contracts/people/records.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import {
   faultSummary,
@@ -23,6 +23,7 @@ import {
   formFields,
   formOf,
   newKey,
+  serveMyAct,
   signedIn,
   type SignedIn,
 } from '#src/web/person-admission.ts';
@@ -33,7 +34,7 @@ const NAME_CHARS = 60;
 const COPIED = (at: string): Html =>
   notice(
     'warn',
-    html`<p>This passkey was refused on ${writerFor(HOUSE_LOCALE).moment(Date.parse(at))}, because there may be a copy of it that
+    html`<p>This passkey was refused on ${momentText(at)}, because there may be a copy of it that
 somebody else has. Remove it, and look below for sessions that are not yours.</p>`,
   );
 
@@ -125,16 +126,9 @@ export const passkeyRoutes = (scope: FastifyInstance, app: App): void => {
       : answerRefusal(request, reply, { app, refusal: added });
   });
 
-  scope.get('/me/passkeys/:id/remove', async (_request, reply) => reply.redirect('/me', 303));
-
-  scope.post<{ Params: { id: string } }>('/me/passkeys/:id/remove', async (request, reply) => {
-    const person = await signedIn(request, reply, app);
-    if (!person) return reply;
-    const { key = newKey() } = formOf(request);
-    const input = { passkey_id: request.params.id, idempotency_key: key };
-    const removed = await desk.perform(person.admission, 'removePasskey', { input });
-    return removed.ok
-      ? reply.redirect('/me', 303)
-      : answerRefusal(request, reply, { app, refusal: removed });
-  });
+  serveMyAct(scope, app, [
+    '/me/passkeys/:id/remove',
+    'removePasskey',
+    (_sent, { id }) => ({ passkey_id: id }),
+  ]);
 };

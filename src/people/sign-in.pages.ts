@@ -5,7 +5,7 @@ import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { momentText } from '#src/shared/money.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { rolesText } from '#src/shared/roles.ts';
@@ -24,7 +24,7 @@ import {
 import {
   acceptPeople,
   clearCookie,
-  clientOf,
+  enteringOf,
   evenly,
   formOf,
   readCookie,
@@ -114,21 +114,19 @@ ${field({
 <p><a href="/signin">Ask for another link</a></p>`,
   );
 
-const moment = (at: number): string => writerFor(HOUSE_LOCALE).moment(at);
-
 const linkPage = (token: string, { name, until, isHere, code }: SignInView): Page =>
   isHere
     ? lonePage(
         `Sign in as ${name}`,
         html`<form method="post" action="${signInPath(token)}" class="card">
-<p>The link works once, until ${moment(until)}.</p>
+<p>The link works once, until ${momentText(until)}.</p>
 <button type="submit">Sign in</button></form>`,
       )
     : lonePage(
         'Your code',
         html`<p class="lede">This is not the browser that asked for the link. To sign in there, as ${name}, type this code into its page:</p>
 <p class="code">${code.slice(0, 3)} ${code.slice(3)}</p>
-<p>Type it only into a page that you opened yourself. Nobody from here asks you for it. It works until ${moment(until)}.</p>
+<p>Type it only into a page that you opened yourself. Nobody from here asks you for it. It works until ${momentText(until)}.</p>
 <p><a href="/signin">Sign in with this browser instead</a></p>`,
       );
 
@@ -140,7 +138,7 @@ const invitationPage = (
     'You are invited',
     html`<p class="lede">${invitedBy} invites ${name} as ${rolesText({ roles, owners })}.</p>
 <form method="post" action="/invited/${token}" class="card">
-<p>The link works once, until ${moment(until)}. After that you sign in with your e-mail address.</p>
+<p>The link works once, until ${momentText(until)}. After that you sign in with your e-mail address.</p>
 <button type="submit">Accept and sign in</button></form>`,
   );
 
@@ -248,12 +246,6 @@ const continued = (
   { openIdIssuer: issuer }: Pick<App, 'openIdIssuer'>,
   { to, again }: { to?: string | undefined; again?: string | undefined },
 ) => ({ to: localPath(to), isAgain: again !== undefined, issuer });
-
-/** What starts a session, of the browser that sends the form. */
-const enteringOf = (request: FastifyRequest, app: App) => ({
-  ...clientOf(request),
-  ...present({ replaces: readCookie(request, app, 'session') }),
-});
 
 /** A passkey: its script asks what the browser needs, and sends the answer as a form. */
 const passkeyRoutes = ({ scope, app, admit, enter }: SignInScope): void => {

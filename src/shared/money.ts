@@ -47,3 +47,7 @@ const makeWriter = (locale: string): Writer => {
 
 /** Cached by locale: making formatters costs as much as rendering a hundred lines. */
 export const writerFor = cached(WRITERS_MAX, makeWriter);
+
+/** A moment, of a record or in milliseconds, as pages write it: the day and the minute, in UTC. */
+export const momentText = (at: string | number): string =>
+  writerFor(HOUSE_LOCALE).moment(typeof at === 'string' ? Date.parse(at) : at);

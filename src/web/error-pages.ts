@@ -33,6 +33,12 @@ export const UNAVAILABLE = {
     'We could not write this down safely, so we did not go on. Please try again in a few seconds.',
 };
 
+export const FOREIGN = {
+  title: 'Sent from another site',
+  detail:
+    'The form came from a page that is not ours. Nothing was changed. Open our page again and use its form.',
+};
+
 const BUSY = {
   title: 'Too busy just now',
   detail: 'The service is busy right now. Please try again in a few seconds.',

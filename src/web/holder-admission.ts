@@ -3,11 +3,22 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, HolderCaller } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { acceptForms, arrivalOf, httpRefusal, sendProblem, refuseMethod } from './http.ts';
-import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
+import {
+  acceptForms,
+  arrivalOf,
+  httpRefusal,
+  refuseMethod,
+  SAFE_METHODS,
+  sendProblem,
+} from './http.ts';
+import {
+  FOREIGN,
+  notFoundPage,
+  sendErrorPage,
+  sendRefusal,
+  withRetryAfter,
+} from './error-pages.ts';
 import { PRIVATE_HEADERS, type Page, sendPage } from './layout.ts';
-
-const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** What a page behind a link says about itself, by what the link is for. */
 const WORDS = {
@@ -42,7 +53,7 @@ const agentRefusal = (
  * `Origin: null`, which pages under `no-referrer` send, as ours are, and browsers without Sec-Fetch-Site.
  */
 const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean => {
-  if (SAFE.has(method)) return false;
+  if (SAFE_METHODS.has(method)) return false;
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   const from = headers.origin;
@@ -52,11 +63,6 @@ const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean
 export type ByToken = { Params: { token: string } };
 export type HolderAdmission = Admission<HolderCaller>;
 
-const FOREIGN = {
-  title: 'Sent from another site',
-  detail:
-    'The form came from a page that is not ours. Nothing was changed. Open our page again and use its form.',
-};
 const TOO_OFTEN = {
   title: 'Too much at once',
   detail: 'This link was used too often within a minute. Nothing was changed.',

@@ -435,6 +435,9 @@ declare module 'fastify' {
 const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined =>
   reply.request.routeOptions.config.refuse?.(reply, refusal);
 
+/** The methods that change nothing. */
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
 const METHOD_NAMES = [...METHODS].join(', ');

@@ -11,8 +11,9 @@ import type { Admission, DeskCaller } from '#src/shared/call.ts';
 import { deviceOf } from '#src/shared/client.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { acceptForms, arrivalOf, sendProblem } from './http.ts';
-import { sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
+import { present } from '#src/shared/present.ts';
+import { acceptForms, arrivalOf, SAFE_METHODS, sendProblem } from './http.ts';
+import { FOREIGN, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { type Html, PRIVATE_HEADERS, type You } from './layout.ts';
 
 /** The cookies of people. Each has the prefix that binds it to this host over HTTPS, where there is HTTPS. */
@@ -69,14 +70,12 @@ export const clearCookie = (
     secure: isSecure(app),
   });
 
-const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
-
 /**
  * Whether a page of another site sent the form. A request with neither header passes (an old browser, curl): the forms of a
  * person have a token of the session, too.
  */
 const isForeign = ({ method, headers, host }: FastifyRequest): boolean => {
-  if (SAFE.has(method)) return false;
+  if (SAFE_METHODS.has(method)) return false;
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin';
   const { origin } = headers;
@@ -87,14 +86,9 @@ const isForeign = ({ method, headers, host }: FastifyRequest): boolean => {
 const localAddress = ({ method, host, url }: FastifyRequest): string | undefined => {
   const asked = `http://${host}${url}`;
   const local = onLocalhost(asked);
-  return SAFE.has(method) && local !== asked ? local : undefined;
+  return SAFE_METHODS.has(method) && local !== asked ? local : undefined;
 };
 
-const FOREIGN = {
-  title: 'Sent from another site',
-  detail:
-    'The form came from a page that is not ours. Nothing was changed. Open our page again and use its form.',
-};
 const NO_AGENTS = refuse(
   'boundary_forbidden',
   'Pages of people are for people alone: no credential is taken here. Nothing was changed.',
@@ -157,7 +151,7 @@ const keptFor = (request: FastifyRequest, app: App): Typed | undefined => {
 /** The page of a request: the address of a form is that of its page and a last segment, which names the button. */
 const pageOf = ({ method, url, routeOptions }: FastifyRequest): string => {
   const path = url.split('?')[0] ?? '';
-  const isButton = !SAFE.has(method) && routeOptions.config.isButton === true;
+  const isButton = !SAFE_METHODS.has(method) && routeOptions.config.isButton === true;
   return isButton ? path.slice(0, path.lastIndexOf('/')) : path;
 };
 
@@ -193,7 +187,7 @@ export const toSignIn = (
   reply: FastifyReply,
   { app, again = false }: { app: App; again?: boolean },
 ): FastifyReply => {
-  if (!SAFE.has(request.method)) keep(request, reply, app);
+  if (!SAFE_METHODS.has(request.method)) keep(request, reply, app);
   const query = new URLSearchParams({ to: pageOf(request), ...(again && { again: '1' }) });
   return reply.redirect(`/signin?${query.toString()}`, 303);
 };
@@ -211,20 +205,18 @@ export const signedIn = async (
   const arrival = { ...arrivalOf(request, 'portal'), credential, page: pageOf(request) };
   const admitted = await app.desk.admit(arrival, { exchange: 'page' });
   if (!admitted.ok) {
-    if (admitted.code.startsWith('credential_'))
-      toSignIn(request, clearCookie(reply, app, 'session'), { app });
-    else void answerRefusal(request, reply, { app, refusal: admitted });
+    void answerRefusal(request, reply, { app, refusal: admitted });
     return undefined;
   }
   const csrf = csrfOf(credential ?? '');
-  if (!SAFE.has(request.method) && formOf(request)['csrf'] !== csrf) {
+  if (!SAFE_METHODS.has(request.method) && formOf(request)['csrf'] !== csrf) {
     app.desk.conclude(admitted.value, 'page', refuse('origin_not_allowed', FOREIGN.detail));
     void sendErrorPage(reply, 403, FOREIGN);
     return undefined;
   }
   const { caller } = admitted.value;
   await app.noteUse(caller, clientOf(request));
-  const kept = SAFE.has(request.method) ? keptFor(request, app) : undefined;
+  const kept = SAFE_METHODS.has(request.method) ? keptFor(request, app) : undefined;
   if (kept) clearCookie(reply, app, 'kept');
   const { name, roles, owners = [] } = caller;
   return { admission: admitted.value, you: { name, roles: [...roles], owners, csrf }, kept };
@@ -235,6 +227,33 @@ export const clientOf = ({ ip, headers }: FastifyRequest) => ({
   address: ip,
   device: deviceOf(headers['user-agent']),
 });
+
+/** What starts a session: the client, and the session of this browser that the new one replaces. */
+export const enteringOf = (request: FastifyRequest, app: Pick<App, 'origin'>) => ({
+  ...clientOf(request),
+  ...present({ replaces: readCookie(request, app, 'session') }),
+});
+
+type MyAct = 'endSession' | 'removePasskey' | 'unlinkAccount';
+
+/** Serves a button of `/me`: performs the operation of its form, and shows the page again. GET changes nothing. */
+export const serveMyAct = (
+  scope: FastifyInstance,
+  app: App,
+  [path, id, inputOf]: readonly [string, MyAct, (sent: Typed, params: Typed) => object],
+): void => {
+  scope.get(path, async (_request, reply) => reply.redirect('/me', 303));
+  scope.post<{ Params: Typed }>(path, async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const sent = formOf(request);
+    const input = { ...inputOf(sent, request.params), idempotency_key: sent['key'] ?? newKey() };
+    const outcome = await app.desk.perform(person.admission, id, { input });
+    return outcome.ok
+      ? reply.redirect('/me', 303)
+      : answerRefusal(request, reply, { app, refusal: outcome });
+  });
+};
 
 /** Answers what an operation refused on a page of a person: the sign-in, if that is what it lacks. */
 export const answerRefusal = (
