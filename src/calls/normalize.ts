@@ -128,7 +128,7 @@ export const normalize = (schema: Schema, value: unknown): unknown => {
           )
         : value;
     case 'record':
-      // A member that nobody requires is absent when it is null.
+      // An optional member is absent when it is null.
       return isRecord(value) ? readMembers(value, () => z.optional(def.valueType)) : value;
     case 'array':
       if (Array.isArray(value)) return readItems(value, def.element);

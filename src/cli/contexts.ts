@@ -108,7 +108,7 @@ const loginNamed = (name: string, { logins }: Contexts = readContexts()): Login 
 
 const LOCAL = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** Whether a URL is that of this machine, so that nobody reads what is sent there. */
+/** Whether a URL is that of this machine, where a request does not cross a network. */
 export const isLocal = (url: string): boolean => LOCAL.test(new URL(url).hostname);
 
 const HAS_SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;

@@ -69,7 +69,7 @@ const isProblem = (answer: unknown): answer is ProblemReport =>
   typeof answer === 'object' && answer !== null && 'code' in answer && 'title' in answer;
 
 /**
- * Sends a request to a service. A redirect is not followed: what was sent would go on to an address that nobody named. Throws
+ * Sends a request to a service. A redirect is not followed: the caller did not name the address that it leads to. Throws
  * CommandError if there is no answer of Tributary; `key` repeats a write.
  */
 export const askService = async (

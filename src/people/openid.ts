@@ -30,7 +30,7 @@ export type OpenIdSignIn = {
   provider: OpenIdProvider;
   /** The roles of new people by a claim, which is a text or a list of texts. */
   roles?: { claim: string; byValue: ReadonlyMap<string, DeskRole> } | undefined;
-  /** The role of new people by the domain of their mailbox; nobody else becomes a person. */
+  /** The role of new people by the domain of their mailbox; one of another domain needs an invitation. */
   create: ReadonlyMap<string, DeskRole>;
 };
 

@@ -182,7 +182,7 @@ export const askForPasskey: HolderHandler<'askForPasskey', PasskeyQuestion> = as
   return done({ asked, options });
 };
 
-/** The same for a passkey that was removed, of somebody who was ended, and of nobody. */
+/** The same for a passkey that was removed, one of a person who was ended, and one that never existed. */
 const UNKNOWN = refuseAnswer(
   'unknown',
   'does not work here: it was removed, or its person was ended. Sign in with a mailed link',
