@@ -1,6 +1,7 @@
 /** The OpenAPI documents use only forms for which generators of typed clients have types. */
 import { describe, expect, it } from 'vitest';
 import { operations } from '#contracts/registries/agents.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 
@@ -29,6 +30,8 @@ const schemasIn = (value: unknown, at = ''): [string, Node][] => {
   );
   return [[at, value], ...inner];
 };
+
+const SCOPES_AS_TEXT = `^(?:${SCOPE_NAMES.join('|')})$`;
 
 const typesOf = ({ type }: Node): unknown[] => (Array.isArray(type) ? type : [type]);
 
@@ -64,6 +67,19 @@ describe.each([
     const large = schemas.filter(([at]) => /\/(?:amount|unit_price|position|as_of)$/.test(at));
     for (const [at, node] of large)
       if (typesOf(node).includes('integer')) expect([at, node['format']]).toEqual([at, 'int64']);
+  });
+
+  it('The OpenAPI document has enums of names only, because serializers of C# read enums by their names', () => {
+    const enums = schemas.flatMap(([at, { enum: choices }]) =>
+      // Texts of a query are written by hand, not by a serializer.
+      Array.isArray(choices) && !at.includes('/parameters/') ? [[at, choices] as const] : [],
+    );
+    expect(enums.length).toBeGreaterThan(20);
+    const isName = (one: unknown) =>
+      one === null || (typeof one === 'string' && /^[A-Za-z_]\w*$/.test(one));
+    expect(enums.filter(([, choices]) => !choices.every(isName))).toEqual([]);
+    const patterns = schemas.flatMap(([, { pattern }]) => (pattern === SCOPES_AS_TEXT ? [1] : []));
+    expect(patterns.length).toBeGreaterThan(2);
   });
 
   it('The OpenAPI document has a name for the body and the answer of every operation', () => {

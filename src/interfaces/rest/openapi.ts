@@ -71,7 +71,7 @@ type Node = Record<string, unknown>;
 
 /**
  * Writes a schema for generators of typed clients: references point to the components, null is one of the types of a value,
- * and integers tell their size.
+ * integers tell their size, and what no language has as a name is a text with a pattern.
  */
 const forClients = (schema: SchemaObject): SchemaObject => typed(schema) as SchemaObject;
 
@@ -86,7 +86,19 @@ const typed = (value: unknown): unknown => {
   if (isRecord(id)) node['id'] = typed(id);
   if (typeof $ref === 'string')
     return { $ref: $ref.replace('#/$defs/', '#/components/schemas/'), ...node };
-  return sized(nullable(node));
+  return sized(nullable(spelled(node)));
+};
+
+/**
+ * Replaces the values of an enum that are not all names, such as `links:write`, by a pattern: serializers of C# that read
+ * enums by their names would read none of them.
+ */
+const spelled = ({ enum: choices, ...node }: Node): Node => {
+  if (!Array.isArray(choices)) return node;
+  const texts = choices.map(String);
+  if (texts.every((text) => /^[A-Za-z_]\w*$/.test(text))) return { ...node, enum: choices };
+  const escaped = texts.map((text) => text.replaceAll(/[[\]]/g, String.raw`\$&`));
+  return { ...node, pattern: `^(?:${escaped.join('|')})$` };
 };
 
 /** Replaces alternatives by one schema with several types, where they are one type and null, or texts of several formats. */
