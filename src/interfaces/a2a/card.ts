@@ -83,23 +83,21 @@ export const agentCard = (origin: string, skills: readonly Skill[] = Object.valu
 
 type Signer = Pick<AgentApp, 'sign' | 'origin'>;
 
-/**
- * Adds the members of A2A 0.3, and two signatures: of the members of 1.0, which verifiers of 1.0 read, and of the whole.
- */
-const signed = (app: Signer, card: ReturnType<typeof agentCard>): object => {
+const signatureOf = (app: Signer, card: object) => app.sign(card, app.origin() + KEYS_PATH);
+
+/** The public card has the members of A2A 0.3, too, and two signatures: of those of 1.0, and of all. */
+const publicCard = (app: Signer): object => {
+  const card = agentCard(app.origin());
   const whole = withLegacyMembers(card, app.origin() + A2A_BASE);
-  const signatures = [card, whole].map((one) => app.sign(one, app.origin() + KEYS_PATH));
-  return { ...whole, signatures };
+  return { ...whole, signatures: [signatureOf(app, card), signatureOf(app, whole)] };
 };
 
-const signedCard = (app: Signer): object => signed(app, agentCard(app.origin()));
-
-/** The card for a key, with the skills and examples that its scopes allow; the public card if they allow no skill. */
+/** The card for a key, with the skills and examples that its scopes allow; with all if they allow no skill. */
 export const extendedCard = (app: Signer, scopes: ReadonlySet<string>): object => {
   const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
-  if (open.length === 0) return signedCard(app);
   const narrowed = open.map((skill) => narrowSkill(skill, scopes));
-  return signed(app, agentCard(app.origin(), narrowed));
+  const card = agentCard(app.origin(), open.length > 0 ? narrowed : undefined);
+  return { ...card, signatures: [signatureOf(app, card)] };
 };
 
 const narrowSkill = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
@@ -123,7 +121,7 @@ export const cardRoutes = (server: FastifyInstance, app: AgentApp): void => {
     const headers = () => ({ 'last-modified': since });
     documentRoute(server, origin, { paths: [path], type: 'application/json', make, headers });
   };
-  serve(CARD_PATH, () => signedCard(app));
+  serve(CARD_PATH, () => publicCard(app));
   serve(KEYS_PATH, () => app.signingKeys());
   redirectRoute(server, FORMER_CARD_PATH, CARD_PATH);
 };
@@ -217,8 +215,8 @@ export const skillsMarkdown = (origin: string): string => {
       `\`A2A-Version: ${A2A_VERSION}\`. The card is at ${origin}${CARD_PATH}, the key that signs it at ` +
       `${origin}${KEYS_PATH}.`,
     `Without \`A2A-Version\`, a request is of A2A ${LEGACY_VERSION}: \`message/send\`, \`message/stream\`, \`tasks/get\`, ` +
-      '`tasks/cancel` and `tasks/resubscribe` over JSON-RPC. The card has the members of both versions, and two signatures: of ' +
-      'the members of 1.0, and of all. One that is valid is enough: the official clients check them with the key from ' +
+      '`tasks/cancel` and `tasks/resubscribe` over JSON-RPC. The public card has the members of both versions, and two signatures: ' +
+      'of the members of 1.0, and of all. One that is valid is enough: the official clients check them with the key from ' +
       '`jwks.json`.',
     json(message),
     '## Rules',

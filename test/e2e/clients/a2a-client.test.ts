@@ -113,7 +113,7 @@ describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
     const card = AgentCard.toJSON(await client.getAgentCard()) as AgentCard;
     await check(card);
     expect(card.skills).toHaveLength(4);
-    expect(card.signatures).toHaveLength(2);
+    expect(card.signatures).toHaveLength(1);
   });
 
   it('The A2A client sends messages, and gets, lists and cancels tasks', async () => {
