@@ -2,11 +2,11 @@
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
-/** Every owner, from the first request for access. */
+/** Every owner, from the first request for access or grant of it. */
 export const owners: Projection<OwnerRow> = {
   name: 'owners',
   version: 1,
-  handles: ['AccessRequested'],
+  handles: ['AccessRequested', 'AccessGranted'],
   place: ({ owner }) => ({ scope: ALL_OWNERS, key: owner }),
   evolve: (row, { owner, position }) => row ?? { owner, sort: position },
   sort: (row) => row.sort,

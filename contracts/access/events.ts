@@ -17,6 +17,15 @@ const AccessRequested = z.object({
 const AccessApproved = z.object({ agent_id: z.string(), scopes, reason: z.string() });
 const AccessDenied = z.object(decision);
 
+/** Given by the machine as it is, so that a service can have its first agents: nobody asked, and nobody approved. */
+const AccessGranted = z.object({
+  agent_id: z.string(),
+  name: z.string(),
+  purpose: z.string(),
+  scopes,
+  reason: z.string(),
+});
+
 /** An owner can lift only a suspension of an owner. */
 const AgentSuspended = z.object({ ...decision, by_role: z.enum(['owner', 'staff']) });
 
@@ -25,6 +34,7 @@ const AgentReinstated = z.object(decision);
 export const agentEvents = {
   AccessApproved,
   AccessDenied,
+  AccessGranted,
   AccessRequested,
   AgentReinstated,
   AgentSuspended,

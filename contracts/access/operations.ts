@@ -63,6 +63,15 @@ const decided = {
 };
 const undecided = { ...decided, pending: request };
 
+/** What an agent is, and may do. */
+const agentFields = {
+  owner_id: ownerId,
+  agent_id: agentId.optional().describe('An existing agent, to change what it has'),
+  name: line(100).describe('Name of the agent; buyers read it'),
+  purpose: text(2_000).describe('What the agent does'),
+  scopes: requestedScopes,
+};
+
 const requestAccess = deskCommand({
   roles: ['owner', 'staff'],
   path: '/agents',
@@ -71,18 +80,41 @@ const requestAccess = deskCommand({
   guidance:
     'With agent_id it requests another name, purpose or scopes for an existing agent. The request is shown in ' +
     'pending until it is decided; until then the agent keeps what it was granted.',
-  fields: {
-    owner_id: ownerId,
-    agent_id: agentId.optional().describe('An existing agent, to change its request'),
-    name: line(100).describe('Name of the agent; buyers read it'),
-    purpose: text(2_000).describe('What the agent does'),
-    scopes: requestedScopes,
-  },
+  fields: agentFields,
   output: agentRecord,
   example: {
     name: 'a first request',
     input: { idempotency_key: 'newsletter-agent', owner_id: 'acme', ...request },
     output: undecided,
+  },
+});
+
+const grantAccess = deskCommand({
+  isSensitive: true,
+  roles: ['staff'],
+  path: '/agents/grant',
+  status: 201,
+  summary: "Give an agent access with the machine's own token, without an approval",
+  guidance:
+    'For the first agents of a service, before there are two people. The record says that the machine gave the access, ' +
+    'and that nobody approved it. People request access, and another person approves it. A request of somebody else is ' +
+    'decided, and not replaced by a grant.',
+  fields: { ...agentFields, reason: accessReason },
+  output: agentRecord,
+  example: {
+    name: 'the first agent',
+    input: {
+      idempotency_key: 'first-agent',
+      owner_id: 'acme',
+      ...request,
+      reason: 'The first agent of this service',
+    },
+    output: {
+      ...decided,
+      status: 'approved',
+      granted_scopes: decided.requested_scopes,
+      reason: 'The first agent of this service',
+    },
   },
 });
 
@@ -166,6 +198,7 @@ const readAgent = deskQuery({
 export const agentsDeskOperations = {
   approveAccess,
   denyAccess,
+  grantAccess,
   listAgents,
   readAgent,
   reinstateAgent,

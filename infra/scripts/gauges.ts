@@ -241,9 +241,8 @@ type Client = ReturnType<typeof openClient>;
 /** Creates the catalog and an approved agent; returns its key. */
 const prepare = async ({ desk, settle }: Client): Promise<string> => {
   await desk('/products/import', { products: [PRODUCT] });
-  const asked = { owner_id: 'acme', name: 'A', purpose: 'Gauges', scopes: SCOPES };
-  const { body: agent } = await desk('/agents', asked, 201);
-  await desk(`/agents/${String(agent['id'])}/approve`, { reason: 'Known' });
+  const access = { owner_id: 'acme', name: 'A', purpose: 'Gauges', scopes: SCOPES };
+  const { body: agent } = await desk('/agents/grant', { ...access, reason: 'Known' }, 201);
   const { body: issued } = await desk(`/agents/${String(agent['id'])}/keys`, {}, 201);
   await settle();
   return String(issued['api_key']);

@@ -26,6 +26,7 @@ type Reviewer = 'owner' | 'staff';
 
 export type AgentCommand =
   | { type: 'RequestAccess'; request: EventData<'AccessRequested'> }
+  | { type: 'GrantAccess'; grant: EventData<'AccessGranted'> }
   | { type: 'ApproveAccess'; scopes: string[]; reason: string }
   | { type: 'DenyAccess'; reason: string }
   | { type: 'SuspendAgent'; role: Reviewer; reason: string }
@@ -39,7 +40,7 @@ export type AgentRejection =
 
 type Access = Omit<EventData<'AccessRequested'>, 'agent_id' | 'application_id'>;
 
-/** The last request for access, and its decision. `partial`: some of its scopes were not granted. */
+/** The last request for access and its decision, or the machine's grant. `partial`: some of its scopes were not granted. */
 export type LastRequest = {
   scopes: string[];
   /** Epoch milliseconds. */
@@ -71,6 +72,29 @@ export type AgentState = {
   version: number;
 };
 
+const foldGrant = (
+  state: AgentState | undefined,
+  { data, at }: EventOf<'AccessGranted'> & { at: number },
+): AgentState => {
+  const { agent_id, name, purpose, scopes, reason } = data;
+  return {
+    created_at: at,
+    ...state,
+    agent_id,
+    name,
+    purpose,
+    pending: undefined,
+    requested: scopes,
+    granted: scopes,
+    status: 'approved',
+    suspended_by: undefined,
+    reason,
+    decided_at: at,
+    last_request: { scopes, requested_at: at, outcome: 'granted', reason, decided_at: at },
+    version: (state?.version ?? -1) + 1,
+  };
+};
+
 const foldAgent = (
   state: AgentState | undefined,
   event: AgentEvent & { at: number },
@@ -91,6 +115,7 @@ const foldAgent = (
     const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
     return { ...first, ...request, status: 'requested' };
   }
+  if (event.type === 'AccessGranted') return foldGrant(state, event);
   if (!state) throw new Error(`${event.type} on an agent that was never requested`);
   const next = { ...state, reason: event.data.reason, version: state.version + 1 };
   switch (event.type) {
@@ -118,6 +143,17 @@ const foldAgent = (
   }
 };
 
+/** Whether an agent has exactly this access, and no request is pending. */
+const hasAccess = (
+  { name, purpose, granted, pending }: AgentState,
+  given: EventData<'AccessGranted'>,
+): boolean =>
+  !pending &&
+  name === given.name &&
+  purpose === given.purpose &&
+  granted.length === given.scopes.length &&
+  granted.every((scope) => given.scopes.includes(scope));
+
 export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection> = {
   evolve: (state, event) => asStored(foldAgent(state, event)),
 
@@ -126,6 +162,13 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       return state?.status === 'suspended'
         ? reject('agent_not_in_state', 'the agent is suspended')
         : accept({ type: 'AccessRequested', data: command.request });
+    }
+    if (command.type === 'GrantAccess') {
+      if (state?.status === 'suspended')
+        return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
+      return state && hasAccess(state, command.grant)
+        ? accept()
+        : accept({ type: 'AccessGranted', data: command.grant });
     }
     if (!state) return reject('agent_unknown', 'no such agent');
     const { agent_id } = state;

@@ -1,7 +1,8 @@
 /** Agents at the desk: requested, approved, denied, suspended, reinstated and listed. */
 import type { AgentRecord, KeyRecord } from '#contracts/access/records.ts';
+import type { EventData } from '#contracts/registries/events.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { mailToOwner } from '#src/owners/profile.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
@@ -27,7 +28,7 @@ import {
   agent,
 } from './access.decider.ts';
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
-import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from './independence.ts';
+import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
 import { keyPages, renderKey } from './keys.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
@@ -79,18 +80,51 @@ const changeAgent = (
     render: (state) => renderAgent(ownerId, state),
   });
 
-export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {
-  const { owner_id: ownerId, agent_id, name, purpose, scopes } = input;
+type Named = DeskInput<'requestAccess'>;
+type Access = EventData<'AccessRequested'>;
+
+/** Changes a new or an existing agent, as its owner or staff name it. */
+const changeNamed = async (
+  deps: Deps,
+  call: DeskCall,
+  { owner_id: ownerId, agent_id, name, purpose, scopes }: Named,
+  commandOf: (access: Access) => CommandFrom<AgentState, AgentCommand>,
+): Promise<Outcome<AgentRecord>> => {
   if (!mayActFor(call, ownerId)) return NO_OWNER;
   const reserved = refuseHouseNames(deps, { '/owner_id': ownerId, '/name': name });
   if (reserved) return reserved;
   if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== ownerId)
     return NO_AGENT;
   const agentId = agent_id ?? `agt_${nameOf('agent', ownerId, call.idem ?? '')}`;
-  const request = { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] };
-  const command = () => issue({ type: 'RequestAccess' as const, request });
-  return changeAgent(deps, call, { ownerId, agentId, command });
+  const access = { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] };
+  return changeAgent(deps, call, { ownerId, agentId, command: commandOf(access) });
 };
+
+export const requestAccess: DeskHandler<'requestAccess'> = (deps, input, call) =>
+  changeNamed(deps, call, input, (request) => () => issue({ type: 'RequestAccess', request }));
+
+const NOT_THE_MACHINE = refuse(
+  'role_missing',
+  "Only the machine's own token gives access without an approval. Request it, and another person approves it.",
+);
+const REQUESTED = refuse(
+  'state_conflict',
+  'Somebody has requested access for this agent. Approve or deny the request.',
+);
+
+/** The machine gives access by itself, which its event says: it claims neither a request nor a second person. */
+export const grantAccess: DeskHandler<'grantAccess'> = async (deps, { reason, ...input }, call) =>
+  (await everyIsMachine(deps, [call.actor]))
+    ? changeNamed(
+        deps,
+        call,
+        input,
+        (access) => async (state, stored) =>
+          state?.pending && !(await everyIsMachine(deps, actorOfLast(stored, ['AccessRequested'])))
+            ? REQUESTED
+            : issue({ type: 'GrantAccess', grant: { ...access, reason } }),
+      )
+    : NOT_THE_MACHINE;
 
 type DecisionInput = { agent_id: string; reason: string; scopes?: string[] | undefined };
 /** `call` is for the owner of the agent. */
@@ -154,9 +188,7 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
     async (state, stored) => {
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
       const refusal = await refuseDependent(deps, call, { askers });
-      // The first agents of a new service: the machine asks and approves, and claims no second person.
-      const isMachines = refusal === MACHINE && (await everyIsMachine(deps, askers));
-      if (refusal && !isMachines) return refusal;
+      if (refusal) return refusal;
       const { requested = [] } = state ?? {};
       const scopes = given ?? requested;
       const isPartial = requested.some((scope) => !scopes.includes(scope));

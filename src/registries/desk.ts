@@ -2,6 +2,7 @@
 import {
   requestAccess,
   approveAccess,
+  grantAccess,
   denyAccess,
   suspendAgent,
   reinstateAgent,
@@ -97,6 +98,7 @@ export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id, DeskDeps> 
 export const deskHandlers: DeskHandlers = {
   requestAccess,
   approveAccess,
+  grantAccess,
   denyAccess,
   suspendAgent,
   reinstateAgent,

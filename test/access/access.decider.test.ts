@@ -162,6 +162,30 @@ describe('The access of an agent', () => {
     expect(last(...narrowed, requested, denied)).toMatchObject({ outcome: 'denied', reason: 'No' });
   });
 
+  it("An agent's access that the machine gives is in force at once, closes its request, and is not given twice", () => {
+    const given = { ...request, name: 'B', reason: 'First' };
+    const granted = { type: 'AccessGranted' as const, data: given };
+    const grant: AgentCommand = { type: 'GrantAccess', grant: given };
+    const scopes = given.scopes;
+    const state = {
+      name: 'B',
+      status: 'approved',
+      granted: scopes,
+      requested: scopes,
+      reason: 'First',
+      last_request: { scopes, outcome: 'granted', reason: 'First' },
+    };
+    const first = spec.given().when(grant).then(granted);
+    expect(first).toMatchObject({ ...state, version: 0, created_at: 1_000, decided_at: 1_000 });
+    const later = spec.given(requested).when(grant).then(granted);
+    expect(later).toMatchObject({ ...state, version: 1, created_at: 1_000 });
+    expect(later?.pending).toBeUndefined();
+    spec.given(granted).when(grant).then();
+    spec.given(granted, requested).when(grant).then(granted);
+    spec.given(requested, denied).when(grant).then(granted);
+    spec.given(granted, suspended).when(grant).rejected('agent_not_in_state');
+  });
+
   it("An agent's access stays as approved after a request with another name was denied", () => {
     const refused = spec.given(requested, approved, renamed, denied);
     expect(refused.state).toMatchObject({ name: 'A', status: 'approved' });

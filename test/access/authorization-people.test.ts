@@ -149,10 +149,57 @@ describe('Access', () => {
     expect((await approveAccess(await token({ name: 'Bea Nine' }), agentId)).status).toBe(200);
   });
 
-  it('Access that the machine requested is approved with its token, which claims no second person', async () => {
-    expect((await approveAccess(app.deskToken, await requestAccess(app.deskToken))).status).toBe(
-      200,
-    );
+  it('Access that the machine requested is approved by a person, and not with its own token', async () => {
+    const agentId = await requestAccess(app.deskToken);
+    expect(await approveAccess(app.deskToken, agentId)).toMatchObject(machineRefused);
+    expect((await approveAccess(await token({ name: 'Bea Ten' }), agentId)).status).toBe(200);
+  });
+
+  it('The machine gives access by itself, as one event that claims neither a request nor an approval', async () => {
+    const grant = (key: string, more: object = {}) =>
+      send(key, '/agents/grant', { ...REQUEST, reason: 'The first agent', ...more });
+    const granted = await grant(app.deskToken);
+    expect(granted).toMatchObject({
+      status: 201,
+      body: { status: 'approved', granted_scopes: REQUEST.scopes, reason: 'The first agent' },
+    });
+    const agent_id = String(granted.body['id']);
+    const stored = await app.service.deps.log.readStream(`acme-agent_${agent_id.slice(4)}`);
+    expect(stored.map(({ type, data }) => [type, data])).toEqual([
+      [
+        'AccessGranted',
+        {
+          agent_id,
+          name: 'Agent',
+          purpose: 'Tests',
+          scopes: REQUEST.scopes,
+          reason: 'The first agent',
+        },
+      ],
+    ]);
+    expect((await send(app.deskToken, `/agents/${agent_id}/keys`, {})).status).toBe(201);
+
+    const ann = await token({ name: 'Ann Eleven', roles: ['operator', 'staff'] });
+    expect(await grant(ann)).toMatchObject({ status: 403, body: { code: 'role_missing' } });
+    expect(await grant(ann, { agent_id })).toMatchObject({ status: 403 });
+  });
+
+  it('The machine does not give what a person has requested, which another person decides', async () => {
+    const reason = 'Wider';
+    const mine = await requestAccess(app.deskToken);
+    const granted = await send(app.deskToken, '/agents/grant', {
+      ...REQUEST,
+      agent_id: mine,
+      reason,
+    });
+    expect(granted).toMatchObject({ status: 201, body: { status: 'approved' } });
+    expect(granted.body).not.toHaveProperty('pending');
+    const theirs = await requestAccess(await token({ name: 'Ann Twelve', ...OWNER }));
+    const input = { ...REQUEST, agent_id: theirs, reason };
+    expect(await send(app.deskToken, '/agents/grant', input)).toMatchObject({
+      status: 409,
+      body: { code: 'state_conflict', detail: expect.stringContaining('Approve or deny') },
+    });
   });
 
   it('Access is decided by the last request: who widens it cannot approve the wider scopes', async () => {

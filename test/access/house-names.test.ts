@@ -32,6 +32,16 @@ const NAMING: Record<string, { names: string[]; path: string; input: object }> =
     path: '/agents',
     input: { name: 'Letter agent', purpose: 'Letters', scopes: ['products:read'] },
   },
+  grantAccess: {
+    names: ['owner_id', 'name'],
+    path: '/agents/grant',
+    input: {
+      name: 'Letter agent',
+      purpose: 'Letters',
+      scopes: ['products:read'],
+      reason: 'The first one',
+    },
+  },
   setOwnerProfile: {
     names: ['owner_id', 'name'],
     path: '/owners/{owner_id}/profile',

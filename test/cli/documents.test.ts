@@ -177,9 +177,11 @@ const handoffIn = async (...states: string[]): Promise<string> => {
   return found.handoff_id;
 };
 
-/** A token of the promoter of the demo. */
-const promoterToken = async (): Promise<string> => {
-  const asked = { name: 'Olga Orr', roles: ['owner' as const], owner_id: 'northwind' };
+/** A token of the person who decides: of staff on access, of the promoter of the demo on outreach. */
+const tokenFor = async (line: string): Promise<string> => {
+  const asked = line.includes(' access approve ')
+    ? { name: 'Ann Lee', roles: ['staff' as const] }
+    : { name: 'Olga Orr', roles: ['owner' as const], owner_id: 'northwind' };
   return (await player.perform(ROOT_TOKEN, 'issueDeskToken', asked)).token;
 };
 
@@ -330,7 +332,7 @@ const runLines = async (lines: readonly string[]): Promise<string> => {
     const words: string[] = [];
     for (const word of wordsOf(line)) words.push(await valueFor(word, line, before));
     const isRead = /^(?:audit|rfq (?:list|show)|access requests)/.test(words.join(' '));
-    if (line.startsWith('DESK_TOKEN=')) vi.stubEnv('DESK_TOKEN', await promoterToken());
+    if (line.startsWith('DESK_TOKEN=')) vi.stubEnv('DESK_TOKEN', await tokenFor(line));
     const shown = await stdoutHere(words)
       .catch((error: unknown) => {
         throw new Error(`${line}: ${(error as Error).message}`);

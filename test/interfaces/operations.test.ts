@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/registries/agents.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { atDesk } from '../support/world/desk-scenes.ts';
 import { verifies } from '../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
@@ -72,7 +73,7 @@ describe('getConnection of an agent whose owner requests more', () => {
     const scopes = ['products:read', 'links:write'];
     const request = { owner_id: 'asking', agent_id: agentId, name: 'A', purpose: 'P', scopes };
     const decide = (verb: string, more: object) =>
-      app.desk('POST', `/agents/${agentId}/${verb}`, more);
+      atDesk(app, { path: `/agents/${agentId}/${verb}`, body: more });
     await app.desk('POST', '/agents', request);
     const pending = await review();
     expect(pending).toMatchObject({ ...granted, last_request: { scopes, outcome: 'pending' } });

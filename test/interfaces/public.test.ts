@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { facetValuesMax } from '#src/stores/sqlite/catalog/filter.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
+import { atDesk } from '../support/world/desk-scenes.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { verifies } from '../support/source/verifies.ts';
 
@@ -141,7 +142,7 @@ describe('A credential', () => {
     const { id } = requested.body as { id: string };
     const early = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(early).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
-    await app.desk('POST', `/agents/${id}/approve`, { reason: 'Fine' });
+    await atDesk(app, { path: `/agents/${id}/approve`, body: { reason: 'Fine' } });
     const issued = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(issued.status).toBe(201);
     const wider = await app.desk('POST', `/agents/${id}/approve`, {

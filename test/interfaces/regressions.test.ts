@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppendTooLarge } from '#src/ports/event-log.ts';
 import { interceptAppends } from '../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { atDesk } from '../support/world/desk-scenes.ts';
 
 /* Regression tests for faults that reviews found. */
 
@@ -202,7 +203,7 @@ describe('The desk', () => {
     expect(await record()).not.toHaveProperty('pending');
     expect(await deny()).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     await app.desk('POST', '/agents', { ...wish, scopes: ['leads:read'] });
-    await app.desk('POST', `/agents/${agentId}/approve`, { reason: 'Fine' });
+    await atDesk(app, { path: `/agents/${agentId}/approve`, body: { reason: 'Fine' } });
     expect(await name()).toBe('Your bank');
   });
 });

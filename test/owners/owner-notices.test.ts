@@ -6,6 +6,7 @@ import { listStoredMail } from '#src/delivery/mail.ts';
 import { openService } from '../support/world/open-service.ts';
 import { HANG_MS } from '../support/hang.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
+import { atDesk } from '../support/world/desk-scenes.ts';
 
 const PROFILE = {
   name: 'Ada Byron',
@@ -30,6 +31,8 @@ const request = async (): Promise<string> => {
   const scopes = ['products:read', 'links:write'];
   return ((await app.desk('POST', '/agents', { ...asked, scopes })).body as { id: string }).id;
 };
+const approve = async () =>
+  atDesk(app, { path: `/agents/${await request()}/approve`, body: { reason: 'Known' } });
 const mails = async () => {
   const { dispatcher, deps } = app.service;
   await dispatcher.idle();
@@ -103,7 +106,10 @@ describe('The decision on a request for access', () => {
     await confirm();
     const agents = [await request(), await request(), await request()];
     const decide = (n: number, verb: string, body: object = {}) =>
-      app.desk('POST', `/agents/${agents[n]}/${verb}`, { reason: 'Known since 2019', ...body });
+      atDesk(app, {
+        path: `/agents/${agents[n]}/${verb}`,
+        body: { reason: 'Known since 2019', ...body },
+      });
     await decide(0, 'approve');
     await decide(1, 'approve', { scopes: ['products:read'] });
     await decide(2, 'deny');
@@ -120,8 +126,6 @@ describe('The decision on a request for access', () => {
   });
 
   it('The decision on a request for access is mailed to nobody while the mailbox is not confirmed, or after the profile is removed', async () => {
-    const approve = async () =>
-      app.desk('POST', `/agents/${await request()}/approve`, { reason: 'Known' });
     await approve();
     await set();
     await approve();
@@ -135,7 +139,7 @@ describe('The decision on a request for access', () => {
   it('The decision on a request for access is removed from the mail directory with the profile, by the next start at the latest', async () => {
     await set();
     await confirm();
-    await app.desk('POST', `/agents/${await request()}/approve`, { reason: 'Known' });
+    await approve();
     expect((await mails()).map(({ to }) => to)).toEqual([PROFILE.mailbox, PROFILE.mailbox]);
     await app.desk('POST', '/owners/acme/profile/remove', { reason: 'Left' });
     const { config } = app.service;

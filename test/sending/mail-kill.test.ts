@@ -74,8 +74,7 @@ const requestRfq = async (service: Service): Promise<void> => {
   const desk = deskOf(service);
   await desk('/products/import', { products: [feedProduct('MUG-1')] });
   const agent = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['handoffs:write'] };
-  const { id = '' } = await desk('/agents', agent);
-  await desk(`/agents/${id}/approve`, { reason: 'Known' });
+  const { id = '' } = await desk('/agents/grant', { ...agent, reason: 'Known' });
   const { api_key } = await desk(`/agents/${id}/keys`, {});
   const made = await service.server.inject({
     method: 'POST',
@@ -89,7 +88,7 @@ const requestRfq = async (service: Service): Promise<void> => {
   expect(await buyerOver(service.deps, review_url).send(sent)).toMatchObject({ ok: true });
 };
 
-/** Approves access of an owner with a confirmed mailbox, which queues the notice of the decision. */
+/** Denies access of an owner with a confirmed mailbox, which queues the notice of the decision. */
 const decideAccess = async (service: Service): Promise<void> => {
   const desk = deskOf(service);
   const mailbox = 'ada@acme.example';
@@ -98,7 +97,7 @@ const decideAccess = async (service: Service): Promise<void> => {
   await desk('/owners/acme/mailbox/confirm', { mailbox, reason: 'Ada called' });
   const agent = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['products:read'] };
   const { id = '' } = await desk('/agents', agent);
-  await desk(`/agents/${id}/approve`, { reason: 'Known' });
+  await desk(`/agents/${id}/deny`, { reason: 'Unknown' });
 };
 
 describe('A service that is killed while an SMTP server has its message', () => {

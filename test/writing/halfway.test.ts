@@ -56,15 +56,15 @@ describe('A credential that changes while the body of a request arrives', () => 
   it('A credential that changes while the body of a request arrives has only its new scopes on every surface', async () => {
     const { key, agentId } = await app.agent('narrowed');
     const grant = (...scopes: string[]) =>
-      app.desk('POST', `/agents/${agentId}/approve`, { scopes, reason: 'Less' });
-    for (const [path, body] of writes()) {
-      await app.desk('POST', '/agents', {
+      app.desk('POST', '/agents/grant', {
         owner_id: 'narrowed',
         agent_id: agentId,
         name: 'Narrowed',
         purpose: 'To be narrowed',
-        scopes: ['products:read', 'links:write', 'handoffs:write'],
+        scopes,
+        reason: 'A test',
       });
+    for (const [path, body] of writes()) {
       await grant('products:read', 'links:write', 'handoffs:write');
       const text = await halfway(url, path, key, body, () => grant('products:read'));
       expect(text, path).toContain('scope_missing');

@@ -112,12 +112,21 @@ describe('A server that cannot start', () => {
 });
 
 describe('Commands beside a running server', () => {
-  it('Commands beside a running server request and approve access, issue, rotate and revoke a key, and suspend an agent', async () => {
+  it('Commands beside a running server give access, issue, rotate and revoke a key, and suspend an agent', async () => {
     const { url } = server.ready;
     const scopes = ['--scopes', 'products:read,links:write'];
     const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
-    const { id: agent } = await jsonHere<{ id: string }>('access', 'request', ...asked, ...at());
+    const { id: requested } = await jsonHere<{ id: string }>(
+      'access',
+      'request',
+      ...asked,
+      ...at(),
+    );
     const why = ['--reason', 'A test', ...at()];
+    const alone = await runHere('access', 'approve', requested, ...why);
+    expect(alone.code).toBe(1);
+    expect(alone.stderr).toContain('tributary people invite');
+    const { id: agent } = await jsonHere<{ id: string }>('access', 'grant', ...asked, ...why);
     await jsonHere('access', 'approve', agent, '--scopes', 'products:read', ...why);
     const first = await runHere('key', 'issue', agent, '--days', '3', ...at());
     const key = first.stdout.trim();

@@ -28,13 +28,14 @@ beforeAll(async () => {
   server = await serve(data, '--demo');
   const about = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test'];
   ({ id: agent } = await jsonHere<{ id: string }>(
-    ...'access request'.split(' '),
+    ...'access grant'.split(' '),
     ...about,
     '--scopes',
     'links:write',
+    '--reason',
+    'A test',
     ...at(),
   ));
-  await jsonHere('access', 'approve', agent, '--reason', 'A test', ...at());
   ({ id: keyId } = await jsonHere<{ id: string }>('key', 'issue', agent, ...at()));
 });
 afterAll(() => {

@@ -231,8 +231,8 @@ describe('A process that is behind its log', () => {
     await people(behind).caughtUp();
     await hold();
     const access = { owner_id: 'acme', agent_id: narrow.agentId, name: 'A', purpose: 'P' };
-    await ahead.desk('POST', '/agents', { ...access, scopes: ['products:read', 'leads:read'] });
-    await ahead.desk('POST', `/agents/${narrow.agentId}/approve`, { reason: 'Known' });
+    const wider = { ...access, scopes: ['products:read', 'leads:read'], reason: 'Known' };
+    await ahead.desk('POST', '/agents/grant', wider);
     await ahead.desk('POST', `/agents/${suspended.agentId}/reinstate`, { reason: 'Fine' });
     const uses: Use[] = [
       { of: 'a new scope', ask: () => get(`${AGENT}/leads`, narrow.key) },

@@ -90,8 +90,7 @@ const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
   };
   await act('/products/import', { products: [feedProduct('SKU-1'), feedProduct('SKU-2')] });
   const agent = { owner_id: 'acme', name: 'A', purpose: 'Tests', scopes: SCOPE_NAMES };
-  const { id = '' } = await act('/agents', agent);
-  await act(`/agents/${id}/approve`, { reason: 'Known' });
+  const { id = '' } = await act('/agents/grant', { ...agent, reason: 'Known' });
   return (await act(`/agents/${id}/keys`, {}))['api_key'] ?? '';
 };
 

@@ -97,16 +97,18 @@ const lead: Kind = async (n, maker, user) => {
   );
 };
 
-/** A request for access, its approval by another process, and a key that the other process issues. */
+/** A grant of access, its narrowing by another process, and a key that the other process issues. */
 const access: Kind = async (n, maker, user) => {
-  const asked = await atDesk(maker, '/agents', {
+  const asked = await atDesk(maker, '/agents/grant', {
     owner_id: 'acme',
     name: `Agent ${n}`,
     purpose: 'Tests',
-    scopes: ['links:write'],
+    scopes: ['links:write', 'leads:read'],
+    reason: 'Known',
   });
   const agent = `/agents/${asked['id']}`;
-  await use(`approval ${n}`, () => command(user, `${agent}/approve`, { reason: 'Known' }), isOk);
+  const narrower = { scopes: ['links:write'], reason: 'Less' };
+  await use(`approval ${n}`, () => command(user, `${agent}/approve`, narrower), isOk);
   const issued = await atDesk(user, `${agent}/keys`, {});
   const isOwner = ({ ok }: Response, text: string): boolean => ok && text.includes('"acme"');
   for (const one of [maker, user])

@@ -67,29 +67,33 @@ const fillCatalog = async (to: Desk): Promise<void> => {
 
 const giveAccess = async (recorder: Recorder): Promise<void> => {
   const { ids, credentials } = recorder;
-  const request = async (owner_id: string, scopes: readonly string[]): Promise<string> => {
-    const body = { owner_id, name: `Agent of ${owner_id}`, purpose: 'Our letter', scopes };
-    return idOf(await recorder.desk(`access-${owner_id}`, '/agents', body));
+  const access = (owner_id: string, scopes: readonly string[]) => ({
+    owner_id,
+    name: `Agent of ${owner_id}`,
+    purpose: 'Our letter',
+    scopes,
+  });
+  const grant = async (owner: string, scopes: readonly string[]): Promise<string> => {
+    const body = { ...access(owner, scopes), ...REASON };
+    return idOf(await recorder.desk(`grant-${owner}`, '/agents/grant', body));
   };
   const issue = async (owner: string, agent: string, title = `key-${owner}`): Promise<Json> => {
     const body = { environment: 'live', expires_in_days: 365 };
     return recorder.desk(title, `/agents/${agent}/keys`, body);
   };
-  const acme = (ids['agent'] = await request('acme', SCOPE_NAMES));
-  await recorder.desk('approve-acme', `/agents/${acme}/approve`, REASON);
+  const acme = (ids['agent'] = await grant('acme', SCOPE_NAMES));
   credentials['acme'] = String((await issue('acme', acme))['api_key']);
   const revoked = idOf(await issue('acme', acme, 'key-revoked'));
   await recorder.desk('revoke-1', `/keys/${revoked}/revoke`, { reason: 'Lost' });
 
-  const brook = (ids['suspended agent'] = await request('brook', ['products:read', 'leads:write']));
-  await recorder.desk('approve-brook', `/agents/${brook}/approve`, REASON);
+  const brook = (ids['suspended agent'] = await grant('brook', ['products:read', 'leads:write']));
   const rotated = await issue('brook', brook);
   credentials['brook'] = String(rotated['api_key']);
   const rotation = { overlap_hours: 24, expires_in_days: 30 };
   await recorder.desk('rotate-1', `/keys/${idOf(rotated)}/rotate`, rotation);
   await recorder.desk('suspend-brook', `/agents/${brook}/suspend`, { reason: 'Unpaid bill' });
-  const denied = await request('cedar', ['products:read']);
-  await recorder.desk('deny-cedar', `/agents/${denied}/deny`, { reason: 'Unknown' });
+  const denied = await recorder.desk('access-cedar', '/agents', access('cedar', ['products:read']));
+  await recorder.desk('deny-cedar', `/agents/${idOf(denied)}/deny`, { reason: 'Unknown' });
 
   const token = {
     name: 'Olga of acme',

@@ -72,9 +72,8 @@ describe('An A2A task whose agent loses a scope', () => {
     const task = await sent(app, by, message(HANDOFF));
     const scopes = ['products:read'];
     const request = { owner_id: 'acme', agent_id: agentId, name: 'Test', purpose: 'Tests', scopes };
-    expect((await app.desk('POST', '/agents', request)).status).toBe(201);
-    const approval = { reason: 'Less', scopes };
-    expect((await app.desk('POST', `/agents/${agentId}/approve`, approval)).status).toBe(200);
+    const granted = await app.desk('POST', '/agents/grant', { ...request, reason: 'Less' });
+    expect(granted.status).toBe(201);
     const { result } = await rpc<WireTask>(app, by, 'GetTask', { id: task.id });
     expect(result.status).toEqual(task.status);
     expect(result).not.toHaveProperty('artifacts');

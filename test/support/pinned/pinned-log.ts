@@ -219,6 +219,16 @@ const ACCESS = [
     'AccessDenied',
     { agent_id: 'agt_2', reason: 'unknown' },
   ]),
+  story('cora-agent_3', [
+    'AccessGranted',
+    {
+      agent_id: 'agt_3',
+      name: 'Scout',
+      purpose: 'to scout',
+      scopes: ['links:write'],
+      reason: 'first',
+    },
+  ]),
   ...['a', 'b'].map((id) =>
     story(`anna-key_${id}`, [
       'KeyIssued',

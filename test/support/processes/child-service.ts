@@ -143,13 +143,13 @@ export const agentKey = async (
     'leads:read',
     'performance:read',
   ];
-  const agent = await atDesk(service, '/agents', {
+  const agent = await atDesk(service, '/agents/grant', {
     owner_id: owner,
     name: 'A',
     purpose: 'Tests',
     scopes,
+    reason: 'Known',
   });
-  await atDesk(service, `/agents/${agent['id']}/approve`, { reason: 'Known' });
   const issued = await atDesk(service, `/agents/${agent['id']}/keys`, {});
   for (const { url } of [service, ...others])
     await until(async () => {

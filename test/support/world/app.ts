@@ -145,9 +145,8 @@ export const testApp = async (
     send,
     desk,
     async agent(owner, scopes = SCOPE_NAMES, environment = 'live') {
-      const request = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
-      const { id = '' } = await create('/agents', request);
-      await create(`/agents/${id}/approve`, { reason: 'Known' });
+      const access = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
+      const { id = '' } = await create('/agents/grant', { ...access, reason: 'Known' });
       const issued = await create(`/agents/${id}/keys`, { environment, expires_in_days: 365 });
       return { agentId: id, keyId: issued['id'] ?? '', key: issued['api_key'] ?? '' };
     },

@@ -18,7 +18,7 @@ type Scenes = Partial<Record<DeskOperationId, () => Promise<Scene>>>;
 type Request = { id: string; content_sha256: string };
 
 /**
- * Sends a write to the desk: with the machine's token, but with that of a second person for an approval of a lead or an RFQ,
+ * Sends a write to the desk: with the machine's token, but with that of a second person for an approval of access, a lead or an RFQ,
  * and of the promoter acme for a decision on its outreach.
  */
 export const atDesk = async (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
@@ -33,7 +33,7 @@ export const atDesk = async (app: TestApp, { path, body }: Asked, idempotencyKey
 /** What the machine cannot decide, by its path, and who does. */
 const DECISIONS: readonly { path: RegExp; person: object }[] = [
   {
-    path: /^\/(?:leads|handoffs)\/.*\/approve$/,
+    path: /^\/(?:agents|leads|handoffs)\/.*\/approve$/,
     person: { name: 'Second Person', roles: ['staff'] },
   },
   {
@@ -130,9 +130,8 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
   };
   const requested = async (): Promise<string> => (await well(access())).id ?? '';
   const approved = async (): Promise<string> => {
-    const id = await requested();
-    await well(to(`/agents/${id}/approve`));
-    return id;
+    const { path, body } = access({ reason });
+    return (await well(to(`${path}/grant`, body))).id ?? '';
   };
   const suspended = async (): Promise<string> => {
     const id = await approved();
@@ -243,6 +242,13 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => to(`/agents/${id}/approve`),
       (id) => to(`/agents/${id}/suspend`),
     ),
+    grantAccess: async () => {
+      const granted = (name: string) => {
+        const { path, body } = access({ name, reason });
+        return to(`${path}/grant`, body);
+      };
+      return scene(granted('A'), granted('B'), (id) => to(`/agents/${id}/suspend`));
+    },
     denyAccess: either(
       requested,
       (id) => to(`/agents/${id}/deny`),
