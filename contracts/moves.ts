@@ -32,30 +32,96 @@ export const LEAD_MOVES = {
 /** The states in which a lead waits for staff. */
 export const OPEN_LEAD_STATES = Object.keys(LEAD_MOVES) as (keyof typeof LEAD_MOVES)[];
 
-/**
- * The states to which staff can move an RFQ, for each state in which it is open. Without staff, its buyer confirms it, and
- * it ends when it is not confirmed in time. A quoted RFQ is expired from `valid_until` on.
- */
-export const RFQ_MOVES = {
-  unconfirmed: ['confirmed'],
-  confirmed: ['in_progress', 'quoted', 'lost', 'withdrawn'],
-  in_progress: ['quoted', 'lost', 'withdrawn'],
-  quoted: ['in_progress', 'won', 'lost', 'withdrawn'],
-  expired: ['in_progress', 'lost', 'withdrawn'],
-} as const;
+/** The states of an RFQ that has no outcome. */
+export const OPEN_RFQ_STATES = [
+  'unconfirmed',
+  'confirmed',
+  'in_progress',
+  'quoted',
+  'agreed',
+  'declined',
+  'expired',
+] as const;
 
 /** The states that end an RFQ. A correction changes or reverses them. */
 export const RFQ_OUTCOMES = ['won', 'lost', 'withdrawn'] as const;
 
+export const RFQ_STATES = [...OPEN_RFQ_STATES, ...RFQ_OUTCOMES] as const;
+
+type OpenRfqState = (typeof OPEN_RFQ_STATES)[number];
+export type RfqStateName = (typeof RFQ_STATES)[number];
+export type RfqOutcome = (typeof RFQ_OUTCOMES)[number];
+
+/** Who makes a move of an RFQ: one person of staff, two of them, or the buyer behind a link that was mailed. */
+export type Mover = 'staff' | 'two of staff' | 'buyer';
+
+/**
+ * The states that an RFQ can reach from each state in which it is open, and who can move it there. Without them, it ends when
+ * it is not confirmed in time, and a quoted RFQ is expired from `valid_until` on. `quoted` again is a new quotation, which
+ * voids the one before it.
+ */
+export const RFQ_MOVES = {
+  unconfirmed: { confirmed: ['staff', 'buyer'] },
+  confirmed: {
+    in_progress: ['staff'],
+    quoted: ['staff'],
+    lost: ['staff'],
+    withdrawn: ['staff', 'buyer'],
+  },
+  in_progress: { quoted: ['staff'], lost: ['staff'], withdrawn: ['staff', 'buyer'] },
+  quoted: {
+    in_progress: ['staff'],
+    quoted: ['staff'],
+    agreed: ['buyer'],
+    declined: ['buyer'],
+    won: ['two of staff'],
+    lost: ['staff'],
+    withdrawn: ['staff', 'buyer'],
+  },
+  agreed: {
+    in_progress: ['staff'],
+    quoted: ['staff'],
+    declined: ['buyer'],
+    won: ['staff'],
+    lost: ['staff'],
+    withdrawn: ['staff', 'buyer'],
+  },
+  declined: {
+    in_progress: ['staff'],
+    quoted: ['staff'],
+    agreed: ['buyer'],
+    lost: ['staff'],
+    withdrawn: ['staff', 'buyer'],
+  },
+  expired: {
+    in_progress: ['staff'],
+    quoted: ['staff'],
+    lost: ['staff'],
+    withdrawn: ['staff', 'buyer'],
+  },
+} as const satisfies Readonly<
+  Record<OpenRfqState, Readonly<Partial<Record<RfqStateName, readonly Mover[]>>>>
+>;
+
 /** The states to which a correction can set an RFQ that has an outcome. */
 export const RFQ_CORRECTIONS = ['in_progress', ...RFQ_OUTCOMES] as const;
 
-export const RFQ_TARGETS = ['confirmed', 'in_progress', 'quoted', ...RFQ_OUTCOMES] as const;
+/** The states to which moveRfq moves an RFQ. quoteRfq and the buyer make the others. */
+export const RFQ_TARGETS = ['confirmed', 'in_progress', ...RFQ_OUTCOMES] as const;
 
-export const OPEN_RFQ_STATES = Object.keys(RFQ_MOVES) as (keyof typeof RFQ_MOVES)[];
-
-export const RFQ_STATES = [...OPEN_RFQ_STATES, ...RFQ_OUTCOMES] as const;
-
-export type RfqStateName = (typeof RFQ_STATES)[number];
-export type RfqOutcome = (typeof RFQ_OUTCOMES)[number];
 export type RfqTarget = (typeof RFQ_TARGETS)[number];
+
+/** Who can move an RFQ from one state to the other; empty if nobody can. */
+export const rfqMovers = (from: OpenRfqState, to: RfqStateName): readonly Mover[] =>
+  (RFQ_MOVES[from] as Partial<Record<RfqStateName, readonly Mover[]>>)[to] ?? [];
+
+const LIST = new Intl.ListFormat('en', { style: 'long', type: 'disjunction' });
+
+/** The table of an RFQ's moves as text, with who makes each. */
+export const rfqMovesText = (): string =>
+  Object.entries(RFQ_MOVES)
+    .map(([from, moves]) => {
+      const reached = Object.entries(moves).map(([to, movers]) => `${to} (${movers.join(', ')})`);
+      return `${from} to ${LIST.format(reached)}`;
+    })
+    .join('; ');

@@ -136,6 +136,9 @@ export const handoffEvents = {
 const values = z.array(moneyAmount);
 const outcome = z.enum(['won', 'lost', 'withdrawn']);
 
+/** One person did it where two must: SECOND_PERSON was none. */
+const alone = z.literal(true).optional();
+
 const moved = z.object({ ...subject, ...reasonFields });
 
 const confirmed = moved.extend({
@@ -166,14 +169,78 @@ const RfqDropped = forgotten.extend({
 
 const RfqTakenUp = moved;
 
-const RfqQuoted = moved.extend({
+/** A line as staff offer it. Each line of the list is offered or left out. */
+const quotedLine = z.object({
+  /** The line of the list that it answers. */
+  line_id: z.string(),
+  product_id: z.string(),
+  product_revision: z.number(),
+  sku: z.string(),
+  title: z.string(),
+  category: z.string().optional(),
+  quantity: z.number(),
+  /** In minor units of the currency of the list's line. */
+  unit_price: z.number(),
+  currency: z.string(),
+  /** The product of the list's line, if this is another one. */
+  replaces: z.object({ product_id: z.string(), sku: z.string(), title: z.string() }).optional(),
+});
+
+/** What staff offer: the buyer sees all of it. */
+const quotation = z.object({
+  lines: z.array(quotedLine),
+  left_out: z.array(z.object({ line_id: z.string() })),
+  /** Shipping and others; not part of a line's price. */
+  charges: z.array(moneyAmount.extend({ label: z.string() })),
+  /** What lines and charges come to. */
   values,
   /** Epoch milliseconds. */
   valid_until: z.number(),
+  /** Sealed JSON: `terms`, and in `reasons` by line id why lines are replaced or left out. */
+  sealed_texts: sealed.optional(),
+});
+
+/** The reason is for staff: why a total differs much from the list's. */
+const RfqQuoted = moved.extend({
+  ...quotation.shape,
+  /** From 1. It voids the quotation before it. */
+  number: z.number(),
+  /** SHA-256 of the quotation as it is stored, so that it contains no personal data. */
+  hash: z.string(),
+  /** Of the link by mail that shows it. */
+  token_hash: z.string(),
+  alone,
+});
+
+/** Which quotation is answered, or won. */
+const answered = z.object({ number: z.number(), hash: z.string() });
+
+/** The buyer's word, and not an order. Only the holder of the mailed link can cause it, and QuotationDeclined. */
+const QuotationAgreed = z.object({ ...subject, ...answered.shape });
+
+const QuotationDeclined = QuotationAgreed.extend({ sealed_reason: sealed.optional() });
+
+/** Of the buyer to staff. `question` is its number, from 1. */
+const QuotationQuestionAsked = z.object({
+  ...subject,
+  number: z.number(),
+  question: z.number(),
+  sealed_question: sealed,
+});
+
+const QuotationQuestionAnswered = z.object({
+  ...subject,
+  question: z.number(),
+  sealed_answer: sealed,
 });
 
 const RfqWon = moved.extend({
   values,
+  /** The quotation that it was won with. */
+  quotation: answered,
+  /** The buyer had agreed to it. */
+  agreed: z.literal(true).optional(),
+  alone,
   /** The only lead of the handoff that counts as won. */
   counted_lead: z.string().optional(),
 });
@@ -185,7 +252,10 @@ const RfqWithdrawn = moved;
 const RfqMoveProposed = moved.extend({
   to: z.enum(['in_progress', 'quoted', 'won', 'lost', 'withdrawn']),
   values: values.optional(),
-  valid_until: z.number().optional(),
+  /** With `quoted`: what would be offered. */
+  offer: quotation.optional(),
+  /** With `won`: the quotation that it would be won with. */
+  quotation: answered.optional(),
   is_correction: z.literal(true).optional(),
 });
 
@@ -200,9 +270,14 @@ const RfqOutcomeCorrected = moved.extend({
   /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
   outcome_at: z.number(),
   counted_lead: z.string().optional(),
+  alone,
 });
 
 export const rfqEvents = {
+  QuotationAgreed,
+  QuotationDeclined,
+  QuotationQuestionAnswered,
+  QuotationQuestionAsked,
   RfqConfirmationExpired,
   RfqConfirmedByBuyer,
   RfqConfirmedByStaff,

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import {
   deskQuery,
   EXAMPLE_AT,
-  movesText,
   recordCommands,
   recordState,
   deskList,
@@ -12,6 +11,7 @@ import { handoffExample } from '#contracts/examples/records.ts';
 import {
   compared,
   encrypted,
+  enteredMoney,
   externalId,
   homeCountry,
   id,
@@ -30,7 +30,7 @@ import { closedContact } from '#contracts/leads/records.ts';
 import { holderActs, holderView } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mailbox } from '#contracts/mailbox.ts';
-import { RFQ_CORRECTIONS, RFQ_MOVES, RFQ_STATES, RFQ_TARGETS } from '#contracts/moves.ts';
+import { RFQ_CORRECTIONS, RFQ_STATES, RFQ_TARGETS, rfqMovesText } from '#contracts/moves.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
 import {
@@ -143,18 +143,52 @@ const HANDOFF = {
 const QUOTED = [{ amount: 13_900, currency: 'GBP' }];
 const VALID_UNTIL = '2026-12-04T17:00:00.000Z';
 
+/** A line as staff offer it. */
+const quotedLine = z.object({
+  line_id: z.string(),
+  product_id: id('prd'),
+  sku: z.string(),
+  title: z.string(),
+  quantity: z.int(),
+  unit_price: money,
+  replaces: z.object({ sku: z.string(), title: z.string() }).optional(),
+  reason: z.string().optional(),
+});
+
+/** Lines of a quotation that are no goods. */
+const QUOTE_CHARGES_MAX = 20;
+
+const WON_LEADS =
+  'A won RFQ accepts and wins the leads of its handoff; the first of them counts as won.';
+
 /** A move as it is asked for. */
 const proposedMove = z.object({
   number: proposalNumber,
-  to: z.enum(RFQ_TARGETS),
+  to: z.enum(['quoted', ...RFQ_CORRECTIONS]),
   values: z.array(money).optional(),
   valid_until: time.optional(),
   is_correction: z.boolean(),
   reason: z.string().optional(),
 });
 
+const quotationNumber = z.int().min(1).describe('Number of the quotation, from 1');
+
+const quotationRef = z.object({
+  number: quotationNumber,
+  hash: z.string().describe('SHA-256 of what the buyer sees, as it is stored'),
+  values: z.array(money).describe('What lines and charges come to; one per currency'),
+  valid_until: time,
+});
+
+const alone = z
+  .literal(true)
+  .optional()
+  .describe('One person made the last move where two must, because SECOND_PERSON is none');
+
 const rfqState = recordState.extend({
   state: z.enum(RFQ_STATES),
+  quotation: quotationRef.optional().describe('The newest quotation'),
+  alone,
   proposed: proposedMove
     .omit({ reason: true })
     .optional()
@@ -172,31 +206,129 @@ const rfqCommand = recordCommands({
   },
 });
 
-const APPROVAL =
-  'Above APPROVAL_ABOVE the move is only proposed, and another person approves it with approveRfqMove.';
+const TWO_PEOPLE =
+  'Where two of staff are needed, the move is only proposed, and another person approves it with approveRfqMove.';
 
 const moveRfq = rfqCommand({
   isSensitive: true,
   verb: 'move',
-  summary: 'Move an RFQ: take it up, quote, and record its outcome',
+  summary: 'Move an RFQ: take it up, and record its outcome',
   guidance:
-    `${movesText(RFQ_MOVES)}. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how they know the ` +
-    'buyer as the reason, and another person must approve that it was won. A quoted RFQ is expired from valid_until on. quoted needs values and valid_until; won has ' +
-    `the quoted values unless it names others. ${APPROVAL} The leads of the handoff take the outcome, and the first of ` +
-    'them counts as won.',
+    `${rfqMovesText()}. quoteRfq quotes. The buyer confirms an RFQ by mail; to confirm it otherwise, staff record how ` +
+    'they know the buyer as the reason. An RFQ is won with its newest quotation and for the values of that, by one ' +
+    'person if the buyer agreed to exactly that quotation, otherwise by two; for another price, quote again. ' +
+    `${TWO_PEOPLE} ${WON_LEADS}`,
   fields: {
     to: z.enum(RFQ_TARGETS).describe('The next state'),
-    values: moneyList
+    quotation: quotationNumber
       .optional()
-      .describe('What is quoted, or what it was won for; one per currency'),
-    valid_until: time.optional().describe('End of a quotation'),
+      .describe('With won: refused if another quotation is the newest one'),
     reason: encrypted
       .line(500)
       .optional()
       .describe('Required with confirmed. Stored encrypted in the history; agents never see it'),
   },
-  name: 'quoted',
-  input: { to: 'quoted', values: QUOTED, valid_until: VALID_UNTIL },
+  name: 'won',
+  input: { to: 'won', quotation: 1 },
+  output: { state: 'won' },
+});
+
+/** Line ids are numbers of the list. */
+const lineId = z
+  .string()
+  .regex(/^\d{1,9}$/, { error: 'must be the line_id of a line, like 3' })
+  .describe('The line_id of a line of the list');
+
+const quoteLine = z
+  .strictObject({
+    line_id: lineId,
+    quantity: quantity.optional().describe('Default: that of the list'),
+    unit_price: enteredMoney
+      .optional()
+      .describe("In the currency of the list's line. Default: the catalog's at the quantity"),
+    sku: sku.optional().describe('Another product in place of the one on the list'),
+    leave_out: z.literal(true).optional().describe('The line is not offered'),
+    reason: encrypted
+      .line(500)
+      .optional()
+      .describe('Shown to the buyer. Required for a line that is replaced or left out'),
+  })
+  .refine(
+    (one) =>
+      one.leave_out === undefined ||
+      (one.quantity ?? one.unit_price ?? one.sku) === undefined,
+    { error: 'has leave_out beside a quantity, a price or a product' },
+  )
+  .refine(
+    ({ leave_out, sku: other, reason }) =>
+      reason !== undefined || (leave_out ?? other) === undefined,
+    { path: ['reason'], error: 'is required for a line that is replaced or left out' },
+  );
+
+const quoteRfq = rfqCommand({
+  isSensitive: true,
+  verb: 'quote',
+  summary: 'Quote an RFQ: the buyer gets the quotation by mail, and answers it there',
+  guidance:
+    "Without lines, every line is quoted at the catalog's price for its quantity. Each line of the list is quoted, " +
+    'replaced or left out. A total that differs by more than a quarter from the list needs accept_difference and a ' +
+    'reason. A later quotation names in replaces the one that it voids, and with it the answer of the buyer. Above ' +
+    `APPROVAL_ABOVE two of staff are needed. ${TWO_PEOPLE}`,
+  fields: {
+    lines: z
+      .array(quoteLine)
+      .max(LIMITS.HANDOFF_LINES_MAX)
+      .refine(
+        (lines) => new Set(lines.map(({ line_id }) => line_id)).size === lines.length,
+        { error: 'names a line twice' },
+      )
+      .default([])
+      .describe('Only the lines that differ from the default'),
+    charges: z
+      .array(
+        z.strictObject({
+          label: line(80).describe('Shown to the buyer, like Shipping'),
+          ...enteredMoney.shape,
+        }),
+      )
+      .max(QUOTE_CHARGES_MAX)
+      .default([])
+      .describe('Shipping and others, each a line of its own'),
+    terms: encrypted.text(4_000).optional().describe('Of payment and delivery; shown to the buyer'),
+    valid_until: time.describe('End of the quotation'),
+    replaces: quotationNumber.optional().describe('The newest quotation, which this one voids'),
+    accept_difference: z
+      .boolean()
+      .optional()
+      .describe('Yes: a total may differ by more than a quarter from the list'),
+    reason: encrypted
+      .line(500)
+      .optional()
+      .describe('Why it differs. Stored encrypted in the history; neither agents nor the buyer see it'),
+  },
+  name: 'with a replaced line and shipping',
+  input: {
+    lines: [{ line_id: '1', sku: 'KIT-104', reason: 'The blue one is sold out until May' }],
+    charges: [{ label: 'Shipping', amount: 1_200, currency: 'GBP' }],
+    terms: 'Payment within 30 days. Delivery in one parcel.',
+    valid_until: VALID_UNTIL,
+  },
+  output: {
+    state: 'quoted',
+    quotation: { number: 1, hash: 'e3b0c442', values: QUOTED, valid_until: VALID_UNTIL },
+  },
+});
+
+const answerQuestion = rfqCommand({
+  verb: 'answer',
+  summary: 'Answer a question that the buyer asked about a quotation',
+  guidance: 'The buyer gets the answer by mail, and sees it on the page of the quotation. readRfq has the questions.',
+  fields: {
+    question: z.int().min(1).describe('Number of the question, from readRfq'),
+    answer: encrypted.text(4_000).describe('Stored encrypted; agents never see it'),
+  },
+  name: 'of the first question',
+  input: { question: 1, answer: 'The lids are included.' },
   output: { state: 'quoted' },
 });
 
@@ -206,7 +338,8 @@ const correctRfq = rfqCommand({
   summary: 'Change or reverse the outcome of an RFQ',
   guidance:
     'in_progress reverses the outcome. The numbers of the day of the outcome change, and the leads of the handoff ' +
-    `follow. ${APPROVAL}`,
+    'follow. A correction that raises what the RFQ was won for in any currency needs two of staff, and so does any ' +
+    `correction above APPROVAL_ABOVE. ${TWO_PEOPLE}`,
   fields: {
     to: z.enum(RFQ_CORRECTIONS).describe('The right state'),
     values: moneyList.optional().describe('What it was won for; one per currency'),
@@ -266,11 +399,32 @@ const readRfq = deskQuery({
       .describe('Absent while it is unconfirmed'),
     confirmation_ends_at: time.optional().describe('While it is unconfirmed'),
     reason: z.string().optional().describe('Reason of the last move'),
-    quote: z
-      .object({ values: z.array(money), valid_until: time })
+    quotation: quotationRef
+      .extend({
+        lines: z.array(quotedLine),
+        left_out: z.array(z.object({ line_id: z.string(), reason: z.string().optional() })),
+        charges: z.array(money.extend({ label: z.string() })),
+        terms: z.string().optional(),
+      })
       .optional()
       .describe('The newest quotation'),
+    questions: z
+      .array(
+        z.object({
+          number: z.int(),
+          quotation: quotationNumber,
+          asked_at: time,
+          question: z.string(),
+          answer: z.string().optional(),
+        }),
+      )
+      .describe('What the buyer asked. One without an answer waits for answerQuestion'),
     won_value: z.array(money).optional(),
+    won_with: z
+      .object({ number: quotationNumber, agreed: z.boolean() })
+      .optional()
+      .describe('The quotation that it was won with, and whether the buyer had agreed to it'),
+    alone,
     proposed: proposedMove
       .extend(proposedBy)
       .optional()
@@ -312,6 +466,7 @@ const readRfq = deskQuery({
       indicative_totals: handoffExample.indicative_totals,
       state: 'confirmed',
       confirmed_by: 'mailbox',
+      questions: [],
       leads: [],
       evidence: { seconds_after_creation: 93_600, opened_before: true },
     },
@@ -380,7 +535,8 @@ const rfq = z.object({
   submitted_at: time,
   indicative_totals: z.array(money),
   state: z.enum(RFQ_STATES),
-  quote: z.object({ values: z.array(money), valid_until: time }).optional(),
+  quotation: quotationRef.optional().describe('The newest quotation'),
+  open_questions: z.int().optional().describe('Questions of the buyer that wait for an answer'),
   won_value: z.array(money).optional(),
   needs_approval: needsApproval,
   ...planned,
@@ -399,6 +555,10 @@ const listRfqs = inboxList({
       .optional()
       .describe('RFQs in this state only; open: all without an outcome'),
     needs_approval: needsApprovalOnly,
+    has_question: z
+      .boolean()
+      .optional()
+      .describe('Only those with a question that waits for an answer; false: only the others'),
     currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
     min_amount: money.shape.amount
       .optional()
@@ -415,12 +575,14 @@ const listRfqs = inboxList({
 });
 
 export const handoffsDeskOperations = {
+  answerQuestion,
   approveRfqMove,
   correctRfq,
   invalidateHandoff,
   listHandoffs,
   listRfqs,
   moveRfq,
+  quoteRfq,
   readRfq,
   refuseRfqMove,
   withdrawHandoff,
@@ -452,6 +614,7 @@ export const buyerContact = z.strictObject({
 export type BuyerContact = z.output<typeof buyerContact>;
 
 export const declineReason = encrypted.line(500);
+export const quotationQuestion = encrypted.text(2_000);
 
 /** The list as its buyer sees it. What else the page shows is not part of the contract. */
 const review = z.looseObject({
@@ -463,6 +626,10 @@ const review = z.looseObject({
 
 /** A sent RFQ as the holder of its mailbox sees it, behind the link in the mail. */
 const request = z.looseObject({ phase: z.string() });
+
+/** A quotation as the holder of the mailbox sees it, behind the link of its letter. */
+const quotation = z.looseObject({ phase: z.string() });
+const quotationHash = compared;
 
 const ACT_PROBLEMS = [
   'resource_not_found',
@@ -562,4 +729,17 @@ export const buyerOperations = {
   ]),
   /** Ends an RFQ that was sent with the mailbox of another person. */
   disownRequest: act({}, request, ['RfqDropped', 'MailboxBlocked']),
+  /** Shows a quotation to the holder of the mailbox that it was mailed to. Changes nothing. */
+  readQuotation: holderView({}, quotation),
+  /** Records the buyer's word for exactly the quotation that the page showed. It is not an order. */
+  agreeToQuotation: act({ hash: quotationHash }, quotation, ['QuotationAgreed', 'MailQueued']),
+  declineQuotation: act({ hash: quotationHash, reason: enteredText }, quotation, [
+    'QuotationDeclined',
+    'MailQueued',
+  ]),
+  /** `question`: the number that the page gave it, so that a form that is sent twice asks once. */
+  askAboutQuotation: act({ question: z.int().min(0), text: enteredText }, quotation, [
+    'QuotationQuestionAsked',
+    'MailQueued',
+  ]),
 };

@@ -1,10 +1,11 @@
-/** Moves of an RFQ by staff, its outcome, and corrections of the outcome. */
+/** Moves of an RFQ by staff and by its buyer, questions, its outcome, and corrections of the outcome. */
 import {
+  type Mover,
   RFQ_OUTCOMES,
   type RfqOutcome,
   type RfqStateName,
   RFQ_CORRECTIONS,
-  RFQ_MOVES,
+  rfqMovers,
 } from '#contracts/moves.ts';
 import type {
   EventData,
@@ -15,6 +16,7 @@ import type {
 } from '#contracts/registries/events.ts';
 import { accept, type Decision, reject, asStored } from '#src/shared/decider.ts';
 import {
+  type ApprovalRules,
   foldProposal,
   type Money,
   type Proposing,
@@ -22,10 +24,11 @@ import {
   decideProposal,
   isAbove,
 } from '#src/shared/proposal.ts';
+import { hashOfQuotation, type Offer, offerIn } from './quotation.decider.ts';
 
 export type RfqMove = Pick<
   EventData<'RfqMoveProposed'>,
-  'to' | 'values' | 'valid_until' | 'is_correction' | 'sealed_reason'
+  'to' | 'values' | 'offer' | 'quotation' | 'is_correction' | 'sealed_reason'
 >;
 
 /** The RFQ of a handoff after the buyer sent it, folded from its events. */
@@ -39,9 +42,17 @@ export type RfqProgress = Proposing<RfqMove> & {
   reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */
   sealed_reason?: string | undefined;
-  quote?: { values: Money[]; valid_until: number };
+  /** The newest quotation. */
+  quote?: { number: number; hash: string; values: Money[]; valid_until: number };
+  /** How many questions the buyer asked, and the numbers of those that wait for an answer. */
+  questions?: number;
+  open_questions?: readonly number[] | undefined;
   /** What it was won for. */
   values?: Money[] | undefined;
+  /** The quotation that it was won with, and whether the buyer had agreed to it. */
+  won_with?: { number: number; hash: string; agreed: boolean } | undefined;
+  /** One person made the last move where two must. */
+  alone?: true | undefined;
   /** When it got its outcome, in epoch milliseconds. */
   outcome_at?: number | undefined;
   /** The only lead of the handoff that counts as won. */
@@ -70,25 +81,40 @@ export const rfqStateAt = ({ state, quote }: RfqProgress, at: number): RfqStateN
 export const isRfqOutcome = (state: RfqStateName): state is RfqOutcome =>
   (RFQ_OUTCOMES as readonly string[]).includes(state);
 
-/** Folds an event into the RFQ; undefined if it ends the RFQ unconfirmed. Every event ends the proposal before it. */
+type Question = Extract<RfqEventType, `QuotationQuestion${string}`>;
+
+const isQuestion = (event: Happened<RfqEventType>): event is Happened<Question> =>
+  event.type === 'QuotationQuestionAsked' || event.type === 'QuotationQuestionAnswered';
+
+/** A question moves nothing: what is proposed stays so. */
+const foldQuestion = (rfq: RfqProgress, event: Happened<Question>): RfqProgress => {
+  const { question } = event.data;
+  const open = (rfq.open_questions ?? []).filter((one) => one !== question);
+  return event.type === 'QuotationQuestionAsked'
+    ? { ...rfq, questions: question, open_questions: [...open, question] }
+    : asStored({ ...rfq, open_questions: open.length > 0 ? open : undefined });
+};
+
+/** Folds an event into the RFQ; undefined if it ends the RFQ unconfirmed. Every move ends the proposal before it. */
 export const foldRfq = (
   rfq: RfqProgress,
   event: Happened<RfqEventType>,
 ): RfqProgress | undefined => {
   if (event.type === 'RfqConfirmationExpired' || event.type === 'RfqDropped') return undefined;
+  if (isQuestion(event)) return foldQuestion(rfq, event);
   const { proposed: _ended, ...before } = rfq;
   if (event.type === 'RfqMoveProposed') {
     const { handoff_id: _of, agent_id: _by, dims: _dims, link_id: _link, ...move } = event.data;
     return { ...before, ...foldProposal<RfqMove>(rfq, move) };
   }
   if (event.type === 'RfqMoveRefused') return before;
-  const { reason, sealed_reason } = event.data;
-  return asStored({ ...before, reason, sealed_reason, ...changesOf(event) });
+  const { reason, sealed_reason, alone } = event.data as Partial<EventData<'RfqWon'>>;
+  return asStored({ ...before, reason, sealed_reason, alone, ...changesOf(event) });
 };
 
 type Move = Exclude<
   RfqEventType,
-  'RfqMoveProposed' | 'RfqMoveRefused' | 'RfqConfirmationExpired' | 'RfqDropped'
+  'RfqMoveProposed' | 'RfqMoveRefused' | 'RfqConfirmationExpired' | 'RfqDropped' | Question
 >;
 
 const changesOf = (event: Happened<Move>): Partial<RfqProgress> => {
@@ -100,12 +126,17 @@ const changesOf = (event: Happened<Move>): Partial<RfqProgress> => {
     case 'RfqTakenUp':
       return { state: 'in_progress' };
     case 'RfqQuoted': {
-      const { values, valid_until } = event.data;
-      return { state: 'quoted', quote: { values, valid_until } };
+      const { number, hash, values, valid_until } = event.data;
+      return { state: 'quoted', quote: { number, hash, values, valid_until } };
     }
+    case 'QuotationAgreed':
+      return { state: 'agreed' };
+    case 'QuotationDeclined':
+      return { state: 'declined' };
     case 'RfqWon': {
-      const { values, counted_lead } = event.data;
-      return { state: 'won', values, counted_lead, outcome_at: event.at };
+      const { values, counted_lead, quotation, agreed = false } = event.data;
+      const won_with = { ...quotation, agreed };
+      return { state: 'won', values, won_with, counted_lead, outcome_at: event.at };
     }
     case 'RfqLost':
       return { state: 'lost', outcome_at: event.at };
@@ -115,14 +146,20 @@ const changesOf = (event: Happened<Move>): Partial<RfqProgress> => {
       const { to, counted_lead, outcome_at } = event.data;
       return isRfqOutcome(to.state)
         ? { state: to.state, values: to.values, counted_lead, outcome_at }
-        : { state: to.state, values: undefined, counted_lead, outcome_at: undefined };
+        : {
+            state: to.state,
+            values: undefined,
+            won_with: undefined,
+            counted_lead,
+            outcome_at: undefined,
+          };
     }
   }
 };
 
 /** Removes every text of a person. An RFQ that is open is withdrawn: there is no contact to answer it to. */
 export const eraseRfq = (rfq: RfqProgress, at: number): RfqProgress => {
-  const { proposed: _ended, ...kept } = rfq;
+  const { proposed: _ended, open_questions: _closed, ...kept } = rfq;
   const erased = kept.sealed_reason === undefined ? kept : { ...kept, sealed_reason: '' };
   return isRfqOutcome(rfq.state)
     ? erased
@@ -137,6 +174,10 @@ export const RFQ_EVENTS_SHOWN: Readonly<Record<RfqEventType, boolean>> = {
   RfqDropped: false,
   RfqTakenUp: false,
   RfqQuoted: false,
+  QuotationAgreed: false,
+  QuotationDeclined: false,
+  QuotationQuestionAsked: false,
+  QuotationQuestionAnswered: false,
   RfqMoveProposed: false,
   RfqMoveRefused: false,
   RfqWon: true,
@@ -150,35 +191,75 @@ export const isOfRfq = (event: Happened<HandoffEventType>): event is Happened<Rf
 
 type Event = EventOf<RfqEventType>;
 
+/** Of the link by mail that shows the next quotation. The decider is pure, so the command has it. */
+type Quoting = { tokenHash: string };
+
 export type RfqCommand =
   | {
       type: 'MoveRfq';
       at: number;
       move: RfqMove;
-      /** Limits per currency, above which another person must approve; undefined if none must. */
-      approvalAbove: readonly Money[] | undefined;
+      approval: ApprovalRules;
       /** The lead that counts as won if this wins the RFQ. */
       countedLead: string | undefined;
     }
-  | { type: 'ApproveRfqMove'; at: number; proposal: number; countedLead: string | undefined }
-  | { type: 'RefuseRfqMove'; at: number; proposal: number; sealedReason: string };
+  | ({
+      type: 'QuoteRfq';
+      at: number;
+      offer: Offer;
+      sealedReason: string | undefined;
+      /** The number of the quotation that this one voids. */
+      replaces: number | undefined;
+      approval: ApprovalRules;
+    } & Quoting)
+  | ({
+      type: 'ApproveRfqMove';
+      at: number;
+      proposal: number;
+      countedLead: string | undefined;
+    } & Quoting)
+  | { type: 'RefuseRfqMove'; at: number; proposal: number; sealedReason: string }
+  | {
+      type: 'AnswerQuotation';
+      at: number;
+      /** The quotation whose link was opened, and the one that its page showed. */
+      number: number;
+      hash: string;
+      answer: 'agreed' | 'declined';
+      sealedReason: string | undefined;
+    }
+  | { type: 'AskQuestion'; at: number; number: number; question: number; sealedQuestion: string }
+  | { type: 'AnswerQuestion'; at: number; question: number; sealedAnswer: string };
+
+const COMMANDS: Record<RfqCommand['type'], true> = {
+  MoveRfq: true,
+  QuoteRfq: true,
+  ApproveRfqMove: true,
+  RefuseRfqMove: true,
+  AnswerQuotation: true,
+  AskQuestion: true,
+  AnswerQuestion: true,
+};
 
 export const isRfqCommand = (command: { type: string }): command is RfqCommand =>
-  command.type === 'MoveRfq' ||
-  command.type === 'ApproveRfqMove' ||
-  command.type === 'RefuseRfqMove';
+  command.type in COMMANDS;
 
 export type RfqRejection =
   | 'rfq_unsent'
   | 'rfq_move_not_allowed'
   | 'values_required'
   | 'quote_over'
+  | 'quotation_not_named'
+  | 'quotation_replaced'
+  | 'question_answered'
+  | 'too_many_questions'
   | 'proposal_unknown';
 
 type RfqDecision = Decision<Event, RfqRejection>;
 /** What every event of an RFQ contains, so that it can be attributed without its stream. */
 type Reference = Omit<EventDataOfMove, 'reason' | 'sealed_reason'>;
 type EventDataOfMove = Extract<Event, { type: 'RfqTakenUp' }>['data'];
+type Of<Type> = Extract<RfqCommand, { type: Type }>;
 
 /** Decides on an RFQ; undefined if the buyer has sent none. */
 export const decideRfq = (
@@ -187,38 +268,151 @@ export const decideRfq = (
   reference: Reference,
 ): RfqDecision => {
   if (!rfq) return reject('rfq_unsent', 'the buyer has sent no RFQ of this handoff');
-  if (command.type === 'MoveRfq') return decideRfqMove(rfq, command, reference);
-  return decideProposal<RfqMove, Event, RfqRejection>(rfq, command.proposal, (move) =>
-    command.type === 'RefuseRfqMove'
-      ? accept({
+  switch (command.type) {
+    case 'MoveRfq':
+      return decideRfqMove(rfq, command, reference);
+    case 'QuoteRfq':
+      return decideQuote(rfq, command, reference);
+    case 'AnswerQuotation':
+      return decideAnswer(rfq, command, reference);
+    case 'AskQuestion':
+      return decideQuestion(rfq, command, reference);
+    case 'AnswerQuestion':
+      return decideReply(rfq, command, reference);
+    case 'RefuseRfqMove':
+      return decideProposal<RfqMove, Event, RfqRejection>(rfq, command.proposal, () =>
+        accept({
           type: 'RfqMoveRefused',
           data: { ...reference, sealed_reason: command.sealedReason },
-        })
-      : (rejectMove(rfq, move, command.at) ??
-        accept(eventOf(rfq, { ...command, move }, reference))),
-  );
+        }),
+      );
+    case 'ApproveRfqMove':
+      return decideProposal<RfqMove, Event, RfqRejection>(
+        rfq,
+        command.proposal,
+        (move) =>
+          rejectMove(rfq, move, command.at) ?? accept(eventOf(rfq, { ...command, move }, reference)),
+      );
+  }
 };
 
-const decideRfqMove = (
-  rfq: RfqProgress,
-  command: Extract<RfqCommand, { type: 'MoveRfq' }>,
-  reference: Reference,
-): RfqDecision => {
-  const move = withValues(rfq, command.move);
+const decideRfqMove = (rfq: RfqProgress, command: Of<'MoveRfq'>, reference: Reference): RfqDecision => {
+  const move = withQuotation(rfq, command.move);
+  const { approval } = command;
   return decideMove<RfqMove, Event, RfqRejection>(rfq, {
     isRepeated: isRepeated(rfq, move),
     rejection: rejectMove(rfq, move, command.at),
-    needsApproval: needsApproval(rfq, move, command.approvalAbove),
+    needsApproval: needsApproval(rfq, move, approval),
+    approval,
     isSame: (proposed) => isSameMove(proposed, move),
-    eventOf: () => eventOf(rfq, { ...command, move }, reference),
+    eventOf: (alone) => eventOf(rfq, { ...command, move, alone }, reference),
     proposalOf: () => ({ type: 'RfqMoveProposed', data: { ...reference, ...move } }),
   });
 };
 
-/** An RFQ is won for what was quoted, unless the move says otherwise. */
-const withValues = (rfq: RfqProgress, move: RfqMove): RfqMove => {
-  const values = rfq.values ?? rfq.quote?.values;
-  return move.to === 'won' && !move.values && values ? { ...move, values } : move;
+/** An RFQ is won with its newest quotation, for what that comes to. */
+const withQuotation = ({ quote }: RfqProgress, move: RfqMove): RfqMove =>
+  move.to === 'won' && !move.is_correction && quote
+    ? { ...move, values: quote.values, quotation: { number: quote.number, hash: quote.hash } }
+    : move;
+
+/** A quotation takes the RFQ up, if nobody did. */
+const decideQuote = (rfq: RfqProgress, command: Of<'QuoteRfq'>, reference: Reference): RfqDecision => {
+  const { offer, sealedReason: sealed_reason, replaces, at, approval } = command;
+  const move: RfqMove = { to: 'quoted', values: offer.values, offer, sealed_reason };
+  const decided = decideMove<RfqMove, Event, RfqRejection>(rfq, {
+    isRepeated: false,
+    rejection: rejectMove(rfq, move, at) ?? rejectReplacing(rfq, replaces),
+    needsApproval: needsApproval(rfq, move, approval),
+    approval,
+    isSame: () => false,
+    eventOf: (alone) =>
+      eventOf(rfq, { ...command, move, alone, countedLead: undefined }, reference),
+    proposalOf: () => ({ type: 'RfqMoveProposed', data: { ...reference, ...move } }),
+  });
+  if (!decided.accepted || rfq.state !== 'confirmed') return decided;
+  return accept({ type: 'RfqTakenUp', data: reference }, ...decided.events);
+};
+
+/** Whether the newest quotation was not taken back: the buyer may be about to answer it. */
+const isQuoted = ({ state }: RfqProgress): boolean =>
+  state === 'quoted' || state === 'agreed' || state === 'declined';
+
+const rejectReplacing = (rfq: RfqProgress, replaces: number | undefined): RfqDecision | undefined => {
+  const { quote, state } = rfq;
+  if (replaces === (isQuoted(rfq) ? quote?.number : (replaces && quote?.number))) return undefined;
+  return reject(
+    'quotation_not_named',
+    quote
+      ? `the newest quotation is number ${quote.number}, and the RFQ is ${state}: name it in replaces to void it with a new one`
+      : 'the RFQ has no quotation to replace: leave out replaces',
+  );
+};
+
+/** The buyer's answer to the quotation that their page showed. */
+const decideAnswer = (
+  rfq: RfqProgress,
+  { at, number, hash, answer, sealedReason }: Of<'AnswerQuotation'>,
+  reference: Reference,
+): RfqDecision => {
+  const { quote } = rfq;
+  const state = rfqStateAt(rfq, at);
+  if (quote?.number !== number || quote.hash !== hash)
+    return reject('quotation_replaced', `the newest quotation is number ${quote?.number ?? 0}`);
+  if (state === answer) return accept();
+  if (state === 'expired' || (answer === 'agreed' && isQuoted(rfq) && at >= quote.valid_until))
+    return reject('quote_over', 'the quotation has expired');
+  if (!canMove(state, answer, ['buyer']))
+    return reject('rfq_move_not_allowed', `an RFQ that is ${state} cannot become ${answer}`);
+  const data = { ...reference, number, hash };
+  return answer === 'agreed'
+    ? accept({ type: 'QuotationAgreed', data })
+    : accept({ type: 'QuotationDeclined', data: { ...data, sealed_reason: sealedReason } });
+};
+
+/** So many questions wait for an answer at most, and so many can be asked in all. */
+const OPEN_QUESTIONS_MAX = 5;
+const QUESTIONS_MAX = 50;
+
+const decideQuestion = (
+  rfq: RfqProgress,
+  { at, number, question, sealedQuestion: sealed_question }: Of<'AskQuestion'>,
+  reference: Reference,
+): RfqDecision => {
+  const { quote, questions = 0, open_questions = [] } = rfq;
+  const state = rfqStateAt(rfq, at);
+  if (quote?.number !== number)
+    return reject('quotation_replaced', `the newest quotation is number ${quote?.number ?? 0}`);
+  if (isRfqOutcome(state)) return reject('rfq_move_not_allowed', `the RFQ is ${state}`);
+  if (question <= questions)
+    return reject('question_answered', `question ${question} was asked before`);
+  if (open_questions.length >= OPEN_QUESTIONS_MAX || questions >= QUESTIONS_MAX)
+    return reject(
+      'too_many_questions',
+      open_questions.length >= OPEN_QUESTIONS_MAX
+        ? `${open_questions.length} questions wait for an answer`
+        : `${questions} questions were asked, and no more can be`,
+    );
+  const data = { ...reference, number, question: questions + 1, sealed_question };
+  return accept({ type: 'QuotationQuestionAsked', data });
+};
+
+const decideReply = (
+  { questions = 0, open_questions = [] }: RfqProgress,
+  { question, sealedAnswer: sealed_answer }: Of<'AnswerQuestion'>,
+  reference: Reference,
+): RfqDecision => {
+  if (open_questions.includes(question))
+    return accept({
+      type: 'QuotationQuestionAnswered',
+      data: { ...reference, question, sealed_answer },
+    });
+  return reject(
+    'question_answered',
+    question <= questions
+      ? `question ${question} is answered, or ended with an erasure`
+      : `the buyer has asked ${questions === 0 ? 'no question' : `${questions} questions`}: there is no question ${question}`,
+  );
 };
 
 const isSameValues = (one: readonly Money[] = [], other: readonly Money[] = []): boolean =>
@@ -230,16 +424,17 @@ const isSameValues = (one: readonly Money[] = [], other: readonly Money[] = []):
 const isSameMove = (one: RfqMove, other: RfqMove): boolean =>
   one.to === other.to &&
   one.is_correction === other.is_correction &&
-  one.valid_until === other.valid_until &&
+  one.quotation?.hash === other.quotation?.hash &&
   isSameValues(one.values, other.values);
 
 /** Whether the RFQ is already as the move would leave it. */
-const isRepeated = ({ state, quote, values }: RfqProgress, move: RfqMove): boolean => {
-  if (state !== move.to) return false;
-  if (state === 'quoted')
-    return quote?.valid_until === move.valid_until && isSameValues(quote?.values, move.values);
-  return state !== 'won' || isSameValues(values, move.values);
-};
+const isRepeated = ({ state, values }: RfqProgress, move: RfqMove): boolean =>
+  state === move.to && (state !== 'won' || isSameValues(values, move.values));
+
+const canMove = (from: RfqStateName, to: RfqStateName, movers: readonly Mover[]): boolean =>
+  !isRfqOutcome(from) && rfqMovers(from, to).some((mover) => movers.includes(mover));
+
+const STAFF: readonly Mover[] = ['staff', 'two of staff'];
 
 const rejectMove = (rfq: RfqProgress, move: RfqMove, at: number): RfqDecision | undefined => {
   const state = rfqStateAt(rfq, at);
@@ -252,49 +447,82 @@ const rejectMove = (rfq: RfqProgress, move: RfqMove, at: number): RfqDecision | 
         ? `the RFQ is ${state}; only a correction changes an outcome`
         : `the RFQ is ${state} and has no outcome to correct: move it`,
     );
-  const allowed: readonly string[] = hasOutcome ? RFQ_CORRECTIONS : RFQ_MOVES[state];
-  if (!allowed.includes(to))
+  const isAllowed = hasOutcome
+    ? (RFQ_CORRECTIONS as readonly string[]).includes(to)
+    : canMove(state, to, STAFF);
+  if (!isAllowed)
     return reject('rfq_move_not_allowed', `an RFQ that is ${state} cannot become ${to}`);
-  if ((to === 'quoted' || to === 'won') && !move.values)
-    return reject('values_required', `an RFQ becomes ${to} with values only`);
-  if (to === 'quoted' && (move.valid_until === undefined || move.valid_until <= at))
+  if (to === 'won' && !move.values)
+    return reject('values_required', 'an RFQ is corrected to won with values only');
+  if (move.offer && move.offer.valid_until <= at)
     return reject('quote_over', 'a quotation needs a valid_until in the future');
   return undefined;
 };
 
+/** Whether a correction raises what the RFQ was won for, in any currency. */
+const isUpwards = ({ values = [] }: RfqProgress, move: RfqMove): boolean =>
+  move.to === 'won' && isAbove(move.values, values);
+
 const needsApproval = (
   rfq: RfqProgress,
-  { to, values, is_correction }: RfqMove,
-  limits: readonly Money[] | undefined,
+  move: RfqMove,
+  { above: limits }: ApprovalRules,
 ): boolean => {
-  // The mailbox of its buyer was never seen to work.
-  if (to === 'won' && rfq.confirmed_by === 'staff') return true;
-  if (!limits) return false;
-  if (is_correction) return isAbove(values, limits) || isAbove(rfq.values, limits);
-  return (to === 'quoted' || to === 'won') && isAbove(values, limits);
+  const { to, values, is_correction } = move;
+  if (is_correction)
+    return (
+      isUpwards(rfq, move) ||
+      (limits !== undefined && (isAbove(values, limits) || isAbove(rfq.values, limits)))
+    );
+  if (to === 'won') return !canMove(rfq.state, to, ['staff']);
+  return to === 'quoted' && limits !== undefined && isAbove(values, limits);
+};
+
+type Allowed = {
+  at: number;
+  move: RfqMove;
+  countedLead: string | undefined;
+  tokenHash?: string;
+  alone?: true | undefined;
 };
 
 /** The event of a move that is allowed. */
-const eventOf = (
-  rfq: RfqProgress,
-  { at, move, countedLead }: { at: number; move: RfqMove; countedLead: string | undefined },
-  reference: Reference,
-): Event => {
-  const { to, values = [], valid_until = 0, is_correction, sealed_reason } = move;
+const eventOf = (rfq: RfqProgress, allowed: Allowed, reference: Reference): Event => {
+  const { at, move, countedLead, alone } = allowed;
+  const { to, values = [], is_correction, sealed_reason } = move;
   const data = { ...reference, sealed_reason };
   const counted_lead = rfq.counted_lead ?? (to === 'won' ? countedLead : undefined);
-  if (to === 'quoted') return { type: 'RfqQuoted', data: { ...data, values, valid_until } };
   if (is_correction) {
     const from = { state: rfq.state as RfqOutcome, values: rfq.values };
-    const after = { state: to, ...(to === 'won' && { values }) };
+    const after = { state: to as RfqOutcome, ...(to === 'won' && { values }) };
     const { outcome_at = at } = rfq;
     return {
       type: 'RfqOutcomeCorrected',
-      data: { ...data, from, to: after, outcome_at, counted_lead },
+      data: { ...data, from, to: after, outcome_at, counted_lead, alone },
     };
   }
-  if (to === 'won') return { type: 'RfqWon', data: { ...data, values, counted_lead } };
+  if (to === 'quoted') return quoted(rfq, { ...data, alone }, allowed);
+  if (to === 'won') {
+    const { quotation } = move;
+    if (!quotation) throw new Error('an RFQ without a quotation cannot be won');
+    const agreed = rfq.state === 'agreed' ? (true as const) : undefined;
+    return { type: 'RfqWon', data: { ...data, values, quotation, agreed, counted_lead, alone } };
+  }
   return { type: TYPES[to], data };
+};
+
+const quoted = (
+  { quote }: RfqProgress,
+  data: EventDataOfMove & { alone?: true | undefined },
+  { move: { offer }, tokenHash = '' }: Allowed,
+): Event => {
+  if (!offer) throw new Error('a quotation without an offer');
+  const number = (quote?.number ?? 0) + 1;
+  const hash = hashOfQuotation(data.handoff_id, { ...offer, number });
+  return {
+    type: 'RfqQuoted',
+    data: { ...data, ...offerIn(offer), number, hash, token_hash: tokenHash },
+  };
 };
 
 const TYPES = {
