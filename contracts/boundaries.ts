@@ -6,7 +6,8 @@ export const BOUNDARIES = [
   {
     id: 'accept_quotation',
     statement: 'Agents cannot accept quotations.',
-    instead: 'Staff control pricing; the buyer answers a quotation with staff directly.',
+    instead:
+      'Staff control pricing; the buyer answers a quotation with staff directly, behind a link that only the letter has.',
   },
   {
     id: 'submit_rfq',
@@ -17,7 +18,7 @@ export const BOUNDARIES = [
   {
     id: 'place_order',
     statement: 'Agents cannot place orders.',
-    instead: 'Ordering happens between the buyer and staff after an RFQ.',
+    instead: 'Ordering happens between the buyer and staff, after the buyer agreed to a quotation.',
   },
   {
     id: 'reserve_stock',
@@ -55,8 +56,8 @@ export const boundaryOf = (name: string): BoundaryId | undefined => {
 };
 
 /**
- * Events that only a buyer can cause: the holder of a review link, of the link that confirms an RFQ, or a visitor who makes
- * a list.
+ * Events that only a buyer can cause: the holder of a review link, of a link by mail that confirms or quotes an RFQ, or a
+ * visitor who makes a list.
  */
 export const BUYER_EVENTS = [
   'BuyerListCreated',
@@ -65,6 +66,9 @@ export const BUYER_EVENTS = [
   'HandoffDeclinedByBuyer',
   'RfqSubmittedByBuyer',
   'RfqConfirmedByBuyer',
+  'QuotationAgreed',
+  'QuotationDeclined',
+  'QuotationQuestionAsked',
 ] as const;
 
 /** Shown with every handoff, to the agent and to the buyer. Part of stored answers: never change it. */

@@ -29,7 +29,10 @@ export const LEAD_MOVES = {
   rfq_submitted: [],
 } as const satisfies Partial<Record<LeadStateName, readonly LeadStateName[]>>;
 
-/** The states in which a lead waits for staff. */
+/**
+ * The states in which a lead waits for staff. A won RFQ accepts and wins every lead of its handoff that was in one of them
+ * when the buyer sent it; the first such lead counts as won.
+ */
 export const OPEN_LEAD_STATES = Object.keys(LEAD_MOVES) as (keyof typeof LEAD_MOVES)[];
 
 /** The states of an RFQ that has no outcome. */

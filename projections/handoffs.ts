@@ -20,6 +20,7 @@ import {
   type ReviewTokenRow,
   ALL_RFQS,
   listBy,
+  HAS_QUESTION,
   NEEDS_APPROVAL,
   OPEN_RFQS,
   type RfqRow,
@@ -51,13 +52,18 @@ export const handoffLeads: Projection<HandoffLeadsRow> = {
   },
 };
 
-type Begin = 'HandoffCreated' | 'BuyerListCreated' | 'RfqSubmittedByBuyer';
-const BEGINS: readonly Begin[] = ['HandoffCreated', 'BuyerListCreated', 'RfqSubmittedByBuyer'];
+type Begin = 'HandoffCreated' | 'BuyerListCreated' | 'RfqSubmittedByBuyer' | 'RfqQuoted';
+const BEGINS: readonly Begin[] = [
+  'HandoffCreated',
+  'BuyerListCreated',
+  'RfqSubmittedByBuyer',
+  'RfqQuoted',
+];
 
-/** The handoff of each review link and of each link that confirms an RFQ, by the hash of its token. */
+/** The handoff of each review link, and of each link by mail that confirms or quotes an RFQ, by the hash of its token. */
 export const reviewTokens: Projection<ReviewTokenRow> = {
   name: 'review-tokens',
-  version: 3,
+  version: 4,
   handles: BEGINS,
   begins: BEGINS,
   place(event) {
@@ -68,6 +74,7 @@ export const reviewTokens: Projection<ReviewTokenRow> = {
   evolve(_row, event) {
     const { type, data } = typedEvent<Begin>(event);
     const of = { owner: event.owner, handoff_id: data.handoff_id };
+    if (type === 'RfqQuoted') return { ...of, quotes: data.number };
     return type === 'RfqSubmittedByBuyer' ? { ...of, confirms: data.confirmation.number } : of;
   },
 };
@@ -91,7 +98,7 @@ const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =
 
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
-  version: 4,
+  version: 5,
   handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
   place(event) {
     const key = handoffOfEvent(event);
@@ -135,6 +142,7 @@ const sentRfqs: Projection<Row> = {
     const names = [listBy({ owner }), listBy({ agent: agent_id }), listBy({ state })];
     if (!isRfqOutcome(state)) names.push(OPEN_RFQS);
     if (rfq.proposed) names.push(NEEDS_APPROVAL);
+    if (rfq.open_questions) names.push(HAS_QUESTION);
     return names.map((name) => [name, sort]);
   },
 };
@@ -145,7 +153,7 @@ export const rfqs = withPlan(sentRfqs, { scope: ALL_RFQS, prefix: 'hnd_' });
 /** The handoffs of each owner, newest first. */
 export const handoffs = ownerRecords({
   name: 'handoffs',
-  version: 5,
+  version: 6,
   handles: HANDOFF_EVENTS,
   begins: ['HandoffCreated', 'BuyerListCreated'],
   // An erasure contains only its subject, so its stream tells the kind of the record.

@@ -216,6 +216,7 @@ const environment = z.object({
   READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
   WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
   ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
+  SECOND_PERSON: z.enum(['needed', 'none']).default('needed'),
   APPROVAL_ABOVE: z
     .string()
     .regex(/^\s*\d+(\.\d+)? [A-Z]{3}\s*(,\s*\d+(\.\d+)? [A-Z]{3}\s*)*$/, {
@@ -328,8 +329,10 @@ const settings = complete.transform((env) => ({
   trustProxy: env.TRUST_PROXY,
   logLevel: env.LOG_LEVEL,
   ...ratesIn(env),
-  /** Limits per currency, like `5000 GBP`, above which a second person approves a quotation, a win or a correction. */
+  /** Limits per currency, like `5000 GBP`, above which a second person approves a quotation, a correction or a return. */
   approvalAbove: env.APPROVAL_ABOVE,
+  /** `none`: one person makes the deals that need two. */
+  secondPerson: env.SECOND_PERSON,
   /** Directory of the file channel; `outbox` in the data directory if not set. */
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */

@@ -116,13 +116,16 @@ const recordersOf = (
 /** The settings that operations read. Throws StartupError for amounts that are not valid. */
 export const settingsOf = (
   config: Config,
-): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'approvalAbove'> => {
+): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'approval'> => {
   const privateHosts = new Set(config.outreachPrivateHosts);
   return {
     limits: config,
     targetFault: (url) => unresolvedFault(url, privateHosts),
     staffMail: config.staffMail,
-    approvalAbove: config.approvalAbove && approvalLimits(config.approvalAbove),
+    approval: {
+      above: config.approvalAbove && approvalLimits(config.approvalAbove),
+      isAlone: config.secondPerson === 'none',
+    },
   };
 };
 

@@ -255,8 +255,7 @@ const quoteLine = z
   })
   .refine(
     (one) =>
-      one.leave_out === undefined ||
-      (one.quantity ?? one.unit_price ?? one.sku) === undefined,
+      one.leave_out === undefined || (one.quantity ?? one.unit_price ?? one.sku) === undefined,
     { error: 'has leave_out beside a quantity, a price or a product' },
   )
   .refine(
@@ -278,10 +277,9 @@ const quoteRfq = rfqCommand({
     lines: z
       .array(quoteLine)
       .max(LIMITS.HANDOFF_LINES_MAX)
-      .refine(
-        (lines) => new Set(lines.map(({ line_id }) => line_id)).size === lines.length,
-        { error: 'names a line twice' },
-      )
+      .refine((lines) => new Set(lines.map(({ line_id }) => line_id)).size === lines.length, {
+        error: 'names a line twice',
+      })
       .default([])
       .describe('Only the lines that differ from the default'),
     charges: z
@@ -304,7 +302,9 @@ const quoteRfq = rfqCommand({
     reason: encrypted
       .line(500)
       .optional()
-      .describe('Why it differs. Stored encrypted in the history; neither agents nor the buyer see it'),
+      .describe(
+        'Why it differs. Stored encrypted in the history; neither agents nor the buyer see it',
+      ),
   },
   name: 'with a replaced line and shipping',
   input: {
@@ -322,7 +322,8 @@ const quoteRfq = rfqCommand({
 const answerQuestion = rfqCommand({
   verb: 'answer',
   summary: 'Answer a question that the buyer asked about a quotation',
-  guidance: 'The buyer gets the answer by mail, and sees it on the page of the quotation. readRfq has the questions.',
+  guidance:
+    'The buyer gets the answer by mail, and sees it on the page of the quotation. readRfq has the questions.',
   fields: {
     question: z.int().min(1).describe('Number of the question, from readRfq'),
     answer: encrypted.text(4_000).describe('Stored encrypted; agents never see it'),

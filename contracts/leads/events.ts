@@ -85,6 +85,8 @@ const LeadUnqualified = moved;
 const LeadRfqObserved = moved;
 /** The lead took the outcome of the RFQ of its handoff, which has the value. */
 const follows = { from_rfq: z.literal(true).optional() };
+/** One person did it where two must: SECOND_PERSON was none. */
+const alone = z.literal(true).optional();
 /** Another lead counts for the same RFQ. */
 const uncounted = z.literal(true).optional();
 
@@ -93,6 +95,7 @@ const LeadWon = z.object({
   ...follows,
   value: moneyAmount.optional(),
   uncounted,
+  alone,
 });
 const LeadLost = z.object({ ...subject, ...follows });
 const LeadOutcomeCorrected = z.object({
@@ -106,6 +109,7 @@ const LeadOutcomeCorrected = z.object({
   /** When the lead got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
   outcome_at: z.number(),
   uncounted,
+  alone,
 });
 const LeadWithdrawn = moved;
 

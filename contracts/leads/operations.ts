@@ -185,7 +185,8 @@ const leadCommand = recordCommands({
 });
 
 const APPROVAL =
-  'Above APPROVAL_ABOVE it is only proposed, and another person approves it with approveLeadMove.';
+  'A win without an RFQ, a correction that raises the value or makes a win of a loss, and any correction above ' +
+  'APPROVAL_ABOVE are only proposed, and another person approves them with approveLeadMove.';
 
 const moveLead = leadCommand({
   isSensitive: true,
@@ -193,7 +194,8 @@ const moveLead = leadCommand({
   summary: 'Move a lead to its next state',
   guidance:
     `${movesText(LEAD_MOVES)}. A won lead may have a value. ${APPROVAL} A lead whose buyer has sent the RFQ of its ` +
-    'handoff becomes rfq_submitted when it is accepted, and takes the outcome of the RFQ: move that. A lead that is ' +
+    'handoff becomes rfq_submitted when it is accepted, and takes the outcome of the RFQ: move that. A won RFQ accepts ' +
+    'and wins every open lead of its handoff. A lead that is ' +
     'rejected, duplicate, unqualified or lost releases the claim on its contact.',
   fields: {
     to: z

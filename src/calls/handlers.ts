@@ -10,6 +10,7 @@ import type { ReadModels, ReadModelFollower } from '#src/ports/read-model.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { AgentCall, SystemCall } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
+import type { ApprovalRules } from '#src/shared/proposal.ts';
 import type { StreamQueue } from '#src/writing/idempotency.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import type { Audit } from './audit.ts';
@@ -47,8 +48,8 @@ export type Deps = {
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
   limits: Rates;
-  /** Limits per currency, in minor units, above which a second person approves; undefined if none must. */
-  approvalAbove?: readonly { amount: number; currency: string }[] | undefined;
+  /** When a second person approves a deal. */
+  approval: ApprovalRules;
   /** Why nothing is ever sent to a URL, as far as its text tells; undefined otherwise. */
   targetFault(url: string): string | undefined;
   /** The mailbox that gets the notices for staff; undefined if there is none. */

@@ -197,6 +197,54 @@ const MONEY_LIST = {
   ],
 };
 
+type QuoteRequest = DeskRequest<'quoteRfq'>;
+
+/** `2=out`, or `2=`, a quantity, the SKU of another product and a price, each of which can be missing; and a reason. */
+const LINE = /^(\d+)=(?:(out)|(?:(\d+) ?x)? ?(?:sku ([^ ]+))? ?(?:at (\S+ [A-Z]{3}))?)(?:: (.+))?$/;
+
+/** Parses `3=50 x sku KIT-104 at 3.10 GBP: the blue one is sold out`. */
+const parseLine = (text: string) => {
+  const [, line_id = '', out, quantity, sku, price, reason] = LINE.exec(text) ?? [];
+  if (line_id === '')
+    throw new InvalidArgumentError(
+      'It must be like "1=at 4.20 GBP", "2=50 x", "3=sku KIT-104 at 3.10 GBP: the blue one is sold out" or "4=out: sold out".',
+    );
+  return {
+    line_id,
+    ...(out && { leave_out: true as const }),
+    ...(quantity && { quantity: Number(quantity) }),
+    ...(sku && { sku }),
+    ...(price && { unit_price: parseMoney(price) }),
+    ...(reason && { reason }),
+  };
+};
+
+/** Parses `Shipping=12.00 GBP`. */
+const parseCharge = (text: string) => {
+  const [label = '', price] = text.split('=');
+  if (price === undefined) throw new InvalidArgumentError('It must be like "Shipping=12.00 GBP".');
+  return { label, ...parseMoney(price) };
+};
+
+const QUOTE_LINES = {
+  placeholder: 'line',
+  about:
+    'Repeatable, for each line that differs: "1=at 4.20 GBP", "2=50 x", "3=sku KIT-104: sold out", "4=out: sold out"',
+  parse: (text: string, before: unknown = []) => [
+    ...(before as NonNullable<QuoteRequest['lines']>),
+    parseLine(text),
+  ],
+};
+
+const CHARGES = {
+  placeholder: 'charge',
+  about: 'Repeatable: "Shipping=12.00 GBP"',
+  parse: (text: string, before: unknown = []) => [
+    ...(before as NonNullable<QuoteRequest['charges']>),
+    parseCharge(text),
+  ],
+};
+
 type Channel = DeskRequest<'configureOutreach'>['channels'][number];
 
 /**
@@ -327,7 +375,9 @@ const VERBS: Verbs = {
   },
   approveLeadMove: { words: 'lead approve', text: leadText },
   refuseLeadMove: { words: 'lead refuse', text: leadText },
-  moveRfq: { fields: { values: MONEY_LIST }, text: rfqText },
+  moveRfq: { text: rfqText },
+  quoteRfq: { fields: { lines: QUOTE_LINES, charges: CHARGES }, text: rfqText },
+  answerQuestion: { words: 'rfq answer', text: rfqText },
   correctRfq: { fields: { values: MONEY_LIST }, text: rfqText },
   approveRfqMove: { words: 'rfq approve', text: rfqText },
   refuseRfqMove: { words: 'rfq refuse', text: rfqText },

@@ -30,6 +30,9 @@ export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[
 /** Before the name of a list, or of its sending: the holder of the mailbox from which its buyer sent it. */
 export const MAILBOX_OF = 'mailbox of ';
 
+/** Before the name of an answer of quoteRfq: the holder of the mailbox that the quotation was mailed to. */
+export const BUYER_OF = 'buyer of ';
+
 /** An act of the story is one call of one operation. */
 export type Act = {
   /** Days since the start of the story. */
@@ -59,7 +62,7 @@ export const ROOT = 'root';
 /** Has no credential. */
 export const VISITOR = 'A visitor';
 export const STAFF = 'Mara, staff';
-/** Approves what Mara proposes where APPROVAL_ABOVE is set. */
+/** Approves what Mara proposes. */
 export const APPROVER = 'Noor, staff';
 /** Acts for people who ask for their data. */
 const PRIVACY = 'Ilse, privacy';

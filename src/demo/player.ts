@@ -7,7 +7,8 @@ import { type DeskOperationId, deskOperations } from '#contracts/registries/desk
 import { ATTRIBUTION_PARAMETER } from '#contracts/links/attribution-token.ts';
 import { type OperationId, outreachOperations } from '#contracts/registries/agents.ts';
 import { visitorOperations, type VisitorOperations } from '#contracts/registries/visitors.ts';
-import { confirmationTokenOf } from '#src/shared/signing.ts';
+import { isRecord } from '#src/shared/json.ts';
+import { confirmationTokenOf, quotationTokenOf } from '#src/shared/signing.ts';
 import { authenticator, type Authenticator } from '#src/calls/authenticate.ts';
 import { mappingFailures } from '#src/calls/failure.ts';
 import { askCurrent, requireCurrent } from '#src/calls/freshness.ts';
@@ -17,6 +18,7 @@ import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import {
   type Act,
+  BUYER_OF,
   MAILBOX_OF,
   type StoryAnswer,
   type StoryInput,
@@ -47,8 +49,9 @@ const requireSuccess = <Value>(outcome: Outcome<Value>, what: string): Value => 
   throw new Error(`demo story: ${what} was refused (${outcome.code}): ${outcome.detail} ${errors}`);
 };
 
-/** What acts refer to besides the members of an answer: a visit's token, and the id of a buyer's list. */
-const alsoNamed = ({ target, handoffId }: Answer) => ({
+/** What acts refer to besides the members of an answer: a visit's token, the id of a buyer's list, and a quotation. */
+const alsoNamed = ({ target, handoffId, quotation }: Answer) => ({
+  ...(isRecord(quotation) && { hash: quotation['hash'], number: quotation['number'] }),
   ...(typeof target === 'string' && {
     attribution: new URL(target).searchParams.get(ATTRIBUTION_PARAMETER),
   }),
@@ -97,8 +100,7 @@ export class Player {
       if (outcome.ok) throw new Error(`demo story: ${operation} by ${by} was not refused`);
       return;
     }
-    const answer = requireSuccess(outcome, `${operation} by ${by}`) as Answer;
-    await this.#approve(answer);
+    const answer = await this.#approve(requireSuccess(outcome, `${operation} by ${by}`) as Answer);
     if (as === undefined) return;
     this.#answers.set(as, {
       ...answer,
@@ -117,11 +119,15 @@ export class Player {
     this.#codes.set(as, row);
   }
 
-  /** Approves the move of an RFQ that the answer says was only proposed. */
-  async #approve({ id, proposed }: Answer): Promise<void> {
-    if (proposed === undefined) return;
+  /** Approves the move that the answer says was only proposed; returns the answer that holds then. */
+  async #approve(answer: Answer): Promise<Answer> {
+    const { id, owner_id, proposed } = answer;
+    if (proposed === undefined) return answer;
     const { number: proposal } = proposed as { number: number };
-    await this.perform(APPROVER, 'approveRfqMove', { handoff_id: String(id), proposal });
+    const of = { owner_id: String(owner_id), proposal };
+    return String(id).startsWith('led_')
+      ? this.perform(APPROVER, 'approveLeadMove', { lead_id: String(id), ...of })
+      : this.perform(APPROVER, 'approveRfqMove', { handoff_id: String(id), ...of });
   }
 
   async perform<Id extends StoryOperationId>(
@@ -195,6 +201,13 @@ export class Player {
       const { id } = this.answer(by.slice(MAILBOX_OF.length));
       // The story sends each list once.
       return confirmationTokenOf(this.#service.deps.secrets, { handoffId: String(id), number: 1 });
+    }
+    if (by.startsWith(BUYER_OF)) {
+      const { id, number } = this.answer(by.slice(BUYER_OF.length));
+      return quotationTokenOf(this.#service.deps.secrets, {
+        handoffId: String(id),
+        number: Number(number),
+      });
     }
     const { token, api_key, review_url } = this.answer(by) as Record<string, string | undefined>;
     return token ?? api_key ?? review_url?.split('/').at(-1) ?? '';

@@ -25,6 +25,7 @@ import {
   privacy,
   staff,
   VISITOR,
+  BUYER_OF,
   northwind,
   scout,
   ACCESS_ACTS,
@@ -47,6 +48,23 @@ const lines = (quantities: Record<string, number>) =>
 
 const rfq = (day: number, list: string, change: Omit<StoryInput<'moveRfq'>, 'handoff_id'>): Act =>
   staff(day, 'moveRfq', { handoff_id: `{${list}.id}`, ...change });
+
+type Quote = StoryInput<'quoteRfq'>;
+
+/** A quotation of everything on the list, at the catalog's prices unless `lines` has others. */
+const quote = (day: number, list: string, more: Omit<Quote, 'handoff_id'>): Act =>
+  staff(day, 'quoteRfq', { as: quoteOf(list), handoff_id: `{${list}.id}`, ...more });
+
+const quoteOf = (list: string): string => `quotation for the ${list}`;
+
+/** A line with a price of its own, in GBP. */
+const at = (line_id: string, amount: number) => ({
+  line_id,
+  unit_price: { amount, currency: 'GBP' },
+});
+
+const agree = (day: number, list: string): Act =>
+  actor(BUYER_OF + quoteOf(list))(day, 'agreeToQuotation', { hash: `{${quoteOf(list)}.hash}` });
 
 const gbp = (amount: number) => ({ values: [{ amount, currency: 'GBP' }] });
 const valid_until = '{in 30 days}';
@@ -114,7 +132,7 @@ const OPEN_RFQ_ACTS: readonly Act[] = [
   }),
   ...sendRfq(25.2, 'florist list', { name: 'Owen Birch', email: 'owen@stemandthorn.example' }),
   confirm(25.4, 'florist list'),
-  rfq(27.6, 'florist list', { to: 'quoted', ...gbp(16_000), valid_until: VALID_TO_TOMORROW }),
+  quote(27.6, 'florist list', { valid_until: VALID_TO_TOMORROW }),
 
   concierge(27.2, 'createHandoff', {
     as: 'coffee list',
@@ -159,9 +177,10 @@ const HANDOFF_ACTS: readonly Act[] = [
   }),
   cornerMailbox(5.5, 'confirmRequest', { list_revision: 2 }),
   rfq(6.1, 'corner list', { to: 'in_progress' }),
-  rfq(6.4, 'corner list', { to: 'quoted', ...gbp(51_000), valid_until }),
+  quote(6.4, 'corner list', { valid_until }),
   rfq(9.2, 'corner list', { to: 'in_progress', reason: 'Asked for a better price of the mugs' }),
-  rfq(9.4, 'corner list', { to: 'quoted', ...gbp(49_690), valid_until }),
+  quote(9.4, 'corner list', { lines: [at('1', 275)], valid_until }),
+  agree(11.2, 'corner list'),
   rfq(12.4, 'corner list', { to: 'won' }),
 
   newsletter(9.6, 'createHandoff', {
@@ -213,7 +232,8 @@ const HANDOFF_ACTS: readonly Act[] = [
     contact: { name: 'Priya Nair', email: 'priya@quayside.example', company: 'Quayside Spa' },
   }),
   spaMailbox(8.4, 'confirmRequest', { list_revision: 1 }),
-  rfq(9.5, 'spa list', { to: 'quoted', ...gbp(33_460), valid_until }),
+  quote(9.5, 'spa list', { valid_until }),
+  agree(14.6, 'spa list'),
   rfq(17.6, 'spa list', { to: 'won' }),
   staff(18.2, 'correctRfq', {
     handoff_id: '{spa list.id}',
@@ -251,7 +271,8 @@ const HANDOFF_ACTS: readonly Act[] = [
     contact: { name: 'Marek Dvorak', email: 'marek@gallerysteps.example', country: 'GB' },
   }),
   galleryMailbox(18.44, 'confirmRequest', { list_revision: 1 }),
-  rfq(19.1, 'gallery RFQ', { to: 'quoted', ...gbp(29_800), valid_until }),
+  quote(19.1, 'gallery RFQ', { valid_until }),
+  agree(20.1, 'gallery RFQ'),
   rfq(23.2, 'gallery RFQ', { to: 'won' }),
 
   concierge(21.1, 'createHandoff', {

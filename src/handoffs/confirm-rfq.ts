@@ -4,7 +4,7 @@ import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { informLeads } from '#src/leads/observe-rfq.ts';
 import { mailToOwner } from '#src/owners/profile.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { type ReviewTokenRow, ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
+import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
 import { liftRefusal } from '#src/sealing/suppression.ts';
 import { noticeOfRfq, queueMail, blockMailbox } from '#src/sending/mail.ts';
@@ -15,7 +15,7 @@ import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decid
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff, type HandoffCommand } from './handoff.decider.ts';
 import { contactOf, forgetDropped, listForLetter } from './render-handoff.ts';
-import { conflictOf, findMailedLink, makeReview, type Review } from './review.ts';
+import { conflictOf, findMailedLink, type MailedLink, makeReview, type Review } from './review.ts';
 import { isRfqOutcome, isUnconfirmed, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
 
 type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
@@ -68,10 +68,8 @@ const NO_REQUEST = refuse(
   'There is no such request. Check that the link is complete.',
 );
 
-type Row = Required<ReviewTokenRow>;
-
-const phaseOf = ({ rfq, rfqs_sent }: HandoffState, { confirms }: Row, at: number) => {
-  if (rfqs_sent !== confirms) return 'replaced';
+const phaseOf = ({ rfq, rfqs_sent }: HandoffState, { number }: MailedLink, at: number) => {
+  if (rfqs_sent !== number) return 'replaced';
   if (!rfq || (rfq.confirmation && !isUnconfirmed(rfq, at))) return 'over';
   if (rfq.confirmation) return 'waiting';
   return isRfqOutcome(rfqStateAt(rfq, at)) ? 'ended' : 'sent';
@@ -79,7 +77,7 @@ const phaseOf = ({ rfq, rfqs_sent }: HandoffState, { confirms }: Row, at: number
 
 const makeRequest = async (
   deps: Deps,
-  row: Row,
+  row: MailedLink,
   { state, at }: { state: HandoffState; at: number },
 ): Promise<BuyerRequest> => {
   const phase = phaseOf(state, row, at);
@@ -97,13 +95,16 @@ export const readRequest: HolderHandler<'readRequest', BuyerRequest> = async (
   _input,
   call,
 ) => {
-  const row = await findMailedLink(deps, call.caller.token);
+  const row = await findMailedLink(deps, call.caller.token, 'confirms');
   const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
   return row && state ? done(await makeRequest(deps, row, { state, at: call.at })) : NO_REQUEST;
 };
 
 type Made = Issued<HandoffCommand> | Refusal;
-type CommandFor = (state: HandoffState, of: { row: Row; call: Call }) => Made | Promise<Made>;
+type CommandFor = (
+  state: HandoffState,
+  of: { row: MailedLink; call: Call },
+) => Made | Promise<Made>;
 
 /** Runs one command of the mailbox's holder. A repeated command leaves the request as it is. */
 const actOnRequest = async (
@@ -111,7 +112,7 @@ const actOnRequest = async (
   holderCall: HolderCall,
   command: CommandFor,
 ): Promise<Outcome<BuyerRequest>> => {
-  const row = await findMailedLink(deps, holderCall.caller.token);
+  const row = await findMailedLink(deps, holderCall.caller.token, 'confirms');
   if (!row) return NO_REQUEST;
   const { owner, handoff_id } = row;
   const call: Call = { ...holderCall, ownerId: owner };
@@ -140,7 +141,7 @@ export const confirmRequest: HolderHandler<'confirmRequest', BuyerRequest> = asy
 ) => {
   const confirmed = await actOnRequest(deps, holderCall, (state, { row, call }) => {
     const { at } = call;
-    const { confirms: number } = row;
+    const { number } = row;
     return issue(
       { type: 'ConfirmRfq', at, number, listRevision: input.list_revision },
       { effects: () => noticesOfConfirmed(deps, call, { state, by: 'buyer' }) },
@@ -160,7 +161,7 @@ export const withdrawRequest: HolderHandler<'withdrawRequest', BuyerRequest> = (
   holderCall,
 ) =>
   actOnRequest(deps, holderCall, (_state, { row, call }) =>
-    issue({ type: 'WithdrawRfq', at: call.at, number: row.confirms }),
+    issue({ type: 'WithdrawRfq', at: call.at, number: row.number }),
   );
 
 /**
@@ -173,11 +174,11 @@ export const disownRequest: HolderHandler<'disownRequest', BuyerRequest> = (
   holderCall,
 ) =>
   actOnRequest(deps, holderCall, async (state, { row, call }) => {
-    const isOfLink = state.rfqs_sent === row.confirms && state.rfq?.confirmation !== undefined;
+    const isOfLink = state.rfqs_sent === row.number && state.rfq?.confirmation !== undefined;
     const contact = isOfLink ? await contactOf(deps, state.rfq) : undefined;
     const refusal =
       typeof contact === 'object' ? await blockMailbox(deps, call, contact.email) : undefined;
-    return refusal ?? issue({ type: 'DisownRfq', at: call.at, number: row.confirms });
+    return refusal ?? issue({ type: 'DisownRfq', at: call.at, number: row.number });
   });
 
 type ExpiryDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels' | 'vault'>;

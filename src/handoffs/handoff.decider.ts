@@ -31,6 +31,7 @@ import {
   isOfRfq,
   type RfqProgress,
 } from './rfq.decider.ts';
+import { offerIn, type Quotation } from './quotation.decider.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];
@@ -146,7 +147,11 @@ const erasedRfq = (rfq: NonNullable<HandoffState['rfq']>, at: number): HandoffSt
         contact: '',
         contact_subject: rfq.contact_subject,
         submitted_at: rfq.submitted_at,
+        ...(rfq.quotation && { quotation: withoutTexts(rfq.quotation) }),
       };
+
+const withoutTexts = ({ sealed_texts, ...quotation }: Quotation): Quotation =>
+  sealed_texts === undefined ? quotation : { ...quotation, sealed_texts: '' };
 
 type RfqEvent = EventOf<RfqEventType>;
 
@@ -332,10 +337,14 @@ const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffS
   const { contact, contact_subject, submitted_at } = before;
   const rfq = foldRfq(before, event);
   if (!rfq) return list;
+  const quotation =
+    event.type === 'RfqQuoted'
+      ? { ...offerIn(event.data), number: event.data.number, hash: event.data.hash }
+      : before.quotation;
   return {
     ...list,
     ...(isConfirmed(event) && { status: 'rfq_submitted' }),
-    rfq: { ...rfq, contact, contact_subject, submitted_at },
+    rfq: { ...rfq, contact, contact_subject, submitted_at, ...(quotation && { quotation }) },
     ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)),
   };
 };
@@ -587,6 +596,8 @@ export type HandoffState = RecordVersion &
           /** The subject for which the contact is sealed. */
           contact_subject: string;
           submitted_at: number;
+          /** The newest quotation, complete. */
+          quotation?: Quotation;
         })
       | undefined;
     /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */

@@ -9,8 +9,43 @@ const money = (totals: MailFacts['rfq_notice']['totals']): string =>
 
 const count = (lines: number): string => `${lines} ${lines === 1 ? 'line' : 'lines'}`;
 
+const REPLIES: Record<
+  MailFacts['rfq_reply']['reply'],
+  {
+    subject: string;
+    text(number: number): string;
+    next(handoffId: string, number: number): string;
+  }
+> = {
+  agreed: {
+    subject: 'the buyer wants it',
+    text: (number) => `wants quotation ${number}. It is the word of the buyer, and not an order.`,
+    next: (id, number) =>
+      `One of you wins it: tributary rfq move ${id} --to won --quotation ${number}`,
+  },
+  declined: {
+    subject: 'the buyer does not want it',
+    text: (number) => `does not want quotation ${number}.`,
+    next: (id, number) =>
+      `Quote again: tributary rfq quote ${id} --replaces ${number} --valid-until TIME`,
+  },
+  asked: {
+    subject: 'a question',
+    text: (number) => `asked about quotation ${number}.`,
+    next: (id) => `Answer it: tributary rfq answer ${id} --question NUMBER --answer TEXT`,
+  },
+};
+
 export const rfqLetters: LetterTexts<
-  'rfq_confirmation' | 'rfq_receipt' | 'rfq_confirmed' | 'rfq_won' | 'rfq_notice'
+  | 'rfq_confirmation'
+  | 'rfq_receipt'
+  | 'rfq_quotation'
+  | 'rfq_quotation_void'
+  | 'rfq_answer'
+  | 'rfq_reply'
+  | 'rfq_confirmed'
+  | 'rfq_won'
+  | 'rfq_notice'
 > = {
   // Somebody else can have typed the address, so the message contains no text that a person typed.
   rfq_confirmation: ({ path, lines, totals, until }, { origin }) => ({
@@ -31,8 +66,50 @@ export const rfqLetters: LetterTexts<
     list,
     paragraphs: [
       `Staff have your request for a quotation: ${count(lines)}, indicative total ${money(totals)}. Its reference is ${handoff_id}.`,
-      'They answer you at this address, with binding prices. Nothing is ordered, reserved or paid.',
+      'They answer you at this address, with a quotation that has binding prices. Nothing is ordered, reserved or paid.',
       { text: 'See the request, or withdraw it:', link: `${origin}${path}` },
+    ],
+  }),
+  rfq_quotation: ({ path, handoff_id, number, values, until, voids }, { origin }) => ({
+    subject: `Quotation ${number} for your request ${handoff_id}`,
+    title: 'Your quotation',
+    paragraphs: [
+      `Staff answer your request for a quotation: ${money(values)}, valid until ${writerFor(HOUSE_LOCALE).moment(until)}.`,
+      ...(voids
+        ? [
+            `It replaces quotation ${voids.number}, which is void${voids.agreed ? ', and so is your word for that' : ''}.`,
+          ]
+        : []),
+      {
+        text: 'See it line by line, print it, ask staff, and say whether you want it:',
+        link: `${origin}${path}`,
+      },
+      'The link is for you alone. Your answer is not an order: staff confirm it. Nothing is paid.',
+    ],
+  }),
+  rfq_quotation_void: ({ path, handoff_id, number }, { origin }) => ({
+    subject: `Quotation ${number} for your request ${handoff_id} is void`,
+    title: 'Your quotation is void',
+    paragraphs: [
+      `Staff took quotation ${number} back and work on your request again. Nothing is ordered. A new quotation comes by mail.`,
+      { text: 'Ask staff:', link: `${origin}${path}` },
+    ],
+  }),
+  rfq_answer: ({ path, handoff_id, answer }, { origin }) => ({
+    subject: `Answer to your question about ${handoff_id}`,
+    title: 'Staff answer your question',
+    paragraphs: [
+      ...answer.split('\n').filter((part) => part.trim() !== ''),
+      { text: 'See the question and the quotation:', link: `${origin}${path}` },
+      'Ask on that page: this mailbox reads no answers.',
+    ],
+  }),
+  rfq_reply: ({ owner_id, handoff_id, number, reply }) => ({
+    subject: `Quotation ${number} of ${handoff_id}: ${REPLIES[reply].subject}`,
+    paragraphs: [
+      `The buyer of the list ${handoff_id} of the promoter ${owner_id} ${REPLIES[reply].text(number)}`,
+      `Staff read it by: tributary rfq show ${handoff_id}`,
+      REPLIES[reply].next(handoff_id, number),
     ],
   }),
   rfq_confirmed: ({ handoff_id, lines, totals, list }) => ({

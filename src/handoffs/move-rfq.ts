@@ -11,19 +11,21 @@ import { ownerFor } from '#src/reading/find-owner.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { epoch, iso } from '#src/shared/time.ts';
+import { quotationTokenOf, reviewTokenHash } from '#src/shared/signing.ts';
+import { iso } from '#src/shared/time.ts';
 import { type Issued, issue, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { streamOf } from '#src/writing/streams.ts';
 import { noticesOfConfirmed } from './confirm-rfq.ts';
 import { type HandoffState, handoff, type HandoffCommand, isOpen } from './handoff.decider.ts';
 import { forgetDropped, listForLetter } from './render-handoff.ts';
-import type { RfqMove, RfqCommand } from './rfq.decider.ts';
+import { mailToBuyer } from './quotation-letters.ts';
+import { type RfqMove, type RfqCommand, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
-const ERASED = refuse(
+export const ERASED = refuse(
   'state_conflict',
   'The handoff was erased, so no text about it can be stored: move it without a reason.',
 );
@@ -41,9 +43,9 @@ export const rfqOwner = (
   ownerFor(deps, call, { owner_id, listed: ['rfqs', ALL_RFQS], kind: 'handoff', id });
 
 /** A move as it is shown, without its reason. */
-export const renderMove = ({ to, values, valid_until, is_correction }: RfqMove) => ({
+export const renderMove = ({ to, values, offer, is_correction }: RfqMove) => ({
   to,
-  ...present({ values, valid_until: valid_until === undefined ? undefined : iso(valid_until) }),
+  ...present({ values, valid_until: offer && iso(offer.valid_until) }),
   is_correction: is_correction === true,
 });
 
@@ -53,18 +55,24 @@ type Command = RfqCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
 type Change = {
   ref: RfqRef;
   reason: string | undefined;
+  /** What is told to the buyer, if the command answers a question. */
+  answer?: string;
   /** `sealedReason` is undefined without a reason. */
   command(
-    made: { counted: string | undefined; sealedReason: string | undefined },
+    made: {
+      counted: string | undefined;
+      sealedReason: string | undefined;
+      state: HandoffState | undefined;
+    },
     stored: readonly StoredEvent[],
   ): Issued<Command> | Refusal | Promise<Issued<Command> | Refusal>;
 };
 
 /** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
-const changeRfq = async (
+export const changeRfq = async (
   deps: Deps,
   call: DeskCall,
-  { ref, reason, command }: Change,
+  { ref, reason, answer, command }: Change,
 ): ReturnType<DeskHandler<'moveRfq'>> => {
   const { handoff_id } = ref;
   const ownerId = await rfqOwner(deps, call, ref);
@@ -81,11 +89,15 @@ const changeRfq = async (
         state?.rfq && reason !== undefined ? await deps.vault.seal(handoff_id, reason) : undefined;
       if (sealedReason === null) return ERASED;
       const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
-      const made = await command({ counted, sealedReason }, stored);
+      const made = await command({ counted, sealedReason, state }, stored);
       if (!made.ok || !state) return made;
       return issue<HandoffCommand>(made.command, {
-        effects: ([event]: readonly Event[]) =>
-          noticesOfMove(deps, { ...call, ownerId }, { state, event }),
+        effects: async (events: readonly Event[]) => {
+          const notices = events.map((event) =>
+            noticesOfMove(deps, { ...call, ownerId }, { state, event, answer }),
+          );
+          return (await Promise.all(notices)).flat();
+        },
       });
     },
     refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
@@ -95,17 +107,40 @@ const changeRfq = async (
   return changed;
 };
 
-/** Makes the appends of the messages about an event that confirms or wins an RFQ; of other events none. */
+/** Whether the buyer has a quotation that they can answer, or have agreed to. */
+const isAnswerable = (rfq: RfqProgress, at: number): boolean => {
+  const state = rfqStateAt(rfq, at);
+  return state === 'quoted' || state === 'agreed';
+};
+
+/** Makes the appends of the messages about an event, to the owner and to the buyer; of most events none. */
 const noticesOfMove = async (
   deps: Deps,
   call: Call,
-  { state, event }: { state: HandoffState; event: Event | undefined },
+  { state, event, answer = '' }: { state: HandoffState; event: Event; answer?: string | undefined },
 ): Promise<Append[]> => {
-  if (event?.type === 'RfqConfirmedByStaff')
-    return noticesOfConfirmed(deps, call, { state, by: 'staff' });
-  const { handoff_id } = state;
-  return event?.type === 'RfqWon'
-    ? mailToOwner(deps, call, {
+  const { handoff_id, rfq } = state;
+  switch (event.type) {
+    case 'RfqConfirmedByStaff':
+      return noticesOfConfirmed(deps, call, { state, by: 'staff' });
+    case 'RfqQuoted': {
+      const { number, values, valid_until: until } = event.data;
+      const voids = rfq?.quote && { number: rfq.quote.number, agreed: rfq.state === 'agreed' };
+      const facts = { number, values, until, ...present({ voids }) };
+      return mailToBuyer(deps, call, { state, number, kind: 'rfq_quotation', facts });
+    }
+    case 'RfqTakenUp': {
+      const number = rfq?.quote?.number ?? 0;
+      return rfq?.quote && isAnswerable(rfq, call.at)
+        ? mailToBuyer(deps, call, { state, number, kind: 'rfq_quotation_void', facts: { number } })
+        : [];
+    }
+    case 'QuotationQuestionAnswered': {
+      const number = rfq?.quote?.number ?? 0;
+      return mailToBuyer(deps, call, { state, number, kind: 'rfq_answer', facts: { answer } });
+    }
+    case 'RfqWon':
+      return mailToOwner(deps, call, {
         kind: 'rfq_won',
         record: handoff_id,
         facts: {
@@ -113,8 +148,10 @@ const noticesOfMove = async (
           values: event.data.values,
           list: listForLetter(call.ownerId, state),
         },
-      })
-    : [];
+      });
+    default:
+      return [];
+  }
 };
 
 const refuseWonAlone = (leadId: string): Refusal =>
@@ -123,17 +160,28 @@ const refuseWonAlone = (leadId: string): Refusal =>
     `The lead ${leadId} of this handoff was won by itself, and the RFQ has its outcome: correct the lead with correctLead.`,
   );
 
+/** The newest quotation as it is named. */
+export const renderQuotation = ({ quote }: RfqProgress) =>
+  quote && { ...quote, valid_until: iso(quote.valid_until) };
+
 const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
   if (!rfq) throw new Error(`${handoff_id} has no RFQ`);
-  const { state, proposed } = rfq;
+  const { state, proposed, alone } = rfq;
   const shown = proposed && { number: proposed.number, ...renderMove(proposed) };
-  return { id: handoff_id, owner_id, state, ...present({ proposed: shown }) };
+  const quotation = renderQuotation(rfq);
+  return { id: handoff_id, owner_id, state, ...present({ quotation, alone, proposed: shown }) };
 };
 
 const move = (
   deps: Deps,
   call: DeskCall,
-  { ref, reason, ...asked }: Omit<RfqMove, 'sealed_reason'> & Pick<Change, 'ref' | 'reason'>,
+  {
+    ref,
+    reason,
+    named,
+    ...asked
+  }: Omit<RfqMove, 'sealed_reason'> &
+    Pick<Change, 'ref' | 'reason'> & { named?: number | undefined },
 ) =>
   changeRfq(deps, call, {
     ref,
@@ -143,13 +191,14 @@ const move = (
         type: 'MoveRfq',
         at: call.at,
         move: { ...asked, ...present({ sealed_reason: sealedReason }) },
-        approvalAbove: deps.approvalAbove,
+        named,
+        approval: deps.approval,
         countedLead: counted,
       }),
   });
 
 export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
-  const { to, values, valid_until, reason, ...ref } = input;
+  const { to, quotation, reason, ...ref } = input;
   if (to === 'confirmed')
     return reason === undefined
       ? NO_REASON
@@ -158,13 +207,22 @@ export const moveRfq: DeskHandler<'moveRfq'> = async (deps, input, call) => {
           reason,
           command: ({ sealedReason = '' }) => issue({ type: 'ConfirmByStaff', sealedReason }),
         });
-  const until = valid_until === undefined ? undefined : epoch(valid_until);
-  return move(deps, call, { ref, reason, to, ...present({ values, valid_until: until }) });
+  return move(deps, call, { ref, reason, to, named: quotation });
 };
 
 export const correctRfq: DeskHandler<'correctRfq'> = (deps, input, call) => {
   const { to, values, reason, ...ref } = input;
   return move(deps, call, { ref, reason, to, is_correction: true, ...present({ values }) });
+};
+
+/** The hash of the token in the link that shows the next quotation. */
+export const nextTokenHash = (
+  { secrets }: Pick<Deps, 'secrets'>,
+  handoffId: string,
+  rfq: RfqProgress | undefined,
+): string => {
+  const number = (rfq?.quote?.number ?? 0) + 1;
+  return reviewTokenHash(quotationTokenOf(secrets, { handoffId, number }));
 };
 
 const PROPOSED = ['RfqMoveProposed'] as const satisfies readonly EventType[];
@@ -174,9 +232,15 @@ export const approveRfqMove: DeskHandler<'approveRfqMove'> = (deps, input, call)
   return changeRfq(deps, call, {
     ref,
     reason: undefined,
-    command: async ({ counted }, stored) =>
+    command: async ({ counted, state }, stored) =>
       (await refuseDependent(deps, call, { askers: actorOfLast(stored, PROPOSED) })) ??
-      issue({ type: 'ApproveRfqMove', at: call.at, proposal, countedLead: counted }),
+      issue({
+        type: 'ApproveRfqMove',
+        at: call.at,
+        proposal,
+        countedLead: counted,
+        tokenHash: nextTokenHash(deps, ref.handoff_id, state?.rfq),
+      }),
   });
 };
 

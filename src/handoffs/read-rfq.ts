@@ -7,7 +7,14 @@ import { stateAt } from '#src/leads/lead.decider.ts';
 import { readTiedLeads, withLeadOutcome, handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { renderSummary } from '#src/plans/plans.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { ALL_RFQS, listBy, NEEDS_APPROVAL, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
+import {
+  ALL_RFQS,
+  HAS_QUESTION,
+  listBy,
+  NEEDS_APPROVAL,
+  OPEN_RFQS,
+  type RfqRow,
+} from '#src/ports/rows.ts';
 import { readInbox } from '#src/reading/inbox.ts';
 import { pageOf } from '#src/reading/lists.ts';
 import { ERASED, openTexts, shownText, WITHDRAWN, NO_TEXTS } from '#src/sealing/sealed-texts.ts';
@@ -18,7 +25,8 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';
-import { renderMove, rfqOwner } from './move-rfq.ts';
+import { renderMove, renderQuotation, rfqOwner } from './move-rfq.ts';
+import { type Question, questionsIn, textsOfQuotation } from './quotations.ts';
 import {
   contactOf,
   readableHandoff,
@@ -30,8 +38,38 @@ import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
-const renderQuote = ({ quote }: RfqProgress) =>
-  quote && { values: quote.values, valid_until: iso(quote.valid_until) };
+/** The newest quotation with its lines and texts. */
+const renderOffer = async ({ vault }: Pick<Deps, 'vault'>, rfq: Sent['rfq']) => {
+  const { quotation } = rfq;
+  const named = renderQuotation(rfq);
+  if (!quotation || !named) return undefined;
+  const { terms, reasons = {} } = await textsOfQuotation(vault, quotation);
+  const reasonOf = (id: string) => present({ reason: reasons[id] });
+  return {
+    ...named,
+    lines: quotation.lines.map(({ line_id, replaces, unit_price: amount, currency, ...line }) => ({
+      line_id,
+      product_id: line.product_id,
+      sku: line.sku,
+      title: line.title,
+      quantity: line.quantity,
+      unit_price: { amount, currency },
+      ...(replaces && { replaces: { sku: replaces.sku, title: replaces.title } }),
+      ...reasonOf(line_id),
+    })),
+    left_out: quotation.left_out.map(({ line_id }) => ({ line_id, ...reasonOf(line_id) })),
+    charges: quotation.charges,
+    ...present({ terms }),
+  };
+};
+
+const renderQuestion = ({ number, quotation, asked_at, question, answer }: Question) => ({
+  number,
+  quotation,
+  asked_at: iso(asked_at),
+  question,
+  ...present({ answer }),
+});
 
 /** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
 export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, call) => {
@@ -96,8 +134,10 @@ const progressOf = async (
       confirmed_by: rfq.confirmed_by,
       confirmation_ends_at: rfq.confirmation && iso(rfq.confirmation.until),
       reason: textOf(rfq.sealed_reason) ?? rfq.reason,
-      quote: renderQuote(rfq),
+      quotation: await renderOffer(deps, rfq),
       won_value: shown.values,
+      won_with: rfq.won_with && { number: rfq.won_with.number, agreed: rfq.won_with.agreed },
+      alone: rfq.alone,
       proposed: rfq.proposed && {
         number: rfq.proposed.number,
         ...renderMove(rfq.proposed),
@@ -110,6 +150,7 @@ const progressOf = async (
           ? { owner_id: holder.owner_id, lead_id: holder.lead_id }
           : undefined,
     }),
+    questions: (await questionsIn(deps.vault, stored)).map(renderQuestion),
     leads: tied.map((lead) => ({
       lead_id: lead.lead_id,
       agent_id: lead.agent_id,
@@ -151,12 +192,15 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
     scope: ALL_RFQS,
     input,
     ...(input.needs_approval && { ranges: [{ list: NEEDS_APPROVAL }] }),
+    ...(input.has_question && { ranges: [{ list: HAS_QUESTION }] }),
     ...(state !== undefined && { ranges: [{ list: listOf(state) }] }),
     agentOf: ({ agent_id }) => agent_id,
     beganAt: ({ submitted_at }) => submitted_at,
     isMatch: (row) =>
       (input.needs_approval === undefined ||
         input.needs_approval === (row.rfq.proposed !== undefined)) &&
+      (input.has_question === undefined ||
+        input.has_question === (row.rfq.open_questions !== undefined)) &&
       (state === undefined ||
         (state === 'open' ? !isRfqOutcome(stateOf(row)) : stateOf(row) === state)) &&
       (currency === undefined ||
@@ -170,7 +214,8 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
     indicative_totals: row.totals,
     state: stateOf(row),
     ...present({
-      quote: renderQuote(row.rfq),
+      quotation: renderQuotation(row.rfq),
+      open_questions: row.rfq.open_questions?.length,
       won_value: row.won_by?.values ?? row.rfq.values,
       needs_approval: row.rfq.proposed && (true as const),
     }),

@@ -49,6 +49,14 @@ The request is no longer as the page showed it. Below is how it is now.</p></div
 
 const NOTHING_ORDERED = 'No stock is reserved, no price is accepted and nothing is paid.';
 
+const outcomeOf = (rfq: BuyerRequest['review']['state']['rfq'], writer: Writer): Html => {
+  if (rfq?.state === 'won')
+    return html`Staff recorded the deal with you: ${totalsIn(rfq.values ?? [], writer)}.`;
+  return rfq?.state === 'lost'
+    ? html`Staff closed it without a deal. Nothing is ordered by it.`
+    : html`It was withdrawn. Nothing is ordered by it.`;
+};
+
 const PARTS: Record<BuyerRequest['phase'], Part> = {
   waiting: ({ review: { state, awaitedUntil = 0 } }, { token }, writer) => ({
     heading: 'Confirm your request',
@@ -67,20 +75,16 @@ message of this kind to your address.</p>
   sent: ({ review: { state } }, { token }, writer) => ({
     heading: 'Your request is with staff',
     body: html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a quotation on
-${writer.moment(state.rfq?.submitted_at ?? 0)}. Staff answer you at the contact below, with binding prices. An order
-needs your agreement and theirs.</p></div>
+${writer.moment(state.rfq?.submitted_at ?? 0)}. Staff answer the contact below
+by mail, with a quotation: its letter has the link to it. An order needs your agreement and theirs.</p></div>
 <details class="card"><summary>Withdraw the request</summary>
 <p>Staff and the person who prepared the list learn that you withdrew it.</p>
 <form method="post" action="${requestPath(token)}/withdraw">
 <button type="submit" class="second">Withdraw</button></form></details>`,
   }),
-  ended: ({ review: { state } }) => ({
+  ended: ({ review: { state } }, _view, writer) => ({
     heading: 'Your request has ended',
-    body: html`<p class="lede">${
-      state.rfq?.state === 'withdrawn'
-        ? 'It was withdrawn. Nothing is ordered by it.'
-        : 'Staff recorded the outcome that you agreed with them.'
-    }</p>`,
+    body: html`<p class="lede">${outcomeOf(state.rfq, writer)}</p>`,
   }),
   over: () => ({
     heading: 'This request is over',

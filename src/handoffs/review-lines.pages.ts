@@ -181,9 +181,9 @@ export const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
 <th role="columnheader" scope="col" class="num">Unit price</th>
 <th role="columnheader" scope="col" class="num">Total</th></tr></thead>`;
 
-export const totalRow = (totals: Totals, writer: Writer): Html =>
+export const totalRow = (totals: Totals, writer: Writer, label = 'Indicative total'): Html =>
   html`<tfoot role="rowgroup"><tr role="row"><th role="rowheader" scope="row" colspan="3">
-Indicative total</th>
+${label}</th>
 <td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
 
 export const nameCell = (line: Line, remarks: Html | '' = '', name: Html | string = ''): Html =>

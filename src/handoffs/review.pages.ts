@@ -328,7 +328,7 @@ const sendFields = (view: ReviewView, writer: Writer): Html => {
 <p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
 ${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
 Quantities that you change above are sent as you typed them, once you have seen what they come to.
-First you confirm the request with a link that we mail to you; then staff answer you with binding prices. Nothing is
+First you confirm the request with a link that we mail to you; then staff answer you with a quotation by mail. Nothing is
 ordered, reserved or paid.</p>
 ${contactFields(view)}
 <div class="tick${fault ? ' wrong' : ''}">
@@ -489,7 +489,7 @@ const answerText = (review: Review): string => {
   if (ownerOf(review).isTest) return 'It was a test: nobody was asked, and nobody will answer.';
   return review.state.erased
     ? 'The contact was erased, so no answer can reach you.'
-    : 'Staff will answer you at the contact you gave, with binding prices. An order needs your agreement and theirs.';
+    : 'Staff will answer the contact you gave by mail, with a quotation that only its letter leads to. An order needs your agreement and theirs.';
 };
 
 const receipt = (review: Review, writer: Writer): Html => {

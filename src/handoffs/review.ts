@@ -32,7 +32,7 @@ import {
   type HandoffLine,
 } from './handoff.decider.ts';
 import { readableHandoff, forgetDropped } from './render-handoff.ts';
-import { isUnconfirmed, type RfqRejection } from './rfq.decider.ts';
+import { isUnconfirmed } from './rfq.decider.ts';
 
 /** The quantities that a buyer entered, as text, by line id. */
 type EnteredQuantities = ReadonlyMap<string, string>;
@@ -166,16 +166,22 @@ export const findHandoff = async (
   token: string,
 ): Promise<ReviewTokenRow | undefined> => {
   const row = await rowOf(deps, token);
-  return row?.confirms === undefined ? row : undefined;
+  return (row?.confirms ?? row?.quotes) === undefined ? row : undefined;
 };
 
-/** Finds the handoff whose RFQ the token of a mailed link confirms, and the number of the sending. */
+export type MailedLink = { owner: string; handoff_id: string; number: number };
+
+/** Finds the handoff of a link by mail, and the number of the sending that it confirms, or of the quotation that it shows. */
 export const findMailedLink = async (
   deps: Pick<Deps, 'readModels'>,
   token: string,
-): Promise<Required<ReviewTokenRow> | undefined> => {
-  const { confirms, ...row } = (await rowOf(deps, token)) ?? {};
-  return confirms === undefined || !('owner' in row) ? undefined : { ...row, confirms };
+  of: 'confirms' | 'quotes',
+): Promise<MailedLink | undefined> => {
+  const row = await rowOf(deps, token);
+  const number = row?.[of];
+  return row && number !== undefined
+    ? { owner: row.owner, handoff_id: row.handoff_id, number }
+    : undefined;
 };
 
 /** Compares a list with the catalog: the lines that differ, by line id. */
@@ -328,7 +334,15 @@ export const conflictOf = (rejected: HandoffRejection): Refusal => {
 
 /** `handoff_unknown`, and the rejections of commands that only staff give, have no text of their own. */
 const WHY: Record<
-  Exclude<HandoffRejection, 'handoff_unknown' | Exclude<RfqRejection, 'rfq_move_not_allowed'>>,
+  Exclude<
+    HandoffRejection,
+    | 'handoff_unknown'
+    | 'rfq_unsent'
+    | 'values_required'
+    | 'quotation_not_named'
+    | 'question_answered'
+    | 'proposal_unknown'
+  >,
   string
 > = {
   handoff_exists: 'The list exists.',
@@ -341,7 +355,10 @@ const WHY: Record<
     'The total of the list is not the one that was shown. Check it before you send it.',
   link_replaced: 'The list was sent again, and a newer message has the link that works.',
   confirmation_over: 'The request was not confirmed in time, or the list was closed.',
-  rfq_move_not_allowed: 'The request has its outcome; nothing was changed.',
+  rfq_move_not_allowed: 'The request is no longer as the page showed it; nothing was changed.',
+  quotation_replaced: 'The quotation was replaced; a later letter has the one that is valid now.',
+  quote_over: 'The quotation has expired; nothing was changed.',
+  too_many_questions: 'Many questions wait for an answer, or were asked; nothing was sent.',
 };
 
 /** The handoff was erased while the buyer filled in the form. */

@@ -199,6 +199,8 @@ export type RfqCommand =
       type: 'MoveRfq';
       at: number;
       move: RfqMove;
+      /** The quotation that the person who wins it named. */
+      named: number | undefined;
       approval: ApprovalRules;
       /** The lead that counts as won if this wins the RFQ. */
       countedLead: string | undefined;
@@ -291,17 +293,22 @@ export const decideRfq = (
         rfq,
         command.proposal,
         (move) =>
-          rejectMove(rfq, move, command.at) ?? accept(eventOf(rfq, { ...command, move }, reference)),
+          rejectMove(rfq, move, command.at) ??
+          accept(eventOf(rfq, { ...command, move }, reference)),
       );
   }
 };
 
-const decideRfqMove = (rfq: RfqProgress, command: Of<'MoveRfq'>, reference: Reference): RfqDecision => {
+const decideRfqMove = (
+  rfq: RfqProgress,
+  command: Of<'MoveRfq'>,
+  reference: Reference,
+): RfqDecision => {
   const move = withQuotation(rfq, command.move);
-  const { approval } = command;
+  const { approval, named } = command;
   return decideMove<RfqMove, Event, RfqRejection>(rfq, {
     isRepeated: isRepeated(rfq, move),
-    rejection: rejectMove(rfq, move, command.at),
+    rejection: rejectMove(rfq, move, command.at) ?? rejectNamed(rfq, named),
     needsApproval: needsApproval(rfq, move, approval),
     approval,
     isSame: (proposed) => isSameMove(proposed, move),
@@ -316,8 +323,20 @@ const withQuotation = ({ quote }: RfqProgress, move: RfqMove): RfqMove =>
     ? { ...move, values: quote.values, quotation: { number: quote.number, hash: quote.hash } }
     : move;
 
+const rejectNamed = ({ quote }: RfqProgress, named: number | undefined): RfqDecision | undefined =>
+  named === undefined || named === quote?.number
+    ? undefined
+    : reject(
+        'quotation_replaced',
+        `the newest quotation is number ${quote?.number ?? 0}, and not ${named}`,
+      );
+
 /** A quotation takes the RFQ up, if nobody did. */
-const decideQuote = (rfq: RfqProgress, command: Of<'QuoteRfq'>, reference: Reference): RfqDecision => {
+const decideQuote = (
+  rfq: RfqProgress,
+  command: Of<'QuoteRfq'>,
+  reference: Reference,
+): RfqDecision => {
   const { offer, sealedReason: sealed_reason, replaces, at, approval } = command;
   const move: RfqMove = { to: 'quoted', values: offer.values, offer, sealed_reason };
   const decided = decideMove<RfqMove, Event, RfqRejection>(rfq, {
@@ -338,9 +357,12 @@ const decideQuote = (rfq: RfqProgress, command: Of<'QuoteRfq'>, reference: Refer
 const isQuoted = ({ state }: RfqProgress): boolean =>
   state === 'quoted' || state === 'agreed' || state === 'declined';
 
-const rejectReplacing = (rfq: RfqProgress, replaces: number | undefined): RfqDecision | undefined => {
+const rejectReplacing = (
+  rfq: RfqProgress,
+  replaces: number | undefined,
+): RfqDecision | undefined => {
   const { quote, state } = rfq;
-  if (replaces === (isQuoted(rfq) ? quote?.number : (replaces && quote?.number))) return undefined;
+  if (replaces === (isQuoted(rfq) ? quote?.number : replaces && quote?.number)) return undefined;
   return reject(
     'quotation_not_named',
     quote
@@ -384,8 +406,8 @@ const decideQuestion = (
   if (quote?.number !== number)
     return reject('quotation_replaced', `the newest quotation is number ${quote?.number ?? 0}`);
   if (isRfqOutcome(state)) return reject('rfq_move_not_allowed', `the RFQ is ${state}`);
-  if (question <= questions)
-    return reject('question_answered', `question ${question} was asked before`);
+  // A repeated question has its effect already.
+  if (question <= questions) return accept();
   if (open_questions.length >= OPEN_QUESTIONS_MAX || questions >= QUESTIONS_MAX)
     return reject(
       'too_many_questions',

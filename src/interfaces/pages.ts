@@ -15,6 +15,7 @@ import { errorPages, notFoundPage } from '#src/web/error-pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { type PictureOptions, productRoutes } from '#src/links/landing.pages.ts';
 import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';
+import { quotationRoutes } from '#src/handoffs/quotation.pages.ts';
 import { requestRoutes } from '#src/handoffs/request.pages.ts';
 import { reviewRoutes } from '#src/handoffs/review.pages.ts';
 import { applicationRoutes } from '#src/access/application.pages.ts';
@@ -48,6 +49,9 @@ export const portalRoutes = (
     });
     await scope.register((requests) => requestRoutes(requests, app, { imageOrigins }), {
       prefix: '/rfq',
+    });
+    await scope.register((quotations) => quotationRoutes(quotations, app), {
+      prefix: '/quotation',
     });
     await scope.register((privacy) => privacyRoutes(privacy, app), { prefix: '/privacy' });
     await scope.register((owners) => applicationRoutes(owners, app), { prefix: '/apply' });

@@ -13,6 +13,7 @@ import {
   asStored,
 } from '#src/shared/decider.ts';
 import {
+  type ApprovalRules,
   type Proposing,
   decideMove,
   decideProposal,
@@ -121,6 +122,8 @@ export type LeadState = EventData<'LeadSubmitted'> &
     from_rfq?: true | undefined;
     /** Another lead counts for the same RFQ. */
     uncounted?: true | undefined;
+    /** One person made it so where two must. */
+    alone?: true | undefined;
     erased: boolean;
   };
 
@@ -137,11 +140,11 @@ type MoveDecision = Decision<Event, LeadMoveRejection>;
 
 type LeadMoveRejection = 'move_not_allowed' | 'proposal_unknown';
 
-/** `approvalAbove`: limits per currency, above which another person must approve; undefined if none must. */
 type Asked = {
   value?: Money | undefined;
   sealedReason?: string | undefined;
-  approvalAbove?: readonly Money[] | undefined;
+  /** Absent when another person approves the move. */
+  approval?: ApprovalRules;
 };
 
 export type LeadMoveCommand =
@@ -186,7 +189,7 @@ const proposalOf = (reference: LeadReference, proposed: LeadMove): Event => ({
 
 const move = (
   { lead, now, reference }: Subject,
-  { to, value, sealedReason, approvalAbove }: MoveOf<'MoveLead'>,
+  { to, value, sealedReason, approval }: MoveOf<'MoveLead'>,
 ): MoveDecision => {
   const data = { ...reference, sealed_reason: sealedReason };
   const type = MOVE_EVENTS[to];
@@ -194,10 +197,12 @@ const move = (
   return decideMove<LeadMove, Event, LeadMoveRejection>(lead, {
     isRepeated: now === to,
     rejection: rejectMove(lead, now, to),
-    needsApproval:
-      to === 'won' && approvalAbove !== undefined && isAbove(value && [value], approvalAbove),
+    // Nobody outside the house confirms a win without an RFQ.
+    needsApproval: to === 'won' && approval !== undefined,
+    approval,
     isSame: (other) => isSameMove(other, proposed),
-    eventOf: () => (type === 'LeadWon' ? { type, data: { ...data, value } } : { type, data }),
+    eventOf: (alone) =>
+      type === 'LeadWon' ? { type, data: { ...data, value, alone } } : { type, data },
     proposalOf: () => proposalOf(reference, proposed),
   });
 };
@@ -219,7 +224,7 @@ const rejectMove = (
 
 const correct = (
   { lead, reference }: Subject,
-  { to: state, value, sealedReason, approvalAbove }: MoveOf<'CorrectLead'>,
+  { to: state, value, sealedReason, approval }: MoveOf<'CorrectLead'>,
 ): MoveDecision => {
   if (lead.from_rfq)
     return reject(
@@ -236,22 +241,29 @@ const correct = (
   return decideMove<LeadMove, Event, LeadMoveRejection>(lead, {
     isRepeated: isSameValue(from, to),
     rejection: undefined,
-    needsApproval:
-      approvalAbove !== undefined &&
-      isAbove(
-        [from.value, value].filter((each) => each !== undefined),
-        approvalAbove,
-      ),
+    needsApproval: approval !== undefined && needsTwo(from, to, approval),
+    approval,
     isSame: (other) => isSameMove(other, proposed),
-    eventOf: () => ({
+    eventOf: (alone) => ({
       type: 'LeadOutcomeCorrected',
-      data: { ...reference, sealed_reason, from, to, outcome_at },
+      data: { ...reference, sealed_reason, from, to, outcome_at, alone },
     }),
     proposalOf: () => proposalOf(reference, proposed),
   });
 };
 
 type Outcome = EventData<'LeadOutcomeCorrected'>['from'];
+
+/** Whether a correction raises the outcome, makes a win of a loss, or concerns a value above the limit. */
+const needsTwo = (
+  from: Outcome,
+  to: EventData<'LeadOutcomeCorrected'>['to'],
+  { above }: ApprovalRules,
+): boolean => {
+  const [before, after] = [from, to].map(({ value }) => (value ? [value] : []));
+  if (to.state === 'won' && (from.state !== 'won' || isAbove(after, before ?? []))) return true;
+  return above !== undefined && (isAbove(before, above) || isAbove(after, above));
+};
 
 /** The outcome of a lead, which a correction can change; undefined if it has none. */
 const outcomeOf = ({ state, value }: LeadState): Outcome | undefined =>
@@ -261,6 +273,7 @@ const outcomeOf = ({ state, value }: LeadState): Outcome | undefined =>
 export const AUTOMATIC_REASONS = {
   known: 'already_known',
   own: 'duplicate_of_own_lead',
+  won: 'rfq_won',
   lost: 'rfq_lost',
   withdrawn: 'rfq_withdrawn',
 } as const;
@@ -434,10 +447,15 @@ const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): L
 
 const observe = (state: LeadState, { at, outcome }: Of<'ObserveRfq'>): LeadDecision => {
   const reference = referenceTo(state);
-  if (!RFQ_OBSERVABLE.includes(stateAt(state, at)))
+  const now = stateAt(state, at);
+  // Staff who win the RFQ of a buyer whom a lead names have accepted that lead.
+  const isAcceptedNow = now === 'submitted' && outcome.state === 'won';
+  if (!isAcceptedNow && !RFQ_OBSERVABLE.includes(now))
     return accept(...followRfq(state, outcome, reference));
   const observed: LeadState = { ...state, state: 'rfq_submitted' };
-  return accept(
+  const accepted = { ...reference, reason: AUTOMATIC_REASONS.won };
+  return accept<Event>(
+    ...(isAcceptedNow ? [{ type: 'LeadAccepted' as const, data: accepted }] : []),
     { type: 'LeadRfqObserved', data: reference },
     ...followRfq(observed, outcome, reference),
   );
@@ -489,7 +507,7 @@ const changesOf = (
   const { reason, sealed_reason }: Reasons = state.erased ? {} : event.data;
   const why = { state_reason: reason, sealed_reason };
   if (event.type === 'LeadOutcomeCorrected') {
-    const { to, outcome_at, from_rfq, uncounted } = event.data;
+    const { to, outcome_at, from_rfq, uncounted, alone } = event.data;
     const hasOutcome = to.state === 'won' || to.state === 'lost';
     return {
       ...why,
@@ -498,6 +516,7 @@ const changesOf = (
       outcome_at: hasOutcome ? outcome_at : undefined,
       from_rfq,
       uncounted,
+      alone,
     };
   }
   const moved = { ...why, state: STATE_AFTER[event.type] };
@@ -505,6 +524,6 @@ const changesOf = (
   const { from_rfq } = event.data;
   const ended = { ...moved, outcome_at: event.at, from_rfq };
   if (event.type === 'LeadLost') return ended;
-  const { value = state.value, uncounted } = event.data;
-  return { ...ended, value, uncounted };
+  const { value = state.value, uncounted, alone } = event.data;
+  return { ...ended, value, uncounted, alone };
 };

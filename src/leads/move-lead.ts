@@ -115,8 +115,8 @@ export const moveLead: DeskHandler<'moveLead'> = (deps, { to, value, ...ref }, c
     ...ref,
     isWin: () => to === 'won',
     command: (sealedReason) => {
-      const { approvalAbove } = deps;
-      return issue({ type: 'MoveLead', at: call.at, to, value, sealedReason, approvalAbove });
+      const { approval } = deps;
+      return issue({ type: 'MoveLead', at: call.at, to, value, sealedReason, approval });
     },
   });
 
@@ -124,8 +124,8 @@ export const correctLead: DeskHandler<'correctLead'> = (deps, { to, value, ...re
   changeLead(deps, call, {
     ...ref,
     command: (sealedReason) => {
-      const { approvalAbove } = deps;
-      return issue({ type: 'CorrectLead', at: call.at, to, value, sealedReason, approvalAbove });
+      const { approval } = deps;
+      return issue({ type: 'CorrectLead', at: call.at, to, value, sealedReason, approval });
     },
   });
 

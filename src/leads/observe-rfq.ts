@@ -1,4 +1,5 @@
 /** Records the RFQ of a handoff, and its outcome, on the leads that name the handoff. */
+import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import { type RfqOutcomeForLead, type LeadState, lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq.decider.ts';
@@ -93,14 +94,7 @@ export const readTiedLeads = async (
   return states.filter((state) => state !== undefined);
 };
 
-/** States in which a lead counts as won if the RFQ of its handoff is won. */
-const COUNTABLE: readonly string[] = [
-  'submitted',
-  'accepted',
-  'contacted',
-  'qualified',
-  'rfq_submitted',
-];
+const COUNTABLE: readonly string[] = OPEN_LEAD_STATES;
 
 /** The first lead that the RFQ can win, which is the only one that counts. */
 export const countedLead = (leads: readonly LeadState[], sentAt: number): string | undefined =>

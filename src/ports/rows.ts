@@ -18,8 +18,16 @@ export type CodeRow = {
 /** The key of an owner's row beside those of the codes. */
 export const LINK_SETTINGS = 'settings';
 
-/** `confirms`: the token belongs to the mail that confirms an RFQ; the number is the sending's. */
-export type ReviewTokenRow = { owner: string; handoff_id: string; confirms?: number };
+/**
+ * `confirms`: the token belongs to the mail that confirms an RFQ; the number is the sending's. `quotes`: it belongs to the
+ * letter with the quotation of this number.
+ */
+export type ReviewTokenRow = {
+  owner: string;
+  handoff_id: string;
+  confirms?: number;
+  quotes?: number;
+};
 
 /** The only scope of the list of all owners. */
 export const ALL_OWNERS = 'all';
@@ -164,6 +172,9 @@ export const listOfPerson = (personId: string): string =>
 
 /** The list of the records with a move that waits for the approval of another person. */
 export const NEEDS_APPROVAL = 'needs-approval';
+
+/** The list of the RFQs with a question of the buyer that waits for an answer. */
+export const HAS_QUESTION = 'has-question';
 
 export const WITH_NEXT_STEP = 'next-step';
 

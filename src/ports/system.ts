@@ -53,6 +53,7 @@ export type Secrets = {
       | 'handoff-token'
       | 'lead-hint'
       | 'rfq-confirmation'
+      | 'rfq-quotation'
       | 'visitor'
       | 'claim'
       | 'privacy'

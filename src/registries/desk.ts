@@ -68,6 +68,7 @@ import {
   moveRfq,
   refuseRfqMove,
 } from '#src/handoffs/move-rfq.ts';
+import { answerQuestion, quoteRfq } from '#src/handoffs/quotations.ts';
 import { listOpenLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
@@ -136,6 +137,8 @@ export const deskHandlers: DeskHandlers = {
   withdrawHandoff,
   invalidateHandoff,
   readRfq,
+  quoteRfq,
+  answerQuestion,
   moveRfq,
   correctRfq,
   approveRfqMove,

@@ -1,4 +1,10 @@
 /** The table of handlers for the holders of links. */
+import {
+  agreeToQuotation,
+  askAboutQuotation,
+  declineQuotation,
+  readQuotation,
+} from '#src/handoffs/answer-quotation.ts';
 import type { HolderOperationId } from '#contracts/registries/holders.ts';
 import {
   applicationReceiver,
@@ -96,6 +102,10 @@ export const holderHandlers = (
     confirmRequest,
     withdrawRequest,
     disownRequest,
+    readQuotation,
+    agreeToQuotation,
+    declineQuotation,
+    askAboutQuotation,
   }) satisfies {
     // One handler per operation: a missing one does not compile.
     [Id in HolderOperationId]: HolderHandler<Id, unknown>;

@@ -50,6 +50,24 @@ export type MailFacts = {
     totals: Totals;
     list?: ListedFacts;
   };
+  /** To the buyer. `voids`: the quotation that it replaces, and whether the buyer had agreed to that. */
+  rfq_quotation: {
+    path: string;
+    handoff_id: string;
+    number: number;
+    values: Totals;
+    until: number;
+    voids?: { number: number; agreed: boolean };
+  };
+  rfq_quotation_void: { path: string; handoff_id: string; number: number };
+  rfq_answer: { path: string; handoff_id: string; answer: string };
+  /** To staff: what the buyer did with a quotation. Has nothing about the buyer. */
+  rfq_reply: {
+    owner_id: string;
+    handoff_id: string;
+    number: number;
+    reply: 'agreed' | 'declined' | 'asked';
+  };
   /** To the owner. Has nothing about the buyer. */
   rfq_confirmed: { handoff_id: string; lines: number; totals: Totals; list: ListedFacts };
   rfq_won: { handoff_id: string; values: Totals; list: ListedFacts };
@@ -98,6 +116,10 @@ export const MAIL_KINDS: Readonly<
   // Longer than a mailbox can have to wait for its next message.
   rfq_confirmation: { sendMs: 2 * DAY_MS, isRepeatable: true, isLimited: true },
   rfq_receipt: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_quotation: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_quotation_void: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_answer: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_reply: { sendMs: 3 * DAY_MS, isRepeatable: true },
   // The owner also sees both with getPerformance.
   rfq_confirmed: { sendMs: 3 * DAY_MS, isRepeatable: false },
   rfq_won: { sendMs: 3 * DAY_MS, isRepeatable: false },

@@ -39,7 +39,7 @@ type MoveRules<Move, Event, Rejection extends string> = {
   isRepeated: boolean;
   rejection: Decision<Event, Rejection> | undefined;
   needsApproval: boolean;
-  approval: ApprovalRules;
+  approval: ApprovalRules | undefined;
   /** Whether `proposed` would do what the move does. */
   isSame(proposed: Move): boolean;
   /** `alone` is true if two people are needed, and the settings let one do it. */
@@ -55,7 +55,7 @@ export const decideMove = <Move, Event, Rejection extends string>(
   if (isRepeated) return accept();
   if (rejection) return rejection;
   if (!needsApproval) return accept(rules.eventOf(undefined));
-  if (approval.isAlone) return accept(rules.eventOf(true));
+  if (approval?.isAlone) return accept(rules.eventOf(true));
   return proposed && rules.isSame(proposed) ? accept() : accept(rules.proposalOf());
 };
 

@@ -107,3 +107,12 @@ export const confirmationTokenOf = (
 
 /** The path of the page behind the link in the mail. */
 export const requestPath = (token: string): string => `/rfq/${token}`;
+
+/** Derives the secret part of the link that shows one quotation of an RFQ, 160 bits. Only the letter to its buyer has it. */
+export const quotationTokenOf = (
+  secrets: Secrets,
+  { handoffId, number }: { handoffId: string; number: number },
+): string => secrets.mac('rfq-quotation', `${handoffId}:${number}`).slice(0, TOKEN_CHARS);
+
+/** The path of the page behind that link. */
+export const quotationPath = (token: string): string => `/quotation/${token}`;

@@ -24,6 +24,10 @@ import { PRIVATE_HEADERS, type Page, sendPage } from './layout.ts';
 const WORDS = {
   list: { missing: 'There is no such list.', alone: 'A review link is for its buyer alone' },
   request: { missing: 'There is no such request.', alone: 'A request is for its buyer alone' },
+  quotation: {
+    missing: 'There is no such quotation.',
+    alone: 'A quotation is for its buyer alone',
+  },
   application: {
     missing: 'There is no such application.',
     alone: 'An application is for its applicant alone',

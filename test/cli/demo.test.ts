@@ -75,7 +75,7 @@ describe('The demo story', () => {
     expect(open.filter(({ indicative_totals: totals }) => totals.length === 2)).toHaveLength(1);
     expect(rfqs.filter(({ state }) => state === 'unconfirmed')).toHaveLength(1);
     const [quoted] = rfqs.filter(({ state }) => state === 'quoted');
-    expect(daysTo(quoted?.quote?.valid_until)).toBeCloseTo(1, 1);
+    expect(daysTo(quoted?.quotation?.valid_until)).toBeCloseTo(1, 1);
     expect(rfqs.filter(({ due_at }) => due_at !== undefined && daysTo(due_at) > 0)).toHaveLength(1);
 
     const pending = { state: 'pending' as const };

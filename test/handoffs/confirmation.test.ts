@@ -1,4 +1,6 @@
 /** The confirmation of an RFQ by mail: the page behind the link, what the review link does not do, and the mail itself. */
+import { quote } from '../support/world/deals.ts';
+import { quotationOver } from '../support/world/server-over.ts';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
@@ -202,7 +204,7 @@ describe('A confirmed request', () => {
     });
   });
 
-  it('An RFQ that staff confirmed needs a reason, counts apart, and is won only with a second person', async () => {
+  it('An RFQ that staff confirmed needs a reason, counts apart, and is won with a second person or the word of its buyer', async () => {
     const { id } = await sendList();
     const move = (body: object) => app.desk('POST', `/handoffs/${id}/rfq/move`, body);
     expect((await move({ to: 'confirmed' })).body).toMatchObject({
@@ -217,13 +219,15 @@ describe('A confirmed request', () => {
       rfqs_unconfirmed: 0,
       rfqs_confirmed_by_staff: 1,
     });
-    const values = [{ amount: 100, currency: 'GBP' }];
-    const valid_until = '2027-06-01T00:00:00Z';
-    expect((await move({ to: 'quoted', values, valid_until })).status).toBe(200);
+    expect((await quote(app, id, 100)).status).toBe(200);
     expect((await move({ to: 'won' })).body).toMatchObject({
       state: 'quoted',
       proposed: { to: 'won' },
     });
+    // The mailbox is seen to work when its holder agrees.
+    const buyer = quotationOver(app.service.deps, { ownerId: 'acme', handoffId: id });
+    expect(await buyer.agree()).toMatchObject({ ok: true });
+    expect((await move({ to: 'won' })).body).toMatchObject({ state: 'won' });
   });
 
   it('A confirmed RFQ cannot be confirmed by staff after its outcome', async () => {

@@ -185,23 +185,6 @@ describe('A confirmed RFQ', () => {
     );
     expect(decide(fold(sentAs(1)), withdraw)).toEqual(rejected('confirmation_over'));
   });
-
-  it('An RFQ that staff confirmed is won only with another person, whatever its value', () => {
-    const win = (state: HandoffState) =>
-      decide(state, {
-        type: 'MoveRfq',
-        at: 60,
-        move: { to: 'won', values: [{ amount: 1, currency: 'GBP' }] },
-        approvalAbove: undefined,
-        countedLead: undefined,
-      });
-    const quoted = event('RfqQuoted', { values: TOTALS, valid_until: 1_000 });
-    const byStaff = { ...confirmed, type: 'RfqConfirmedByStaff' } as Event;
-    expect(win(fold(sentAs(1), byStaff, quoted))).toMatchObject({
-      events: [{ type: 'RfqMoveProposed' }],
-    });
-    expect(win(fold(sentAs(1), confirmed, quoted))).toMatchObject({ events: [{ type: 'RfqWon' }] });
-  });
 });
 
 describe('A mailbox that has confirmed nothing', () => {

@@ -3,15 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppDeps } from '#src/registries/app.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
-import { buyerOver, serverOver } from '../support/world/server-over.ts';
+import { quote as quoteAt, quoteFor, win as winAt } from '../support/world/deals.ts';
+import { buyerOver, quotationOver, serverOver } from '../support/world/server-over.ts';
 
 const DAY_MS = 86_400_000;
 const V1 = '/api/affiliate/v1';
 const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
 const ALL = `${V1}/performance?from=2026-11-01&granularity=total`;
-
-/** The end of a quotation that is made now. */
-const until = () => new Date(app.clock.now() + 30 * DAY_MS).toISOString();
 
 let app: TestApp;
 let key: string;
@@ -65,14 +63,11 @@ const act = (id: string, name: string, payload: object, token = app.deskToken): 
     payload,
     headers: { 'idempotency-key': freshKey() },
   });
-const quote = (id: string, amount: number) =>
-  act(id, 'move', { to: 'quoted', values: GBP(amount), valid_until: until() });
+const quote = (id: string, amount: number) => quoteAt(app, id, amount);
+const agree = (id: string) =>
+  quotationOver(app.service.deps, { ownerId: 'acme', handoffId: id }).agree();
 const win = async (id: string, amount: number): Promise<void> => {
-  expect(await quote(id, amount)).toMatchObject({ status: 200, body: { state: 'quoted' } });
-  expect(await act(id, 'move', { to: 'won' })).toMatchObject({
-    status: 200,
-    body: { state: 'won' },
-  });
+  expect(await winAt(app, { id, amount })).toMatchObject({ status: 200, body: { state: 'won' } });
 };
 const lead = async (id: string) => (await app.desk('GET', `/leads/${id}`)).body;
 const read = async (id: string) => (await app.desk('GET', `/handoffs/${id}/rfq`)).body;
@@ -99,7 +94,8 @@ describe('An RFQ', () => {
     expect(await numbersOf(id)).toEqual({ leads_won: 1, rfqs_won: 1, won_value: GBP(12_000) });
     expect(await read(id)).toMatchObject({
       state: 'won',
-      quote: { values: GBP(12_000) },
+      quotation: { number: 1, values: GBP(12_000) },
+      won_with: { number: 1, agreed: true },
       won_value: GBP(12_000),
       leads: leads.map((lead_id) => ({ lead_id, agent_id: agentId, state: 'won' })),
     });
@@ -150,9 +146,13 @@ describe('An RFQ', () => {
     await act(id, 'move', { to: 'in_progress', reason: 'Ask the warehouse' });
     await quote(id, 777);
     expect(await shown()).toEqual(before);
-    await act(id, 'move', { to: 'won', values: GBP(700) });
+    await agree(id);
+    expect(await shown()).toEqual(before);
+    await quote(id, 700);
+    await agree(id);
+    await act(id, 'move', { to: 'won' });
     expect((await shown())['rfq']).toEqual({ state: 'won', won_value: GBP(700) });
-    expect(JSON.stringify(await shown())).not.toMatch(/\b777\b|warehouse/);
+    expect(JSON.stringify(await shown())).not.toMatch(/\b777\b|warehouse|telephone/);
   });
 
   it('An RFQ of a lead that an earlier version won by itself has its outcome, until the lead is corrected', async () => {
@@ -207,16 +207,7 @@ describe('An RFQ', () => {
     const { id } = await rfqWith(0);
     const cases: [object, number, string][] = [
       [{ to: 'quoted' }, 422, 'validation_failed'],
-      [
-        { to: 'quoted', values: GBP(5), valid_until: '2026-01-01T00:00:00Z' },
-        422,
-        'validation_failed',
-      ],
-      [
-        { to: 'quoted', values: [...GBP(5), ...GBP(6)], valid_until: until() },
-        422,
-        'validation_failed',
-      ],
+      [{ to: 'won', values: GBP(5) }, 422, 'validation_failed'],
       [{ to: 'won' }, 409, 'state_conflict'],
       [{ to: 'expired' }, 422, 'validation_failed'],
     ];
@@ -267,7 +258,7 @@ describe('A lead of a list', () => {
     expect(await move('won')).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     const closed = { owner_id: 'acme', reason: 'Ordered by telephone' };
     await app.desk('POST', `/handoffs/${list.id}/withdraw`, closed);
-    expect(await move('won')).toMatchObject({ status: 200, body: { state: 'won' } });
+    expect(await move('won')).toMatchObject({ status: 200, body: { proposed: { to: 'won' } } });
   });
 });
 
@@ -308,16 +299,25 @@ describe('A correction of an outcome', () => {
     for (const to of ['accepted', 'contacted', 'qualified', 'lost'])
       await app.desk('POST', `/leads/${id}/move`, { owner_id: 'acme', to });
     await correct('won', { value: GBP(50)[0] });
+    const approve = `/api/desk/v1/leads/${id}/approve`;
+    const approval = {
+      method: 'POST' as const,
+      url: approve,
+      key: people['Ann'] ?? '',
+      payload: { owner_id: 'acme', proposal: 1 },
+      headers: { 'idempotency-key': freshKey() },
+    };
+    expect(await app.send(approval)).toMatchObject({ body: { state: 'won' } });
     expect(await lead(id)).toMatchObject({ state: 'won', outcome_value: GBP(50)[0] });
     await correct('lost');
     expect(await lead(id)).not.toHaveProperty('outcome_value');
   });
 });
 
-describe('A move above APPROVAL_ABOVE', () => {
+describe('A deal', () => {
   /** Acts over a server with limits, as one of the people. */
   const actAs = async (person: string, id: string, name: string, payload: object) => {
-    const deps: AppDeps = { ...app.service.deps, approvalAbove: GBP(1_000) };
+    const deps: AppDeps = { ...app.service.deps, approval: { above: GBP(1_000) } };
     const { statusCode, body } = await serverOver(deps).inject({
       method: 'POST',
       url: `/api/desk/v1/handoffs/${id}/rfq/${name}`,
@@ -327,13 +327,13 @@ describe('A move above APPROVAL_ABOVE', () => {
     return { status: statusCode, body: JSON.parse(body) as Record<string, unknown> };
   };
 
-  it('A move above APPROVAL_ABOVE waits for another person, who sees who proposed what, and is made by the approval', async () => {
+  it('A quotation above APPROVAL_ABOVE and a win without the agreement of the buyer wait for another person, who sees who proposed what, and are made by the approval', async () => {
     const { id, leads } = await rfqWith(1);
-    const offer = { to: 'quoted', values: GBP(1_001), valid_until: until() };
-    const asked = await actAs('Ann', id, 'move', { ...offer, reason: 'Large order' });
+    const offer = quoteFor(app, 1_001, { reason: 'Large order' });
+    const asked = await actAs('Ann', id, 'quote', offer);
     expect(asked).toMatchObject({
       status: 200,
-      body: { state: 'confirmed', proposed: { number: 1, to: 'quoted', values: GBP(1_001) } },
+      body: { state: 'in_progress', proposed: { number: 1, to: 'quoted', values: GBP(1_001) } },
     });
     expect(await listed('needs_approval=true')).toMatchObject([
       { handoff_id: id, needs_approval: true },
@@ -362,20 +362,19 @@ describe('A move above APPROVAL_ABOVE', () => {
     expect(await lead(leads[0] ?? '')).toMatchObject({ state: 'won' });
   });
 
-  it('A move above APPROVAL_ABOVE that the machine proposed waits for a person, and the machine cannot approve it', async () => {
+  it('A quotation above APPROVAL_ABOVE that the machine proposed waits for a person, and the machine cannot approve it', async () => {
     const { id } = await rfqWith(0);
-    await actAs('machine', id, 'move', { to: 'quoted', values: GBP(5_000), valid_until: until() });
+    await actAs('machine', id, 'quote', quoteFor(app, 5_000));
     expect(await read(id)).toMatchObject({ proposed: { by_name: 'the machine' } });
     expect(await actAs('machine', id, 'approve', { proposal: 1 })).toMatchObject({ status: 403 });
     expect(await actAs('Ann', id, 'approve', { proposal: 1 })).toMatchObject({ status: 200 });
   });
 
-  it('A move above APPROVAL_ABOVE is dropped when it is refused', async () => {
+  it('A quotation above APPROVAL_ABOVE is dropped when it is refused', async () => {
     const { id } = await rfqWith(0);
-    const offer = { to: 'quoted', values: GBP(5_000), valid_until: until() };
-    await actAs('Ann', id, 'move', offer);
+    await actAs('Ann', id, 'quote', quoteFor(app, 5_000));
     const refused = await actAs('Ben', id, 'refuse', { proposal: 1, reason: 'Too low' });
-    expect(refused.body).toEqual({ id, owner_id: 'acme', state: 'confirmed' });
+    expect(refused.body).toEqual({ id, owner_id: 'acme', state: 'in_progress' });
     expect(await actAs('Ben', id, 'approve', { proposal: 1 })).toMatchObject({ status: 409 });
   });
 });

@@ -26,14 +26,14 @@ const QUALIFIED = [
 ] as const;
 const WON = [...QUALIFIED, step('LeadWon', { value: GBP(600) })] as const;
 
-const approvalAbove = [GBP(499)];
+const approval = { above: [GBP(499)] };
 const win = (amount: number): LeadCommand => ({
   type: 'MoveLead',
   at: 1,
   to: 'won',
   value: GBP(amount),
   sealedReason: 'large',
-  approvalAbove,
+  approval,
 });
 const correct = (to: 'won' | 'lost' | 'qualified', amount?: number): LeadCommand => ({
   type: 'CorrectLead',
@@ -41,7 +41,7 @@ const correct = (to: 'won' | 'lost' | 'qualified', amount?: number): LeadCommand
   to,
   value: amount === undefined ? undefined : GBP(amount),
   sealedReason: 'wrong',
-  approvalAbove,
+  approval,
 });
 const approve = (proposal: number): LeadCommand => ({ type: 'ApproveLeadMove', at: 1, proposal });
 const refuse: LeadCommand = { type: 'RefuseLeadMove', at: 1, proposal: 1, sealedReason: 'no' };
@@ -58,22 +58,18 @@ const proposedLoss = step('LeadMoveProposed', {
 });
 
 describe('A win of a lead', () => {
-  it('A win of a lead is made at once at the limit, without a value, and without limits', () => {
+  it('A win of a lead without an RFQ is made at once only where one person is enough, and the event says so', () => {
     spec
       .given(...QUALIFIED)
-      .when(win(499))
-      .then(step('LeadWon', { value: GBP(499), sealed_reason: 'large' }));
+      .when({ ...win(1), approval: { isAlone: true } } as LeadCommand)
+      .then(step('LeadWon', { value: GBP(1), sealed_reason: 'large', alone: true as const }));
     spec
       .given(...QUALIFIED)
-      .when({ type: 'MoveLead', at: 1, to: 'won', approvalAbove })
-      .then(step('LeadWon'));
-    spec
-      .given(...QUALIFIED)
-      .when({ ...win(500), approvalAbove: undefined } as LeadCommand)
-      .then(step('LeadWon', { value: GBP(500), sealed_reason: 'large' }));
+      .when({ type: 'MoveLead', at: 1, to: 'won', approval: {} })
+      .then(step('LeadMoveProposed', { to: 'won' as const }));
   });
 
-  it('A win of a lead above the limit is proposed, without a new version of the lead or a different reason', () => {
+  it('A win of a lead without an RFQ is proposed, without a new version of the lead or a different reason', () => {
     const before = spec.given(...QUALIFIED).state;
     const after = spec
       .given(...QUALIFIED)
@@ -133,7 +129,7 @@ describe('A win of a lead', () => {
 });
 
 describe('A correction of a lead', () => {
-  it('A correction of a lead is proposed if the value before or after it is above the limit', () => {
+  it('A correction of a lead is proposed if it raises the outcome, or if the value before or after it is above the limit', () => {
     spec
       .given(...WON)
       .when(correct('lost'))
@@ -147,6 +143,24 @@ describe('A correction of a lead', () => {
           ...proposedLoss.data,
           to: 'won' as const,
           value: GBP(500),
+        }),
+      );
+    const upwards = { ...correct('won', 400), approval: {} } as LeadCommand;
+    spec
+      .given(...lost)
+      .when(upwards)
+      .then(
+        step('LeadMoveProposed', { ...proposedLoss.data, to: 'won' as const, value: GBP(400) }),
+      );
+    spec
+      .given(...WON)
+      .when({ ...correct('won', 400), approval: {} } as LeadCommand)
+      .then(
+        step('LeadOutcomeCorrected', {
+          from: { state: 'won' as const, value: GBP(600) },
+          to: { state: 'won' as const, value: GBP(400) },
+          outcome_at: 1_004,
+          sealed_reason: 'wrong',
         }),
       );
     spec

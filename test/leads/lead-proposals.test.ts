@@ -35,7 +35,7 @@ const submit = async (external_id: string): Promise<string> => {
 };
 /** Acts over a server with a limit of 10 GBP, as one of the people. */
 const actAs = async (person: string, id: string, verb: string, fields: object) => {
-  const deps: AppDeps = { ...app.service.deps, approvalAbove: [GBP(1_000)] };
+  const deps: AppDeps = { ...app.service.deps, approval: { above: [GBP(1_000)] } };
   const { statusCode, body } = await serverOver(deps).inject({
     method: 'POST',
     url: `/api/desk/v1/leads/${id}/${verb}`,
@@ -52,8 +52,8 @@ const waiting = async (): Promise<unknown[]> =>
   ((await app.desk('GET', '/leads?needs_approval=true')).body as { data: unknown[] }).data;
 const read = async (id: string) => (await app.desk('GET', `/leads/${id}`)).body;
 
-describe('A lead that is won above APPROVAL_ABOVE', () => {
-  it('A lead that is won above APPROVAL_ABOVE waits for another person, and its agent sees nothing of that', async () => {
+describe('A lead that is won without an RFQ', () => {
+  it('A lead that is won without an RFQ waits for another person, and its agent sees nothing of that', async () => {
     const id = await submit(EXTERNAL_ID);
     const before = await shownToAgent(EXTERNAL_ID);
     const win = { to: 'won', value: GBP(1_001), reason: 'Large order' };
@@ -87,7 +87,7 @@ describe('A lead that is won above APPROVAL_ABOVE', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('A lead that is won above APPROVAL_ABOVE stays as it is when another person refuses', async () => {
+  it('A lead that is won without an RFQ stays as it is when another person refuses', async () => {
     const id = await submit(freshKey());
     await actAs('Ann', id, 'move', { to: 'won', value: GBP(5_000) });
     const refused = await actAs('Ben', id, 'refuse', { proposal: 1, reason: 'Too high' });
@@ -102,6 +102,7 @@ describe('The correction of a lead above APPROVAL_ABOVE', () => {
   it('The correction of a lead above APPROVAL_ABOVE brings the lead back to the inbox until another person approves it', async () => {
     const id = await submit(freshKey());
     await actAs('Ann', id, 'move', { to: 'won', value: GBP(1_000) });
+    await actAs('Ben', id, 'approve', { proposal: 1 });
     expect(await waiting()).toEqual([]);
     const more = { to: 'won', value: GBP(2_000), reason: 'Ordered again' };
     expect(await actAs('Ann', id, 'correct', more)).toMatchObject({
@@ -109,7 +110,7 @@ describe('The correction of a lead above APPROVAL_ABOVE', () => {
     });
     expect(await waiting()).toMatchObject([{ id, state: 'won', needs_approval: true }]);
     expect(await read(id)).toMatchObject({ outcome_value: GBP(1_000) });
-    expect(await actAs('Ben', id, 'approve', { proposal: 1 })).toMatchObject({
+    expect(await actAs('Ben', id, 'approve', { proposal: 2 })).toMatchObject({
       body: { state: 'won' },
     });
     expect(await read(id)).toMatchObject({ outcome_value: GBP(2_000) });

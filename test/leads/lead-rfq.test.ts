@@ -3,6 +3,7 @@ import type { AppDeps } from '#src/registries/app.ts';
 import { includesType, interceptAppends } from '../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { promptStreamQueue } from '../support/world/outreach-acts.ts';
+import { win as winAt } from '../support/world/deals.ts';
 import { buyerOver, serverOver } from '../support/world/server-over.ts';
 import { verifies } from '../support/source/verifies.ts';
 
@@ -34,11 +35,11 @@ const move = (leadId: string, to: string, more = {}) =>
   app.desk('POST', `/leads/${leadId}/move`, { owner_id: 'acme', to, ...more });
 const moveRfq = (list: Handoff, to: string, more = {}) =>
   app.desk('POST', `/handoffs/${list.id}/rfq/move`, { to, ...more });
-const win = async (list: Handoff) => {
-  const quoted = { values: [VALUE], valid_until: '2027-12-31T00:00:00Z' };
-  expect(await moveRfq(list, 'quoted', quoted)).toMatchObject({ status: 200 });
-  expect(await moveRfq(list, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
-};
+const win = async ({ id }: Handoff) =>
+  expect(await winAt(app, { id, amount: VALUE.amount })).toMatchObject({
+    status: 200,
+    body: { state: 'won' },
+  });
 const sendRfq = ({ review_url }: Handoff, deps: AppDeps = app.service.deps) =>
   buyerOver(deps, review_url).request({
     list_revision: 1,

@@ -176,6 +176,7 @@ describe('The read model of performance', () => {
       happened('RfqWon', `handoff_${n}`, {
         ...handoffNamed(String(n)),
         values: [{ amount: n, currency: 'GBP' }],
+        quotation: { number: 1, hash: 'h' },
       }),
       happened('VisitsSummed', 'visits_1.p.0', {
         link_id: 'lnk_1',

@@ -1,6 +1,7 @@
 /** One story from a posted link to the promoter's numbers, in a real browser and over a real SMTP server. */
 import PostalMime from 'postal-mime';
 import type { Browser } from 'playwright-core';
+import { quoteFor } from '../../support/world/deals.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { createShortLink } from '../../support/world/links.ts';
@@ -18,7 +19,6 @@ import {
 } from '../../support/clients/browser.ts';
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
 
 let app: TestApp;
@@ -136,9 +136,7 @@ const winRfq = async (id: string): Promise<void> => {
   const { body } = await app.desk('GET', '/rfqs?state=confirmed');
   expect(body).toMatchObject({ data: [{ handoff_id: id }] });
   const [ann, ben] = [staff('Ann', id), staff('Ben', id)];
-  const valid_until = new Date(app.clock.now() + 30 * DAY_MS).toISOString();
-  const quote = { to: 'quoted', values: GBP(9_000), valid_until };
-  expect(await ann('move', quote)).toEqual({ status: 200, state: 'confirmed' });
+  expect(await ann('quote', quoteFor(app, 9_000))).toEqual({ status: 200, state: 'in_progress' });
   expect((await ann('approve', { proposal: 1 })).status).toBe(403);
   expect(await ben('approve', { proposal: 1 })).toEqual({ status: 200, state: 'quoted' });
   expect(await ben('move', { to: 'won' })).toEqual({ status: 200, state: 'quoted' });

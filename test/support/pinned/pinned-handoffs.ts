@@ -42,6 +42,29 @@ const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told 
     ...more,
   },
 ];
+/** What staff offer: the first line instead, the second one left out. */
+const OFFER: NonNullable<EventData<'RfqMoveProposed'>['offer']> = {
+  lines: [
+    {
+      line_id: 'lin_1',
+      product_id: 'prd_3',
+      product_revision: 3,
+      sku: 'MUG-3',
+      title: 'Mug 3',
+      category: 'Mugs',
+      quantity: 12,
+      unit_price: 500,
+      currency: 'EUR',
+      replaces: { product_id: 'prd_1', sku: 'MUG-1', title: 'Mug 1' },
+    },
+  ],
+  left_out: [{ line_id: 'lin_2' }],
+  charges: [{ label: 'Shipping', amount: 1_200, currency: 'EUR' }],
+  values: EUR,
+  valid_until: MIDNIGHT + 240 * HOUR_MS,
+  sealed_texts: 's1.hnd_1.terms',
+};
+const FIRST = { number: 1, hash: 'quoted1' };
 const ofList = (n: number) => ({ handoff_id: `hnd_${n}`, ...BY, link_id: 'lnk_1' });
 const opened = (n: number): Told => ['HandoffOpenedByBuyer', ofList(n)];
 
@@ -154,12 +177,32 @@ export const HANDOFFS = [
         sealed_reason: 's1.hnd_1.large',
         to: 'quoted',
         values: EUR,
-        valid_until: MIDNIGHT + 240 * HOUR_MS,
+        offer: OFFER,
       },
     ],
     ['RfqMoveRefused', { ...ofList(1), sealed_reason: 's1.hnd_1.low' }],
-    ['RfqQuoted', { ...ofList(1), values: EUR, valid_until: MIDNIGHT + 240 * HOUR_MS }],
-    ['RfqWon', { ...ofList(1), values: EUR, counted_lead: 'led_8' }],
+    ['RfqQuoted', { ...ofList(1), ...OFFER, number: 1, hash: 'quoted1', token_hash: 'quotes1' }],
+    ['QuotationDeclined', { ...ofList(1), ...FIRST, sealed_reason: 's1.hnd_1.dear' }],
+    [
+      'RfqQuoted',
+      { ...ofList(1), ...OFFER, number: 2, hash: 'quoted2', token_hash: 'quotes2', alone: true },
+    ],
+    [
+      'QuotationQuestionAsked',
+      { ...ofList(1), number: 2, question: 1, sealed_question: 's1.hnd_1.question' },
+    ],
+    ['QuotationQuestionAnswered', { ...ofList(1), question: 1, sealed_answer: 's1.hnd_1.answer' }],
+    ['QuotationAgreed', { ...ofList(1), number: 2, hash: 'quoted2' }],
+    [
+      'RfqWon',
+      {
+        ...ofList(1),
+        values: EUR,
+        quotation: { number: 2, hash: 'quoted2' },
+        agreed: true,
+        counted_lead: 'led_8',
+      },
+    ],
     [
       'RfqOutcomeCorrected',
       {

@@ -3,7 +3,8 @@ import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { feedProduct, freshKey, type TestApp } from './app.ts';
 import { FILES, post, proposed } from './outreach.ts';
 import { outreachActs } from './outreach-acts.ts';
-import { buyerOver } from './server-over.ts';
+import { quoteFor } from './deals.ts';
+import { buyerOver, quotationOver } from './server-over.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -194,12 +195,13 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
   const actOnRfq = (verb: string, body: object) => (id: string) =>
     to(`/handoffs/${id}/rfq/${verb}`, body);
   const lose = actOnRfq('move', { to: 'lost' });
-  const quote = (amount: number) => (id: string) =>
-    actOnRfq('move', {
-      to: 'quoted',
-      values: [{ amount, currency: 'GBP' }],
-      valid_until: new Date(app.clock.now() + HOUR_MS).toISOString(),
-    })(id);
+  const quote = (amount: number) => (id: string) => actOnRfq('quote', quoteFor(app, amount))(id);
+  /** An RFQ whose buyer asked about the quotation. */
+  const askedRfq = async (): Promise<string> => {
+    const handoffId = await rfqAfter(quote(APPROVAL_ABOVE))();
+    await quotationOver(app.service.deps, { ownerId: 'acme', handoffId }).ask('Are lids included?');
+    return handoffId;
+  };
   const rfqAfter = (act: (id: string) => Asked) => async (): Promise<string> => {
     const id = await rfq();
     await well(act(id));
@@ -290,9 +292,9 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => move(id, 'contacted'),
     ),
     correctLead: either(
-      leadAfter(actOnLead('move', { to: 'won' })),
-      actOnLead('correct', { to: 'lost', reason }),
+      leadAfter(actOnLead('move', { to: 'lost' })),
       actOnLead('correct', { to: 'qualified', reason }),
+      actOnLead('move', { to: 'unqualified' }),
     ),
     approveLeadMove: either(
       proposedLead,
@@ -304,7 +306,13 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       actOnLead('refuse', { proposal: 1, reason }),
       actOnLead('move', { to: 'lost' }),
     ),
-    moveRfq: either(rfq, quote(APPROVAL_ABOVE), lose),
+    moveRfq: either(rfq, actOnRfq('move', { to: 'in_progress' }), lose),
+    quoteRfq: either(rfq, quote(APPROVAL_ABOVE), lose),
+    answerQuestion: either(
+      askedRfq,
+      actOnRfq('answer', { question: 1, answer: 'They are.' }),
+      lose,
+    ),
     correctRfq: either(
       rfqAfter(lose),
       actOnRfq('correct', { to: 'withdrawn', reason }),

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/registries/app.ts';
-import { confirmationTokenOf } from '#src/shared/signing.ts';
+import { confirmationTokenOf, quotationTokenOf } from '#src/shared/signing.ts';
 import { findHandoff } from '#src/handoffs/review.ts';
 import { handoffOf } from '#src/writing/streams.ts';
 import { buildServer } from '#src/interfaces/server.ts';
@@ -13,6 +13,36 @@ export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): Fast
     { ...deps, awaited: () => deps.confirmation?.awaited() },
     { log, trustProxy: false, countryHeader: undefined, imageOrigins: [], webOrigins: [] },
   );
+
+/** Returns the operations of the holder of a quotation's mailed link; of the newest quotation by default. */
+export const quotationOver = (
+  deps: AppDeps,
+  { ownerId, handoffId, number }: { ownerId: string; handoffId: string; number?: number },
+) => {
+  const { holders } = openApp(deps);
+  const newest = async () => (await handoffOf(deps, ownerId, handoffId))?.rfq?.quotation;
+  const perform = async (
+    id: 'readQuotation' | 'agreeToQuotation' | 'declineQuotation' | 'askAboutQuotation',
+    input: Record<string, unknown>,
+  ) => {
+    const of = { handoffId, number: number ?? (await newest())?.number ?? 1 };
+    return holders.performAs(id, {
+      caller: { kind: 'holder' as const, token: quotationTokenOf(deps.secrets, of) },
+      surface: 'portal' as const,
+      requestId: deps.ids.uuid(),
+      input,
+    });
+  };
+  const hashed = async (input: { hash?: string }) => ({ hash: (await newest())?.hash, ...input });
+  return {
+    read: () => perform('readQuotation', {}),
+    agree: async (input: { hash?: string } = {}) =>
+      perform('agreeToQuotation', await hashed(input)),
+    decline: async (input: { hash?: string; reason?: string } = {}) =>
+      perform('declineQuotation', { reason: '', ...(await hashed(input)) }),
+    ask: (text: string, question = 1) => perform('askAboutQuotation', { question, text }),
+  };
+};
 
 /** Returns the operations of a list's buyer over such dependencies, without a form. */
 export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
