@@ -47,11 +47,21 @@ export const storedLine = z.object({
   sku: z.string(),
   title: z.string(),
   product_revision: z.number(),
+  /** Of the product when the line was priced. */
+  category: z.string().optional(),
   quantity: z.number(),
   unit_price: z.number(),
   tier_min_quantity: z.number(),
   currency: z.string(),
   warnings: z.array(z.string()).optional(),
+});
+
+/** What a line of an RFQ comes to, and the product and category that it counts for. */
+export const valuedLine = z.object({
+  line_id: z.string(),
+  product_id: z.string(),
+  category: z.string().optional(),
+  ...moneyAmount.shape,
 });
 
 /** A product as published: amounts in minor units, tiers ascending by min_quantity. */

@@ -27,7 +27,7 @@ import {
 } from '#src/ports/rows.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent, recordIdOf } from './projection.ts';
-import { handoff } from '#src/handoffs/handoff.decider.ts';
+import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
 import { ownerRecords } from './owner-records.ts';
 
 /** Bounds the size of a row; a handoff has few leads in practice. */
@@ -159,5 +159,9 @@ export const handoffs = ownerRecords({
   // An erasure contains only its subject, so its stream tells the kind of the record.
   keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
     event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
-  fold: handoff.evolve,
+  // Nothing that reads rows asks what an RFQ is worth by line, which takes as much room as its lines.
+  fold(state: HandoffState | undefined, event) {
+    const { worth: _byLine, ...row } = handoff.evolve(state, event);
+    return row;
+  },
 });

@@ -10,7 +10,10 @@ import {
   type PerformanceTail,
   CHUNKS_PER_BLOCK,
   FACTS_PER_CHUNK,
+  FIRST_LINES_SORT,
   FIRST_SET_SORT,
+  type LineEntry,
+  type PerformanceLines,
   type PerformanceChunk,
   type PerformanceSet,
   type PerformanceSets,
@@ -78,6 +81,9 @@ export const METRIC = {
   rfqs_won: 13,
   rfqs_unconfirmed: 14,
   rfqs_confirmed_by_staff: 15,
+  rfqs_taken_up: 16,
+  rfq_lines: 17,
+  won_lines: 18,
 } as const;
 
 export const COUNTED_TYPES = {
@@ -94,6 +100,7 @@ export const COUNTED_TYPES = {
   LeadWon: METRIC.leads_won,
   VisitsSummed: METRIC.clicks_surplus,
   BuyerListCreated: METRIC.lists_created,
+  RfqTakenUp: METRIC.rfqs_taken_up,
   RfqWon: METRIC.rfqs_won,
   RfqOutcomeCorrected: METRIC.rfqs_won,
   LeadOutcomeCorrected: METRIC.leads_won,
@@ -101,16 +108,22 @@ export const COUNTED_TYPES = {
 
 export type CountedType = keyof typeof COUNTED_TYPES;
 /** What an event counts, and when, in epoch milliseconds. */
-export type NumberChange = { at: number; metric: number; detail: PerformanceTail['facts'][number] };
+export type NumberChange = {
+  at: number;
+  metric: number;
+  detail: string | number | (string | number)[] | Omit<PerformanceLines, 'number'>;
+};
 
 /**
- * Whether the event counts: another lead can count for the same RFQ, a correction can concern only losses, and an RFQ that
- * is sent again unconfirmed counts already.
+ * Whether the event counts: another lead can count for the same RFQ, a correction can concern only losses, and and an
+ * RFQ that is sent again unconfirmed, or taken up again, counts already.
  */
 export const changesNumbers = (event: FoldEvent): boolean => {
   const { type, data } = typedEvent<CountedType>(event);
   if ('uncounted' in data && data.uncounted) return false;
   if (type === 'RfqSubmittedByBuyer') return data.confirmation.first_at === undefined;
+  if (type === 'RfqTakenUp') return data.lines !== undefined;
+  if (type === 'RfqOutcomeCorrected' && data.taken_up) return true;
   return type === 'RfqOutcomeCorrected' || type === 'LeadOutcomeCorrected'
     ? data.from.state === 'won' || data.to.state === 'won'
     : true;
@@ -136,15 +149,25 @@ export const numbersOf = (
       return [
         // It is not unconfirmed any more, so the number of the day on which it was sent changes.
         ...one(-1, METRIC.rfqs_unconfirmed, data.submitted_at),
-        ...one(moneyOf(data.totals)),
-        ...(type === 'RfqConfirmedByStaff' ? one(0, METRIC.rfqs_confirmed_by_staff) : []),
+        ...one(countOf(data.lines)),
+        ...(type === 'RfqConfirmedByStaff'
+          ? one(countOf(data.lines), METRIC.rfqs_confirmed_by_staff)
+          : []),
       ];
+    case 'RfqTakenUp':
+      return one(linesOf([data]));
     case 'RfqWon':
-      return one(moneyOf(data.values));
+      return one(data.lines ? linesOf([data]) : moneyOf(data.values));
     case 'LeadWon':
       return one(data.value ? moneyOf([data.value]) : 0);
-    case 'RfqOutcomeCorrected':
-      return one(differenceOf(data.from, data.to), metric, data.outcome_at);
+    case 'RfqOutcomeCorrected': {
+      const { from, to, taken_up, outcome_at } = data;
+      const isChange = from.state === 'won' || to.state === 'won';
+      return [
+        ...(taken_up ? one(linesOf([{ lines: taken_up }]), METRIC.rfqs_taken_up, outcome_at) : []),
+        ...(isChange ? one(differenceOfLines(from, to), metric, outcome_at) : []),
+      ];
+    }
     case 'LeadOutcomeCorrected':
       return one(differenceOf(wonOf(data.from), wonOf(data.to)), metric, data.outcome_at);
     default:
@@ -157,7 +180,57 @@ type Amounts = readonly { amount: number; currency: string }[];
 const moneyOf = (amounts: Amounts): (number | string)[] =>
   amounts.flatMap(({ amount, currency }) => [amount, currency]);
 
-type Outcome = { state: string; values?: Amounts | undefined };
+type Lines = EventData<'RfqWon'>['lines'];
+
+/** An RFQ that counts for each product of its lines, which do not count. */
+const countOf = (lines: Lines): NumberChange['detail'] =>
+  lines ? linesOf([{ lines: lines.map((line) => ({ ...line, amount: 0 })) }]) : 0;
+
+/**
+ * The lines of RFQs by product and category, added or with `by` of -1 subtracted. What values have beyond their lines is of no
+ * product.
+ */
+const linesOf = (
+  counted: readonly { lines?: Lines; values?: Amounts | undefined; by?: 1 | -1 }[],
+): Omit<PerformanceLines, 'number'> => {
+  const sums = new Map<string, { lines: number; amounts: Map<string, number> }>();
+  const add = (key: string, lines: number, { amount, currency }: Amounts[number]): void => {
+    const sum = sums.get(key) ?? { lines: 0, amounts: new Map<string, number>() };
+    sum.lines += lines;
+    sum.amounts.set(currency, (sum.amounts.get(currency) ?? 0) + amount);
+    sums.set(key, sum);
+  };
+  let count = 0;
+  for (const { lines = [], values, by = 1 } of counted) {
+    count += by;
+    for (const { product_id, category, amount, currency } of lines) {
+      add(JSON.stringify([product_id, category ?? null]), by, { amount: by * amount, currency });
+      if (values) add(OF_NO_PRODUCT, 0, { amount: -by * amount, currency });
+    }
+    for (const { amount, currency } of values ?? [])
+      add(OF_NO_PRODUCT, 0, { amount: by * amount, currency });
+  }
+  const entries = [...sums].flatMap(([key, { lines, amounts }]): LineEntry[] => {
+    const changed = [...amounts].filter(([, amount]) => amount !== 0);
+    if (lines === 0 && changed.length === 0) return [];
+    const [product, category] = JSON.parse(key) as [string | null, string | null];
+    return [[product, category, lines, ...changed.flatMap(([name, sum]) => [sum, name])]];
+  });
+  return { by: count, entries };
+};
+
+const OF_NO_PRODUCT = '[null,null]';
+
+type Outcome = { state: string; values?: Amounts | undefined; lines?: Lines };
+
+/** As `differenceOf`, where the lines are known. */
+const differenceOfLines = (from: Outcome, to: Outcome): NumberChange['detail'] => {
+  const won = [
+    ...(from.state === 'won' ? [{ ...from, by: -1 as const }] : []),
+    ...(to.state === 'won' ? [to] : []),
+  ];
+  return won.some(({ lines }) => lines) ? linesOf(won) : differenceOf(from, to);
+};
 
 const wonOf = ({
   state,
@@ -199,6 +272,7 @@ type PerformanceRow =
   | PerformanceBlock
   | PerformanceSet
   | PerformanceSets
+  | PerformanceLines
   | FirstVisitors
   | object;
 type Visit = EventData<'VisitRecorded'>;
@@ -217,11 +291,11 @@ type Attribution = {
  * The counted events of each owner as facts in log order, which are cut into chunks of a fixed number: an event rewrites
  * a tail of less than 2 kB however much came before, and readers read only what they do not have yet. CHUNKS_PER_BLOCK
  * chunks become a block, so that a reader that has nothing yet reads few rows. Facts refer to
- * sets of dimensions, which have a row each with their number, and their values in groups. Visitors are stored by link and day, to count each of them once.
+ * sets of dimensions, which have a row each with their number, and their values in groups; and to rows of lines. Visitors are stored by link and day, to count each of them once.
  */
 export const performance: Projection<PerformanceRow> = {
   name: 'performance',
-  version: 6,
+  version: 7,
   handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
     return changesNumbers(event) ? { scope: event.owner, key: TAIL_KEY } : undefined;
@@ -236,6 +310,7 @@ export const performance: Projection<PerformanceRow> = {
     const next = (row as PerformanceTail | undefined) ?? {
       chunks: 0,
       sets: 0,
+      lines: 0,
       position: 0,
       quarter: 0,
       facts: [],
@@ -243,7 +318,7 @@ export const performance: Projection<PerformanceRow> = {
     if (mayEndBlock(next)) others.load(chunksBefore(next));
     const place = { set: idOfSet(next, event, others), position: event.position };
     for (const fact of numbersOf(event, (visit) => clickOf(event, visit, others))) {
-      addFact(next, fact, place);
+      addFact(next, { ...fact, detail: stored(next, fact, others) }, place);
       if (next.facts.length >= FACTS_PER_CHUNK * VALUES_PER_FACT) cutChunk(next, others);
     }
     return next;
@@ -252,13 +327,29 @@ export const performance: Projection<PerformanceRow> = {
     if ('chunks' in row) return TAIL_SORT;
     if ('chunk' in row) return row.chunk;
     if ('last' in row) return row.last;
+    if ('entries' in row) return FIRST_LINES_SORT + row.number;
     return 'group' in row ? FIRST_SET_SORT + row.group : null;
   },
 };
 
+type StoredFact = Omit<NumberChange, 'detail'> & { detail: PerformanceTail['facts'][number] };
+
+/** The detail of a fact as its chunk has it; lines get a row of their own. */
+const stored = (
+  tail: PerformanceTail,
+  { detail }: NumberChange,
+  others: ScopeRows,
+): StoredFact['detail'] => {
+  if (typeof detail !== 'object' || Array.isArray(detail)) return detail;
+  const number = tail.lines;
+  tail.lines += 1;
+  others.set(`lines/${number}`, { number, ...detail } satisfies PerformanceLines);
+  return { lines: number };
+};
+
 const addFact = (
   tail: PerformanceTail,
-  { at, metric, detail }: NumberChange,
+  { at, metric, detail }: StoredFact,
   { position, set }: { position: number; set: number },
 ): void => {
   const quarter = Math.floor(at / QUARTER_MS);

@@ -160,6 +160,9 @@ const day = {
   rfqs_won: 0,
   rfqs_unconfirmed: 0,
   rfqs_confirmed_by_staff: 0,
+  rfqs_taken_up: 1,
+  rfq_lines: 1,
+  won_lines: 0,
   rfq_value: [{ amount: 14160, currency: 'GBP' }],
   won_value: [],
 };

@@ -7,6 +7,7 @@ import {
   moneyAmount,
   sealed,
   storedLine,
+  valuedLine,
   reasonFields,
 } from '#contracts/event-fields.ts';
 
@@ -141,8 +142,12 @@ const alone = z.literal(true).optional();
 
 const moved = z.object({ ...subject, ...reasonFields });
 
+/** Lines that are counted, so that performance needs no other event. */
+const countedLines = z.array(valuedLine).optional();
+
 const confirmed = moved.extend({
   totals: z.array(moneyAmount),
+  lines: countedLines,
   /** When the list was first sent, in epoch milliseconds: it counted as unconfirmed from then on. */
   submitted_at: z.number(),
 });
@@ -167,7 +172,8 @@ const RfqDropped = forgotten.extend({
   reason: z.enum(['disowned', 'erased', 'replaced', 'closed']),
 });
 
-const RfqTakenUp = moved;
+/** With its lines the first time only: an RFQ and its value count once as taken up. */
+const RfqTakenUp = moved.extend({ lines: countedLines });
 
 /** A line as staff offer it. Each line of the list is offered or left out. */
 const quotedLine = z.object({
@@ -236,6 +242,8 @@ const QuotationQuestionAnswered = z.object({
 
 const RfqWon = moved.extend({
   values,
+  /** What each line was won for; the rest of the values are charges. */
+  lines: countedLines,
   /** The quotation that it was won with. */
   quotation: answered,
   /** The buyer had agreed to it. */
@@ -262,11 +270,14 @@ const RfqMoveProposed = moved.extend({
 const RfqMoveRefused = moved.extend({ sealed_reason: sealed });
 
 const RfqOutcomeCorrected = moved.extend({
-  from: z.object({ state: outcome, values: values.optional() }),
+  from: z.object({ state: outcome, values: values.optional(), lines: countedLines }),
   to: z.object({
     state: z.enum(['in_progress', 'won', 'lost', 'withdrawn']),
     values: values.optional(),
+    lines: countedLines,
   }),
+  /** The lines of the list, if nobody had taken the RFQ up and this does. */
+  taken_up: countedLines,
   /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
   outcome_at: z.number(),
   counted_lead: z.string().optional(),

@@ -27,9 +27,16 @@ import {
   GRANULARITIES,
   metrics,
   OTHER_COUNTRIES,
+  PRODUCT_OF,
   reportRow,
   VISITOR_BURST_SECONDS,
 } from './records.ts';
+
+/** The numbers that count so by product, as text. */
+const named = (kind: (typeof PRODUCT_OF)[keyof typeof PRODUCT_OF]): string =>
+  new Intl.ListFormat('en').format(
+    Object.entries(PRODUCT_OF).flatMap(([name, one]) => (one === kind ? [name] : [])),
+  );
 
 const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 
@@ -60,7 +67,11 @@ export const getPerformance = defineOperation({
     `of one network address that follow each other within ${VISITOR_BURST_SECONDS} s. clicks_surplus are those of clicks_raw beyond ` +
     `${LIMITS.ADDRESS_VISITS_PER_MINUTE} a minute of one network address to one link; they have no country and are ` +
     'counted within two minutes. rfqs_submitted counts RFQs that their buyers confirmed by mail, and those that staff ' +
-    'confirmed, which rfqs_confirmed_by_staff also counts; rfqs_unconfirmed those sent and not confirmed.' +
+    'confirmed, which rfqs_confirmed_by_staff also counts; rfqs_unconfirmed those sent and not confirmed. ' +
+    'A confirmed mailbox proves no buyer, so rfqs_taken_up, rfq_lines and rfq_value count from the moment when staff take the ' +
+    `RFQ up. By product_id and category, ${named('line')} count for each line's own, and charges for null; ` +
+    `${named('each')} count an RFQ once for each product and category that it has, so these rows do not add up to ` +
+    'totals; all other numbers, and all other dimensions, are those of the source.' +
     OF_FILES +
     ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the requested period and with the ` +
     `requested filters, are counted together as ${OTHER_COUNTRIES} in every row; a filter on such a country finds ` +

@@ -36,9 +36,51 @@ export const METRICS = [
   'rfqs_won',
   'rfqs_unconfirmed',
   'rfqs_confirmed_by_staff',
+  'rfqs_taken_up',
+  'rfq_lines',
+  'won_lines',
 ] as const;
 
 export type Metric = (typeof METRICS)[number];
+
+/** The values, which are amounts per currency. */
+export const VALUES = ['rfq_value', 'won_value'] as const;
+
+/**
+ * Which `product_id` and `category` a number counts for. `source`: those of the link, or of the source of the list or lead.
+ * `line`: each line of an RFQ counts for its own, and charges for none; a lead that is won without an RFQ for its source. `each`: an
+ * RFQ counts once for each of its lines' products and categories. All other dimensions are those of the source.
+ */
+export const PRODUCT_OF = {
+  clicks_raw: 'source',
+  clicks_valid: 'source',
+  clicks_unique: 'source',
+  handoffs_created: 'source',
+  handoffs_opened: 'source',
+  handoffs_declined: 'source',
+  rfqs_submitted: 'each',
+  leads_submitted: 'source',
+  leads_accepted: 'source',
+  leads_qualified: 'source',
+  leads_won: 'source',
+  clicks_surplus: 'source',
+  lists_created: 'source',
+  rfqs_won: 'each',
+  rfqs_unconfirmed: 'source',
+  rfqs_confirmed_by_staff: 'each',
+  rfqs_taken_up: 'each',
+  rfq_lines: 'line',
+  won_lines: 'line',
+  rfq_value: 'line',
+  won_value: 'line',
+} as const satisfies Record<Metric | (typeof VALUES)[number], 'source' | 'line' | 'each'>;
+
+/** The dimensions that lines have of their own. */
+export const LINE_DIMENSIONS = ['product_id', 'category'] as const satisfies readonly Dimension[];
+
+/** Whether the rows of a report by this dimension add up to its totals. */
+export const addsUp = (name: keyof typeof PRODUCT_OF, dimension: Dimension): boolean =>
+  PRODUCT_OF[name] !== 'each' || !(LINE_DIMENSIONS as readonly Dimension[]).includes(dimension);
 
 /** Clicks of one network address on one link that follow each other within this time are those of one visitor. */
 export const VISITOR_BURST_SECONDS = 30;
@@ -63,7 +105,7 @@ export const metrics = z.object({
   rfq_value: z
     .array(money)
     .describe(
-      'Indicative totals of rfqs_submitted, one per currency; currencies are never added up',
+      'Indicative totals of rfqs_taken_up, one per currency; currencies are never added up',
     ),
   won_value: z.array(money).describe('Of RFQs and leads won; set by staff'),
 });

@@ -94,12 +94,15 @@ const COUNTED_BY: Readonly<Record<Counter, readonly EventType[]>> = {
   rfqs_submitted: ['RfqSubmittedByBuyer', 'RfqConfirmedByBuyer', 'RfqConfirmedByStaff'],
   rfqs_unconfirmed: ['RfqSubmittedByBuyer', 'RfqConfirmedByBuyer', 'RfqConfirmedByStaff'],
   rfqs_confirmed_by_staff: ['RfqConfirmedByStaff'],
-  rfq_value: ['RfqSubmittedByBuyer'],
+  rfqs_taken_up: ['RfqTakenUp', 'RfqOutcomeCorrected'],
+  rfq_lines: ['RfqTakenUp', 'RfqOutcomeCorrected'],
+  rfq_value: ['RfqTakenUp', 'RfqOutcomeCorrected'],
   leads_submitted: ['LeadSubmitted'],
   leads_accepted: ['LeadAccepted'],
   leads_qualified: ['LeadQualified'],
   leads_won: ['LeadWon', 'LeadOutcomeCorrected'],
   rfqs_won: ['RfqWon', 'RfqOutcomeCorrected'],
+  won_lines: ['RfqWon', 'RfqOutcomeCorrected'],
   won_value: ['LeadWon', 'LeadOutcomeCorrected', 'RfqWon', 'RfqOutcomeCorrected'],
 };
 const COUNTED_TYPES: ReadonlySet<string> = new Set(Object.values(COUNTED_BY).flat());

@@ -140,6 +140,7 @@ export const priceLine = (
     sku: product.sku,
     title: product.title,
     product_revision: product.revision,
+    category: product.category,
     quantity: line.quantity,
     unit_price: tier.unit_price,
     tier_min_quantity: tier.min_quantity,

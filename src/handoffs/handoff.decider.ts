@@ -16,6 +16,7 @@ import {
   type RecordVersion,
   asStored,
 } from '#src/shared/decider.ts';
+import { present } from '#src/shared/present.ts';
 import {
   eraseRfq,
   isRfqOutcome,
@@ -32,6 +33,7 @@ import {
   type RfqProgress,
 } from './rfq.decider.ts';
 import { offerIn, type Quotation } from './quotation.decider.ts';
+import { foldWorth, pinLines, type Worth } from './worth.decider.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];
@@ -113,6 +115,7 @@ const COMPARED_MEMBERS = [
   'sku',
   'title',
   'product_revision',
+  'category',
   'quantity',
   'unit_price',
   'tier_min_quantity',
@@ -345,6 +348,7 @@ const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffS
     ...list,
     ...(isConfirmed(event) && { status: 'rfq_submitted' }),
     rfq: { ...rfq, contact, contact_subject, submitted_at, ...(quotation && { quotation }) },
+    ...present({ worth: foldWorth(list.worth, event) }),
     ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)),
   };
 };
@@ -415,9 +419,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
     if (command.type === 'EraseSubject') return erase(state, command);
-    if (isRfqCommand(command)) return decideRfq(state.rfq, command, referenceTo(state));
+    if (isRfqCommand(command))
+      return pinned(state, decideRfq(state.rfq, command, referenceTo(state)));
     if (isConfirmationCommand(command))
-      return decideConfirmation(state, command, referenceTo(state));
+      return pinned(state, decideConfirmation(state, command, referenceTo(state)));
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
     switch (command.type) {
       case 'OpenHandoff':
@@ -441,6 +446,9 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
   },
 };
+
+const pinned = (state: HandoffState, decided: HandoffDecision): HandoffDecision =>
+  decided.accepted ? accept(...pinLines(state, decided.events)) : decided;
 
 /** A list that its buyer made: the buyer has seen it, so it is in review from the start. */
 const buyerList = ({ at, data }: Happened<'BuyerListCreated'>): HandoffState => {
@@ -600,6 +608,7 @@ export type HandoffState = RecordVersion &
           quotation?: Quotation;
         })
       | undefined;
+    worth?: Worth;
     /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
     rfqs_sent?: number;
     erased: boolean;

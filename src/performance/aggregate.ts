@@ -19,7 +19,9 @@ import {
   matcherOf,
   valueOf,
   type Detail,
+  partsIn,
 } from './facts.ts';
+import { isLines, isPart, type Part } from './lines.ts';
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const QUARTERS = 96;
@@ -55,27 +57,36 @@ const timesOf = (
   return { first: firstDay * QUARTERS, buckets, starts };
 };
 
-/** The group of each set of dimensions, and the values of each group; sets that a filter excludes have none. */
-type Groups = { ofSet: Int32Array; values: (string | null)[][] };
+/** The groups that sets of dimensions belong to. */
+class Groups {
+  /** The values of each group. */
+  readonly values: (string | null)[][] = [];
+  readonly #query: Query;
+  readonly #ids = new Map<string | null | undefined, number>();
 
-const groupsOf = (dims: readonly Dims[], { groupBy, filters }: Query): Groups => {
-  const isMatch = matcherOf(filters);
-  const ids = new Map<string | null | undefined, number>();
-  const values: Groups['values'] = [];
-  const ofSet = new Int32Array(dims.length).fill(NONE);
-  for (const [set, one] of dims.entries()) {
-    if (!isMatch(one)) continue;
-    const group = groupBy.map((dimension) => valueOf(one, dimension));
-    const key = group.length > 1 ? JSON.stringify(group) : group[0];
-    let id = ids.get(key);
-    if (id === undefined) {
-      id = values.push(group) - 1;
-      ids.set(key, id);
-    }
-    ofSet[set] = id;
+  constructor(query: Query) {
+    this.#query = query;
   }
-  return { ofSet, values };
-};
+
+  /** The group of each set; NONE for those that a filter excludes. */
+  of(dims: readonly Dims[]): Int32Array {
+    const { groupBy, filters } = this.#query;
+    const isMatch = matcherOf(filters);
+    const ofSet = new Int32Array(dims.length).fill(NONE);
+    for (const [set, one] of dims.entries()) {
+      if (!isMatch(one)) continue;
+      const group = groupBy.map((dimension) => valueOf(one, dimension));
+      const key = group.length > 1 ? JSON.stringify(group) : group[0];
+      let id = this.#ids.get(key);
+      if (id === undefined) {
+        id = this.values.push(group) - 1;
+        this.#ids.set(key, id);
+      }
+      ofSet[set] = id;
+    }
+    return ofSet;
+  }
+}
 
 /** Calls `act` with ranges of the facts, and lets other requests run between them. */
 const inSlices = async (
@@ -95,14 +106,14 @@ export type Countries = { classes: Int32Array; names: string[] };
 const countriesOf = async (
   selection: FactSelection,
   times: Times,
-  { groups, query }: { groups: Groups; query: Query },
+  { ofSet, query }: { ofSet: Int32Array; query: Query },
 ): Promise<Countries> => {
   const { countryNames } = selection;
   const { country: wanted } = query.filters;
   const isGroup = query.groupBy.includes('country');
   if (wanted === undefined && !isGroup)
     return { classes: new Int32Array(countryNames.length), names: [''] };
-  const hidden = await hiddenCountries(selection, times, groups);
+  const hidden = await hiddenCountries(selection, times, ofSet);
   const names: string[] = [];
   const ids = new Map<string, number>();
   const classes = Int32Array.from(countryNames, (own, id) => {
@@ -119,7 +130,7 @@ const countriesOf = async (
 const hiddenCountries = async (
   selection: FactSelection,
   { first, buckets }: Times,
-  { ofSet }: Groups,
+  ofSet: Int32Array,
 ): Promise<Set<number>> => {
   const { facts, weights, indexes } = selection;
   /** Unique clicks by country; NONE for a country without any counted fact. */
@@ -171,9 +182,24 @@ class SlotNumbers {
 const WIDTH = METRICS.length;
 const RAW = METRICS.indexOf('clicks_raw');
 const SURPLUS = METRICS.indexOf('clicks_surplus');
-const RFQ = METRICS.indexOf('rfqs_submitted');
+const TAKEN_UP = METRICS.indexOf('rfqs_taken_up');
+const WON = METRICS.indexOf('rfqs_won');
+/** The number of lines of the RFQs that another number counts. */
+const LINES_OF: ReadonlyMap<number, number> = new Map([
+  [TAKEN_UP, METRICS.indexOf('rfq_lines')],
+  [WON, METRICS.indexOf('won_lines')],
+]);
 
-type Layout = { times: Times; groups: Groups; countries: Countries; place: number };
+/** `isByLine`: lines are counted for their own products and categories, in parts. */
+type Layout = {
+  times: Times;
+  groups: Groups;
+  countries: Countries;
+  place: number;
+  isByLine: boolean;
+};
+/** Facts, and the group of each of their sets. */
+type Grouped = FactSelection & { ofSet: Int32Array };
 
 type Weighted = { metric: number; weight: number; detail: Detail | undefined };
 
@@ -186,6 +212,8 @@ export class Report {
   /** The sums of `#counts`. */
   readonly #totals = new Float64Array(WIDTH);
   readonly #money = new Map<number, Pick<Sum, 'rfq' | 'won'>>();
+  /** The facts whose RFQ `#totals` has, because an RFQ can be in several slots. */
+  readonly #inTotals = new Set<number>();
 
   /** `factsMax`: the most facts that will be counted. */
   constructor(layout: Layout, factsMax: number) {
@@ -205,9 +233,8 @@ export class Report {
     return groups.values.length * countries.names.length;
   }
 
-  count({ facts, weights, indexes }: FactSelection, from: number, to: number): void {
-    const { groups, countries } = this.#layout;
-    const { ofSet } = groups;
+  count({ facts, weights, indexes, ofSet }: Grouped, from: number, to: number): void {
+    const { countries, isByLine } = this.#layout;
     const { classes } = countries;
     const { buckets, first } = this.#layout.times;
     const { times, sets, metrics, countries: countryIds } = facts;
@@ -222,18 +249,24 @@ export class Report {
       const group = ofSet[sets[i] ?? 0] ?? NONE;
       const country = classes[countryIds[i] ?? 0] ?? NONE;
       if (bucket < 0 || group < 0 || country < 0) continue;
-      const number = numbers.of(bucket * columns + group * classCount + country);
       const metric = metrics[i] ?? 0;
+      const detail = metric <= UNIQUE ? undefined : facts.details.get(i);
+      if (isByLine && isLines(detail)) continue;
+      const number = numbers.of(bucket * columns + group * classCount + country);
       const place = number * WIDTH + metric;
       const weight = weights === undefined ? 1 : (weights[i] ?? 0);
       if (metric <= UNIQUE) {
         counts[place] = (counts[place] ?? 0) + weight;
         totals[metric] = (totals[metric] ?? 0) + weight;
-      } else this.#countDetail(number, { metric, weight, detail: facts.details.get(i) });
+      } else this.#countDetail(number, { metric, weight, detail });
     }
   }
 
   #countDetail(number: number, { metric, weight, detail }: Weighted): void {
+    if (isLines(detail) || isPart(detail)) {
+      this.#countPart(number, metric, isLines(detail) ? detail.whole : detail);
+      return;
+    }
     if (!Array.isArray(detail)) {
       const by = typeof detail === 'number' ? detail : weight;
       this.#add(number, metric, by);
@@ -243,12 +276,29 @@ export class Report {
     // The detail of a correction begins with the change of the count; pairs of amount and currency follow.
     const first = detail.length % 2;
     this.#add(number, metric, first === 1 ? Number(detail[0]) : weight);
+    this.#addAmounts(number, metric, detail.slice(first));
+  }
+
+  /** Charges are no lines, and an RFQ does not count for them. */
+  #countPart(number: number, metric: number, { of, by, lines, amounts }: Part): void {
+    if (lines !== 0) {
+      const place = number * WIDTH + metric;
+      this.#counts[place] = (this.#counts[place] ?? 0) + by;
+      if (!this.#inTotals.has(of)) this.#totals[metric] = (this.#totals[metric] ?? 0) + by;
+      this.#inTotals.add(of);
+    }
+    const ofLines = LINES_OF.get(metric);
+    if (ofLines !== undefined) this.#add(number, ofLines, lines);
+    if (amounts.length > 0) this.#addAmounts(number, metric, amounts);
+  }
+
+  #addAmounts(number: number, metric: number, amounts: readonly (number | string)[]): void {
     let money = this.#money.get(number);
     if (!money) this.#money.set(number, (money = { rfq: new Map(), won: new Map() }));
-    const sums = metric === RFQ ? money.rfq : money.won;
-    for (let each = first; each < detail.length; each += 2) {
-      const currency = String(detail[each + 1]);
-      sums.set(currency, (sums.get(currency) ?? 0) + Number(detail[each]));
+    const sums = metric === TAKEN_UP ? money.rfq : money.won;
+    for (let each = 0; each < amounts.length; each += 2) {
+      const currency = String(amounts[each + 1]);
+      sums.set(currency, (sums.get(currency) ?? 0) + Number(amounts[each]));
     }
   }
 
@@ -352,8 +402,8 @@ const addClicks = (counts: number[]): void => {
 /** A filter that leaves few facts reads only those. */
 const FEW = 16;
 
-const narrow = async (selection: FactSelection, { ofSet }: Groups): Promise<FactSelection> => {
-  const { chains, length } = selection;
+const narrow = async (selection: Grouped): Promise<Grouped> => {
+  const { chains, length, ofSet } = selection;
   if (!ofSet.includes(NONE)) return selection;
   const sets: number[] = [];
   for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
@@ -381,11 +431,18 @@ export const aggregate = async (
   { bucketOfDay = (day) => bucketIn(query, day), countries: named }: Options = {},
 ): Promise<Report> => {
   const times = timesOf(query, bucketOfDay, selection.isByDay);
-  const groups = groupsOf(selection.facts.dims, query);
-  const narrowed = await narrow(selection, groups);
-  const countries = named ?? (await countriesOf(narrowed, times, { groups, query }));
+  const groups = new Groups(query);
+  const ofSet = groups.of(selection.facts.dims);
+  const narrowed = await narrow({ ...selection, ofSet });
+  const countries = named ?? (await countriesOf(narrowed, times, { ofSet, query }));
   const place = query.groupBy.indexOf('country');
-  const report = new Report({ times, groups, countries, place }, narrowed.length);
+  const ofLines = await partsIn(selection, query);
+  const parts = ofLines && { ...ofLines, ofSet: groups.of(ofLines.facts.dims) };
+  const report = new Report(
+    { times, groups, countries, place, isByLine: parts !== undefined },
+    narrowed.length + (parts?.length ?? 0),
+  );
   await inSlices(narrowed, (from, to) => report.count(narrowed, from, to));
+  if (parts) await inSlices(parts, (from, to) => report.count(parts, from, to));
   return report;
 };

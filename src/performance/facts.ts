@@ -1,14 +1,16 @@
 /** The facts of an owner in memory, and their sums by day. */
-import type { Dimension } from '#contracts/performance/records.ts';
+import { type Dimension, METRICS } from '#contracts/performance/records.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { type PackedNumbers, unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
   type PerformanceFacts,
+  type PerformanceLines,
   type PerformanceSets,
   FACTS_PER_BLOCK,
   CHUNKS_PER_BLOCK,
   FACTS_PER_CHUNK,
+  FIRST_LINES_SORT,
   FIRST_SET_SORT,
   type PerformanceBlock,
   type PerformanceChunk,
@@ -20,6 +22,15 @@ import {
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { eventLoopTurns, inTurns, KeyedQueue } from '#src/shared/work.ts';
 import { type Query, calendarOf } from './calendar.ts';
+import {
+  isLines,
+  type LineDims,
+  lineDimensionsIn,
+  type LinesFact,
+  linesFact,
+  type Part,
+  partsOf,
+} from './lines.ts';
 
 const CAPACITY_FIRST = 1_024;
 const RESERVE = 1.25;
@@ -29,7 +40,7 @@ export const SLICE = 16_384;
 export const NONE = -1;
 
 export type Dims = PerformanceSets['dims'][number];
-export type Detail = PerformanceFacts[number];
+export type Detail = number | string | (number | string)[] | LinesFact | Part;
 
 /** One counted event, or the number of equal ones. `time` is a quarter hour, or a local day, since the epoch. */
 type Fact = { time: number; set: number; metric: number; country: number };
@@ -49,8 +60,10 @@ class Columns {
   sets = new Int32Array(CAPACITY_FIRST);
   metrics = new Uint8Array(CAPACITY_FIRST);
   countries = new Uint16Array(CAPACITY_FIRST);
-  /** Numbers of surplus visits and amounts of money, by fact. */
+  /** Numbers of surplus visits, amounts of money and lines, by fact. */
   readonly details = new Map<number, Detail>();
+  /** The facts that have lines. */
+  readonly withLines: number[] = [];
   /** The dimensions of each set. */
   readonly dims: Dims[] = [];
 
@@ -166,6 +179,43 @@ export const matcherOf = (
   return (dims) => wanted.every(([name, value]) => valueOf(dims, name) === value);
 };
 
+/** The dimensions of some lines of a set's fact. Products and categories of its source do not count for them. */
+const ofLines = ({ product_id: _product, category: _category, ...source }: Dims, dims: LineDims) => ({
+  ...source,
+  ...dims,
+});
+
+/** The parts of the facts with lines that a question by product or category counts; undefined for other questions. */
+export const partsIn = async (
+  { facts, length, countryNames, isByDay }: FactSelection,
+  { from, to, groupBy, filters }: Query,
+): Promise<FactSelection | undefined> => {
+  const dimensions = [...groupBy, ...(Object.keys(filters) as Dimension[])];
+  const own = lineDimensionsIn(dimensions);
+  // A roll-up has divided them.
+  if (own.length === 0 || isByDay) return undefined;
+  const isMatch = matcherOf(filters);
+  const cells = new Columns();
+  const ids = new Map<string, number>();
+  const upTo = lowerBound(facts.withLines.length, (n) => (facts.withLines[n] ?? 0) < length);
+  await inTurns(facts.withLines.slice(0, upTo), (index) => {
+    const detail = facts.details.get(index);
+    const time = facts.times[index] ?? 0;
+    // A local day extends at most one UTC day beyond its own in either direction.
+    if (!isLines(detail) || time < (from - 1) * QUARTERS || time >= (to + 2) * QUARTERS) return;
+    for (const { dims, part } of partsOf(detail, own)) {
+      const all = restrictDims(ofLines(facts.dims[facts.sets[index] ?? 0] ?? {}, dims), dimensions);
+      if (!isMatch(all)) continue;
+      const name = JSON.stringify(dimensions.map((dimension) => valueOf(all, dimension)));
+      let set = ids.get(name);
+      if (set === undefined) ids.set(name, (set = cells.dims.push(all) - 1));
+      cells.details.set(cells.length, part);
+      cells.push({ time, set, metric: facts.metrics[index] ?? 0, country: 0 });
+    }
+  });
+  return { facts: cells, length: cells.length, countryNames, isByDay };
+};
+
 const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
   const values: Record<string, string | string[]> = {};
   const subIds: string[] = [];
@@ -181,7 +231,7 @@ const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
 /** The radices of a place's number. */
 const SETS_MAX = 2 ** 20;
 const COUNTRIES_MAX = 2 ** 10;
-const METRICS_MAX = 2 ** 4;
+const METRICS_MAX = 2 ** Math.ceil(Math.log2(METRICS.length));
 
 type SeriesPlace = { set: number; country: number; metric: number };
 
@@ -242,10 +292,11 @@ class RollUp {
   /** All countries are one where no question names countries. */
   readonly #hasCountries: boolean;
   readonly #byName = new Map<number, Series>();
-  /** By set: its dimensions, its series, and its facts with amounts, which are not summed. */
+  /** By set: its dimensions, its series, and its facts with amounts or lines, which are not summed. */
   readonly #dims: Dims[] = [];
   readonly #series: Series[][] = [];
-  readonly #amounts: number[][] = [];
+  readonly #single: { index: number; detail: Detail }[][] = [];
+  readonly #ofLines: readonly Dimension[];
   readonly #setIds = new Map<string, number>();
   /** The set here for each set of the facts. */
   readonly #setOf: number[] = [];
@@ -258,6 +309,7 @@ class RollUp {
     this.#localDays = (day) => calendar.localDays(day);
     this.#dimensions = dimensions;
     this.#hasCountries = dimensions.includes('country');
+    this.#ofLines = lineDimensionsIn(dimensions);
   }
 
   get bytes(): number {
@@ -306,10 +358,10 @@ class RollUp {
           if (count > 0) push(series.place, day, count);
         }
       }
-      for (const index of this.#amounts[of] ?? []) {
+      for (const { index, detail } of this.#single[of] ?? []) {
         const day = this.#dayAt(index);
         if (index >= upTo || day < query.from || day > query.to) continue;
-        cells.details.set(cells.length, this.#source.details.get(index) ?? 0);
+        cells.details.set(cells.length, detail);
         push(this.#placeOf(index), day, 1);
       }
     });
@@ -324,7 +376,7 @@ class RollUp {
     const counts = new Map<number, number>();
     for (let at = index; at < this.#counted; at += 1) {
       const day = this.#dayAt(at);
-      if (day < from || day > to || this.#hasAmounts(at)) continue;
+      if (day < from || day > to || this.#isSingle(at)) continue;
       const name =
         seriesName(this.#placeOf(at)) * DAYS_MAX + (granularity === 'total' ? from : day);
       counts.set(name, (counts.get(name) ?? 0) + this.#countOf(at));
@@ -344,9 +396,14 @@ class RollUp {
   }
 
   #add(index: number): void {
+    const detail = this.#source.details.get(index);
+    if (isLines(detail)) {
+      this.#addLines(index, detail);
+      return;
+    }
     const place = this.#placeOf(index);
-    if (this.#hasAmounts(index)) {
-      (this.#amounts[place.set] ??= []).push(index);
+    if (Array.isArray(detail)) {
+      (this.#single[place.set] ??= []).push({ index, detail });
       return;
     }
     const name = seriesName(place);
@@ -359,6 +416,18 @@ class RollUp {
     series.add(this.#dayAt(index), this.#countOf(index));
   }
 
+  #addLines(index: number, detail: LinesFact): void {
+    const set = this.#source.sets[index] ?? 0;
+    const parts =
+      this.#ofLines.length === 0
+        ? [{ id: this.#set(set), part: detail.whole }]
+        : partsOf(detail, this.#ofLines).map(({ dims, part }) => ({
+            id: this.#idOf(ofLines(this.#source.dims[set] ?? {}, dims)),
+            part,
+          }));
+    for (const { id, part } of parts) (this.#single[id] ??= []).push({ index, detail: part });
+  }
+
   #placeOf(index: number): SeriesPlace {
     const { sets, metrics, countries } = this.#source;
     return {
@@ -368,8 +437,8 @@ class RollUp {
     };
   }
 
-  #hasAmounts(index: number): boolean {
-    return Array.isArray(this.#source.details.get(index));
+  #isSingle(index: number): boolean {
+    return typeof this.#source.details.get(index) === 'object';
   }
 
   #countOf(index: number): number {
@@ -389,16 +458,16 @@ class RollUp {
   }
 
   #set(set: number): number {
-    const known = this.#setOf[set];
-    if (known !== undefined) return known;
-    const dims = this.#source.dims[set] ?? {};
+    return (this.#setOf[set] ??= this.#idOf(this.#source.dims[set] ?? {}));
+  }
+
+  #idOf(dims: Dims): number {
     const name = this.#nameOf((dimension) => valueOf(dims, dimension));
     let id = this.#setIds.get(name);
     if (id === undefined) {
       id = this.#dims.push(restrictDims(dims, this.#dimensions)) - 1;
       this.#setIds.set(name, id);
     }
-    this.#setOf[set] = id;
     return id;
   }
 
@@ -469,6 +538,8 @@ export class RollUps {
   }
 }
 
+/** Rows of lines that are read at once: each can have a thousand lines. */
+const LINES_PER_READ = 128;
 /** Groups of sets that are read at once: a remote store answers most questions in one round trip. */
 const GROUPS_PER_READ = 64;
 /** Chunks that are read at once. Six blocks of up to 100 kB each delay no other request for long. */
@@ -477,6 +548,7 @@ const CHUNKS_PER_READ = 6 * CHUNKS_PER_BLOCK;
 const CACHE_BYTES_MAX = 134_217_728;
 const BYTES_PER_FACT = 20;
 const BYTES_PER_SET = 600;
+const BYTES_PER_LINE = 150;
 
 /** The positions of the facts from number `first` on, less `least`. Few questions need them, so those of a block stay packed. */
 type Positions = { first: number; least: Position; numbers: number[]; packed?: PackedNumbers };
@@ -493,9 +565,28 @@ export class OwnerFacts extends Columns {
   readonly #countryIds = new Map<string, number>([['', 0]]);
   /** In log order, a part for each block. */
   readonly #positions: Positions[] = [];
+  /** By number of their row; and the texts that they share. */
+  readonly #lines: PerformanceLines[] = [];
+  readonly #texts = new Map<string, string>();
+  #entries = 0;
 
   get bytes(): number {
-    return this.capacity * BYTES_PER_FACT + this.dims.length * BYTES_PER_SET + this.rollUps.bytes;
+    return (
+      this.capacity * BYTES_PER_FACT +
+      this.dims.length * BYTES_PER_SET +
+      this.#entries * BYTES_PER_LINE +
+      this.rollUps.bytes
+    );
+  }
+
+  /** The number of rows of lines that were added. */
+  get lineRows(): number {
+    return this.#lines.length;
+  }
+
+  addLines(row: PerformanceLines): void {
+    this.#lines[row.number] = row;
+    this.#entries += row.entries.length;
   }
 
   upTo(position: Position): number {
@@ -530,7 +621,7 @@ export class OwnerFacts extends Columns {
       if (!part || part.packed !== undefined)
         this.#positions.push((part = { first: index, least: position, numbers: [] }));
       part.numbers.push(position - part.least);
-      if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
+      this.#setDetail(index, detail);
     }
   }
 
@@ -560,8 +651,26 @@ export class OwnerFacts extends Columns {
       countries[index] = countryIds[countries[index] ?? 0] ?? 0;
     }
     for (const [at, detail] of block.details)
-      if (first + at >= start) this.details.set(first + at, detail);
+      if (first + at >= start) this.#setDetail(first + at, detail);
     this.length = end;
+  }
+
+  #setDetail(index: number, detail: PerformanceFacts[number]): void {
+    if (typeof detail === 'string' || detail === 0) return;
+    if (typeof detail === 'number' || Array.isArray(detail)) {
+      this.details.set(index, detail);
+      return;
+    }
+    const row = this.#lines[detail.lines];
+    if (!row) throw new Error(`row ${detail.lines} of lines was not read`);
+    this.details.set(index, linesFact(index, row, (text) => this.#shared(text)));
+    this.withLines.push(index);
+  }
+
+  #shared(text: string): string {
+    const known = this.#texts.get(text);
+    if (known === undefined) this.#texts.set(text, text);
+    return known ?? text;
   }
 
   #countryId(name: string): number {
@@ -612,13 +721,14 @@ export class FactsCache {
    */
   async #readNew(readModels: ReadModels, ownerId: string): Promise<OwnerFacts> {
     const tail = await readModels.get<PerformanceTail>('performance', ownerId, TAIL_KEY);
-    const { chunks, sets, facts: newest } = tail ?? { chunks: 0, sets: 0, facts: [] };
+    const { chunks, sets, lines, facts: newest } = tail ?? NO_FACTS;
     const total = chunks * FACTS_PER_CHUNK + newest.length / VALUES_PER_FACT;
     let facts = this.#byOwner.get(ownerId) ?? new OwnerFacts();
     // The read model was built anew and has not reached what was read before.
     if (total < facts.length) facts = new OwnerFacts();
     this.#keep(ownerId, facts);
     await readSets(readModels, ownerId, { facts, to: sets });
+    await readLines(readModels, ownerId, { facts, to: lines });
     facts.reserve(total - facts.length);
     const isWhole = await readChunks(readModels, ownerId, { facts, to: chunks });
     if (!isWhole) return this.#readNew(readModels, ownerId);
@@ -642,7 +752,9 @@ export class FactsCache {
   }
 }
 
-/** What a read adds to: the sets or chunks below number `to`. */
+const NO_FACTS = { chunks: 0, sets: 0, lines: 0, facts: [] };
+
+/** What a read adds to: the sets, lines or chunks below number `to`. */
 type Reading = { facts: OwnerFacts; to: number };
 
 /** Reads the rows with sort keys from `from` to `to` in parts of `step`, oldest first. */
@@ -676,6 +788,20 @@ const readSets = async (
   };
   for await (const group of readRange<PerformanceSets>(readModels, ownerId, groups))
     facts.addSets(group);
+};
+
+const readLines = async (
+  readModels: ReadModels,
+  ownerId: string,
+  { facts, to }: Reading,
+): Promise<void> => {
+  const rows = {
+    from: FIRST_LINES_SORT + facts.lineRows,
+    to: FIRST_LINES_SORT + to,
+    step: LINES_PER_READ,
+  };
+  for await (const row of readRange<PerformanceLines>(readModels, ownerId, rows))
+    facts.addLines(row);
 };
 
 /** Adds the facts of the chunks and blocks that are not here yet. Returns false if chunks became a block meanwhile. */

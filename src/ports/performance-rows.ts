@@ -14,6 +14,20 @@ export type PerformanceSets = {
 };
 export const SETS_PER_GROUP = 32;
 
+/**
+ * What the lines of an RFQ count in one fact, in a row of its own, because they can be many: how many RFQs, -1 if a correction ends
+ * one, and an entry for each product and category of its lines. `number`, from 0, is that of the row.
+ */
+export type PerformanceLines = { number: number; by: number; entries: LineEntry[] };
+
+/** Product and category, null if there is none; the number of lines; amounts and currencies in turn. */
+export type LineEntry = [
+  product: string | null,
+  category: string | null,
+  lines: number,
+  ...amounts: (number | string)[],
+];
+
 /** Values of one fact in a list of facts: see `PerformanceChunk`. */
 export const VALUES_PER_FACT = 5;
 export const FACTS_PER_CHUNK = 100;
@@ -25,10 +39,10 @@ export const FACTS_PER_CHUNK = 100;
  *  - number of the set of dimensions,
  *  - index of the metric; one of the first three also counts those before it,
  *  - the country of a visit, or empty; the number of surplus visits, or -1 for an RFQ that is no longer unconfirmed; amounts
- *    and currencies in turn; otherwise 0.
+ *    and currencies in turn, after the change of the number in a correction; the number of a row of lines; otherwise 0.
  */
 export type PerformanceChunk = { chunk: number; facts: PerformanceFacts };
-export type PerformanceFacts = (number | string | (number | string)[])[];
+export type PerformanceFacts = (number | string | (number | string)[] | { lines: number })[];
 
 /** The chunks that a block replaces. */
 export const CHUNKS_PER_BLOCK = 64;
@@ -51,10 +65,11 @@ export type PerformanceBlock = {
   details: [index: number, detail: PerformanceFacts[number]][];
 };
 
-/** The newest facts of an owner, less than a chunk; the numbers of chunks and sets; the last fact's position and quarter. */
+/** The newest facts of an owner, less than a chunk; the numbers of chunks, sets and rows of lines; the last fact's position and quarter. */
 export type PerformanceTail = {
   chunks: number;
   sets: number;
+  lines: number;
   position: number;
   quarter: number;
   facts: PerformanceFacts;
@@ -62,6 +77,7 @@ export type PerformanceTail = {
 
 export const TAIL_KEY = 'tail';
 
-/** Sort keys in the list of an owner: chunks by number, blocks by that of their last chunk, groups of sets from here on, and the tail as the newest. */
+/** Sort keys in the list of an owner: chunks by number, blocks by that of their last chunk, groups of sets and rows of lines from here on, and the tail as the newest. */
 export const FIRST_SET_SORT = 2 ** 51;
+export const FIRST_LINES_SORT = 2 ** 51 + 2 ** 50;
 export const TAIL_SORT = 2 ** 52;

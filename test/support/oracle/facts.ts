@@ -46,7 +46,7 @@ export const factsOf = (records: readonly PerformanceRecord[]): OwnerFacts => {
         add(n < unique ? METRIC.clicks_unique : n < valid ? METRIC.clicks_valid : 0, country);
       for (const [index, count] of others.entries())
         for (let n = 0; n < count; n += 1) add(index + 3, country);
-      if (rfq_value?.[cell]) add(METRIC.rfqs_submitted, money(rfq_value[cell]));
+      if (rfq_value?.[cell]) add(METRIC.rfqs_taken_up, money(rfq_value[cell]));
       if (won_value?.[cell]) add(METRIC.leads_won, money(won_value[cell]));
     }
   }
