@@ -120,11 +120,49 @@ export const rfqMovers = (from: OpenRfqState, to: RfqStateName): readonly Mover[
 
 const LIST = new Intl.ListFormat('en', { style: 'long', type: 'disjunction' });
 
-/** The table of an RFQ's moves as text, with who makes each. */
-export const rfqMovesText = (): string =>
-  Object.entries(RFQ_MOVES)
-    .map(([from, moves]) => {
+/** A table of moves as text, with who makes each; states without moves are left out. */
+const movesText = (
+  table: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>,
+): string =>
+  Object.entries(table)
+    .flatMap(([from, moves]) => {
       const reached = Object.entries(moves).map(([to, movers]) => `${to} (${movers.join(', ')})`);
-      return `${from} to ${LIST.format(reached)}`;
+      return reached.length > 0 ? [`${from} to ${LIST.format(reached)}`] : [];
     })
     .join('; ');
+
+/** The table of an RFQ's moves as text, with who makes each. */
+export const rfqMovesText = (): string => movesText(RFQ_MOVES);
+
+/** Where the goods of a won RFQ can be, the least far first. The quantity of a line can be in several of them. */
+export const GOODS_STATES = [
+  'unallocated',
+  'allocated',
+  'shipped',
+  'delivered',
+  'returned',
+  'cancelled',
+] as const;
+
+export type GoodsState = (typeof GOODS_STATES)[number];
+
+/** The setting APPROVAL_ABOVE adds a second person, whatever the value. */
+const RETURNING = ['staff', 'two of staff where APPROVAL_ABOVE is set'] as const;
+
+/** Where goods can go from each state, and who records it. A state without a move is final. */
+export const GOODS_MOVES = {
+  unallocated: { allocated: ['staff'], cancelled: ['staff'] },
+  allocated: { unallocated: ['staff'], shipped: ['staff'], cancelled: ['staff'] },
+  shipped: { delivered: ['staff'], returned: RETURNING },
+  delivered: { returned: RETURNING },
+  returned: {},
+  cancelled: {},
+} as const satisfies Readonly<
+  Record<
+    GoodsState,
+    Readonly<Partial<Record<GoodsState, readonly (Mover | (typeof RETURNING)[number])[]>>>
+  >
+>;
+
+/** The table of goods as text, with who records each move. */
+export const goodsMovesText = (): string => movesText(GOODS_MOVES);

@@ -3,9 +3,12 @@ import {
   type Happened,
   RFQ_EVENTS,
   type RfqEventType,
+  GOODS_EVENTS,
+  type GoodsEventType,
   HANDOFF_EVENTS,
   type HandoffEventType,
 } from '#contracts/registries/events.ts';
+import { isOfGoods } from '#src/handoffs/fulfillment.decider.ts';
 import {
   eraseRfq,
   foldRfq,
@@ -25,6 +28,7 @@ import {
   OPEN_RFQS,
   type RfqRow,
 } from '#src/ports/rows.ts';
+import { asStored } from '#src/shared/decider.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent, recordIdOf } from './projection.ts';
 import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
@@ -84,6 +88,7 @@ const LEAD_OUTCOMES = ['LeadWon', 'LeadOutcomeCorrected'] as const;
 type Handled =
   | 'RfqSubmittedByBuyer'
   | RfqEventType
+  | GoodsEventType
   | (typeof LEAD_OUTCOMES)[number]
   | 'SubjectErased';
 
@@ -96,10 +101,20 @@ const handoffOfEvent = (event: FoldEvent): string | undefined => {
 const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =>
   isConfirmed(event) ? { totals: event.data.totals } : {};
 
+/** A win begins the goods, and another outcome ends them. */
+const goodsOf = ({ goods = 'unallocated' }: Row, { state }: RfqProgress): Row['goods'] =>
+  state === 'won' ? goods : undefined;
+
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
   version: 5,
-  handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
+  handles: [
+    'RfqSubmittedByBuyer',
+    ...RFQ_EVENTS,
+    ...GOODS_EVENTS,
+    ...LEAD_OUTCOMES,
+    'SubjectErased',
+  ],
   place(event) {
     const key = handoffOfEvent(event);
     return key === undefined ? undefined : { scope: ALL_RFQS, key };
@@ -130,8 +145,9 @@ const sentRfqs: Projection<Row> = {
       case 'SubjectErased':
         return row.rfq.confirmation ? null : { ...row, rfq: eraseRfq(row.rfq, event.at) };
       default: {
+        if (isOfGoods(event)) return { ...row, goods: event.data.goods };
         const rfq = foldRfq(row.rfq, event);
-        return rfq ? { ...row, rfq, ...listSent(event) } : null;
+        return rfq ? asStored({ ...row, rfq, goods: goodsOf(row, rfq), ...listSent(event) }) : null;
       }
     }
   },
@@ -143,6 +159,7 @@ const sentRfqs: Projection<Row> = {
     if (!isRfqOutcome(state)) names.push(OPEN_RFQS);
     if (rfq.proposed) names.push(NEEDS_APPROVAL);
     if (rfq.open_questions) names.push(HAS_QUESTION);
+    if (row.goods) names.push(listBy({ goods: row.goods }));
     return names.map((name) => [name, sort]);
   },
 };
@@ -159,9 +176,9 @@ export const handoffs = ownerRecords({
   // An erasure contains only its subject, so its stream tells the kind of the record.
   keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
     event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
-  // Nothing that reads rows asks what an RFQ is worth by line, which takes as much room as its lines.
+  // Nothing that reads rows asks about the worth and the goods of lines, which take as much room as the list.
   fold(state: HandoffState | undefined, event) {
-    const { worth: _byLine, ...row } = handoff.evolve(state, event);
+    const { worth: _worth, goods: _goods, ...row } = handoff.evolve(state, event);
     return row;
   },
 });

@@ -1,5 +1,6 @@
 /** Events of a handoff and of its RFQ. */
 import { z } from 'zod';
+import { GOODS_STATES } from '#contracts/moves.ts';
 import {
   attributionDims,
   mailboxKeys,
@@ -256,6 +257,9 @@ const RfqWon = moved.extend({
 const RfqLost = moved;
 const RfqWithdrawn = moved;
 
+/** Quantities of lines that were won. */
+const goodsLines = z.array(z.object({ line_id: z.string(), quantity: z.number() }));
+
 /** A move or a correction that another person must approve. */
 const RfqMoveProposed = moved.extend({
   to: z.enum(['in_progress', 'quoted', 'won', 'lost', 'withdrawn']),
@@ -265,6 +269,9 @@ const RfqMoveProposed = moved.extend({
   /** With `won`: the quotation that it would be won with. */
   quotation: answered.optional(),
   is_correction: z.literal(true).optional(),
+  /** With a correction of `won`: the goods that came back, which lower its value. */
+  returned: goodsLines.optional(),
+  keep_charges: z.literal(true).optional(),
 });
 
 const RfqMoveRefused = moved.extend({ sealed_reason: sealed });
@@ -301,4 +308,48 @@ export const rfqEvents = {
   RfqTakenUp,
   RfqWithdrawn,
   RfqWon,
+};
+
+/** `goods`: where the goods that are least far are, after the event. */
+const goods = z.object({
+  ...subject,
+  ...reasonFields,
+  lines: goodsLines,
+  goods: z.enum(GOODS_STATES),
+});
+
+/** What a line has allocated and not shipped from now on. */
+const GoodsAllocated = goods.extend({
+  lines: z.array(
+    z.object({
+      line_id: z.string(),
+      quantity: z.number(),
+      /** A supplier, or a reference to stock. */
+      source: z.string().optional(),
+      warnings: z.array(z.string()).optional(),
+    }),
+  ),
+});
+
+/** A parcel. `sealed_parcel` is JSON: `carrier` and `reference`, which lead to an address. */
+const GoodsShipped = goods.extend({
+  /** From 1. */
+  shipment: z.number(),
+  shipped_on: z.string(),
+  sealed_parcel: sealed.optional(),
+});
+
+const GoodsDelivered = goods.extend({ shipments: z.array(z.number()), delivered_on: z.string() });
+
+/** Before an RfqOutcomeCorrected with the value that is left, if the goods had any; so is GoodsReturned. */
+const GoodsCancelled = goods;
+const GoodsReturned = goods.extend({ alone });
+
+/** What staff do with the goods of a won RFQ. */
+export const goodsEvents = {
+  GoodsAllocated,
+  GoodsCancelled,
+  GoodsDelivered,
+  GoodsReturned,
+  GoodsShipped,
 };

@@ -10,6 +10,7 @@ import {
 import { handoffExample } from '#contracts/examples/records.ts';
 import {
   compared,
+  date,
   encrypted,
   enteredMoney,
   externalId,
@@ -30,7 +31,14 @@ import { closedContact } from '#contracts/leads/records.ts';
 import { holderActs, holderView } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mailbox } from '#contracts/mailbox.ts';
-import { RFQ_CORRECTIONS, RFQ_STATES, RFQ_TARGETS, rfqMovesText } from '#contracts/moves.ts';
+import {
+  GOODS_STATES,
+  goodsMovesText,
+  RFQ_CORRECTIONS,
+  RFQ_STATES,
+  RFQ_TARGETS,
+  rfqMovesText,
+} from '#contracts/moves.ts';
 import { defineOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
 import {
@@ -168,6 +176,10 @@ const proposedMove = z.object({
   values: z.array(money).optional(),
   valid_until: time.optional(),
   is_correction: z.boolean(),
+  returned: z
+    .array(z.object({ line_id: z.string(), quantity: z.int() }))
+    .optional()
+    .describe('The goods of a proposed return'),
   reason: z.string().optional(),
 });
 
@@ -373,6 +385,181 @@ const refuseRfqMove = rfqCommand({
   output: { state: 'in_progress' },
 });
 
+/* What staff do with the goods of a won RFQ. */
+
+const goodsLine = z.object({
+  line_id: z.string(),
+  sku: z.string(),
+  title: z.string(),
+  quantity: z.int().describe('What was won'),
+  ...(Object.fromEntries(
+    GOODS_STATES.map((state) => [state, z.int().optional().describe('Absent for none')]),
+  ) as Record<(typeof GOODS_STATES)[number], z.ZodOptional<z.ZodInt>>),
+  source: z.string().optional().describe('Supplier or stock reference of the allocation'),
+  warnings: z
+    .array(z.enum(['stock_below_quantity']))
+    .optional()
+    .describe('More was allocated than the catalog had; the stock of the house is not known here'),
+});
+
+const goodsState = z.enum(GOODS_STATES).describe('Where the goods that are least far are');
+
+const shownGoods = z.object({
+  state: goodsState,
+  lines: z.array(goodsLine),
+  shipments: z.array(
+    z.object({
+      number: z.int(),
+      shipped_on: date,
+      delivered_on: date.optional(),
+      carrier: z.string().optional().describe('[erased] after an erasure'),
+      reference: z.string().optional(),
+      lines: z.array(z.object({ line_id: z.string(), quantity: z.int() })),
+    }),
+  ),
+});
+
+const goodsCommand = recordCommands({
+  path: '/handoffs/{handoff_id}/rfq',
+  roles: ['staff'],
+  fields: HANDOFF,
+  output: rfqState.extend({
+    won_value: z.array(money).describe('What is left of it'),
+    goods: shownGoods,
+  }),
+  example: {
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: { id: handoffExample.id, owner_id: 'acme', state: 'won', won_value: QUOTED },
+  },
+});
+
+/** Each line once. */
+const linesOnce = <Line extends z.ZodType<{ line_id: string }>>(one: Line) =>
+  z
+    .array(one)
+    .min(1)
+    .max(LIMITS.HANDOFF_LINES_MAX)
+    .refine((lines) => new Set(lines.map(({ line_id }) => line_id)).size === lines.length, {
+      error: 'names a line twice',
+    });
+
+const someGoods = z.strictObject({
+  line_id: lineId,
+  quantity: quantity.optional().describe('Default: all that there is'),
+});
+
+const goodsReason = encrypted.line(500).optional();
+
+const KEEP_CHARGES = {
+  keep_charges: z
+    .boolean()
+    .optional()
+    .describe('Shipping and other charges stay due when nothing else is left of the value'),
+};
+
+const goodsExample = (counts: object, shipments: object[] = []) => ({
+  state: Object.keys(counts)[0],
+  lines: [{ line_id: '1', sku: 'KIT-101', title: 'Mug', quantity: 48, ...counts }],
+  shipments,
+});
+const PARCEL = {
+  number: 1,
+  shipped_on: '2026-12-02',
+  carrier: 'Royal Mail',
+  reference: 'RM 4711',
+  lines: [{ line_id: '1', quantity: 48 }],
+};
+
+const allocateGoods = goodsCommand({
+  verb: 'allocate',
+  summary: 'Allocate goods to the lines of a won RFQ, from a supplier or from stock',
+  guidance:
+    `${goodsMovesText()}. Without lines, everything that is neither shipped nor cancelled is allocated. A later allocation of a ` +
+    'line replaces what it has allocated and not shipped; quantity 0 releases it. A warning says that the catalog has ' +
+    'less: the house knows its stock better, so it prevents nothing.',
+  fields: {
+    lines: linesOnce(
+      z.strictObject({
+        line_id: lineId,
+        quantity: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Default: all that is neither shipped nor cancelled'),
+        source: line(120).optional().describe('Supplier or stock reference; no personal data'),
+      }),
+    ).optional(),
+  },
+  input: { lines: [{ line_id: '1', source: 'Shelf B-12' }] },
+  output: { goods: goodsExample({ allocated: 48, source: 'Shelf B-12' }) },
+});
+
+const shipGoods = goodsCommand({
+  isSensitive: true,
+  verb: 'ship',
+  summary: 'Record a shipment of allocated goods; the buyer gets a letter',
+  guidance:
+    'Without lines, everything that is allocated is shipped. A shipment with the carrier, the reference and the lines of an ' +
+    'earlier one is that one.',
+  fields: {
+    lines: linesOnce(someGoods).optional(),
+    carrier: encrypted.line(120).optional().describe('Shown to the buyer; encrypted'),
+    reference: encrypted
+      .line(120)
+      .optional()
+      .describe('Of the parcel; shown to the buyer; encrypted'),
+    shipped_on: date.optional().describe('Default: today, in UTC'),
+  },
+  input: { carrier: 'Royal Mail', reference: 'RM 4711', shipped_on: '2026-12-02' },
+  output: { goods: goodsExample({ shipped: 48 }, [PARCEL]) },
+});
+
+const deliverGoods = goodsCommand({
+  verb: 'deliver',
+  summary: 'Record that shipments were delivered',
+  guidance: 'What was delivered can only come back as a return.',
+  fields: {
+    shipment: z.int().min(1).optional().describe('Number of the shipment; default: all under way'),
+    delivered_on: date.optional().describe('Default: today, in UTC'),
+  },
+  input: { shipment: 1, delivered_on: '2026-12-04' },
+  output: { goods: goodsExample({ delivered: 48 }, [{ ...PARCEL, delivered_on: '2026-12-04' }]) },
+});
+
+const cancelGoods = goodsCommand({
+  isSensitive: true,
+  verb: 'cancel',
+  summary: 'Cancel goods that are not shipped; the value falls, and the buyer gets a letter',
+  guidance:
+    'Without lines, everything that is not shipped is cancelled. The value of the goods is taken from what the RFQ was won for, ' +
+    'as by a correction: the numbers of the day of the outcome change, and the leads follow. Charges go with the last goods.',
+  fields: {
+    lines: linesOnce(someGoods).optional(),
+    ...KEEP_CHARGES,
+    reason: goodsReason.describe('Shown to the buyer; encrypted'),
+  },
+  input: { lines: [{ line_id: '1', quantity: 12 }], reason: 'The glaze failed' },
+  output: { goods: goodsExample({ unallocated: 36, cancelled: 12 }) },
+});
+
+const returnGoods = goodsCommand({
+  isSensitive: true,
+  verb: 'return',
+  summary: 'Record that shipped goods came back; the value falls',
+  guidance:
+    'The value falls as with cancelGoods. Where APPROVAL_ABOVE is set, a return of any value is only proposed, and another person ' +
+    'approves it with approveRfqMove.',
+  fields: {
+    lines: linesOnce(someGoods).describe('The lines that came back'),
+    ...KEEP_CHARGES,
+    reason: goodsReason.describe(
+      'Stored encrypted in the history; neither agents nor the buyer see it',
+    ),
+  },
+  input: { lines: [{ line_id: '1', quantity: 12 }], reason: 'Two boxes were broken' },
+  output: { goods: goodsExample({ delivered: 36, returned: 12 }) },
+});
+
 const readRfq = deskQuery({
   roles: ['staff'],
   readsPersonalData: true,
@@ -421,6 +608,7 @@ const readRfq = deskQuery({
       )
       .describe('What the buyer asked. One without an answer waits for answerQuestion'),
     won_value: z.array(money).optional(),
+    goods: shownGoods.optional().describe('Once it is won'),
     won_with: z
       .object({ number: quotationNumber, agreed: z.boolean() })
       .optional()
@@ -539,6 +727,7 @@ const rfq = z.object({
   quotation: quotationRef.optional().describe('The newest quotation'),
   open_questions: z.int().optional().describe('Questions of the buyer that wait for an answer'),
   won_value: z.array(money).optional(),
+  goods: goodsState.optional(),
   needs_approval: needsApproval,
   ...planned,
 });
@@ -560,6 +749,10 @@ const listRfqs = inboxList({
       .boolean()
       .optional()
       .describe('Only those with a question that waits for an answer; false: only the others'),
+    goods: z
+      .enum(GOODS_STATES)
+      .optional()
+      .describe('Won RFQs whose goods that are least far are there'),
     currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
     min_amount: money.shape.amount
       .optional()
@@ -576,9 +769,12 @@ const listRfqs = inboxList({
 });
 
 export const handoffsDeskOperations = {
+  allocateGoods,
   answerQuestion,
   approveRfqMove,
+  cancelGoods,
   correctRfq,
+  deliverGoods,
   invalidateHandoff,
   listHandoffs,
   listRfqs,
@@ -586,6 +782,8 @@ export const handoffsDeskOperations = {
   quoteRfq,
   readRfq,
   refuseRfqMove,
+  returnGoods,
+  shipGoods,
   withdrawHandoff,
 };
 

@@ -9,7 +9,7 @@ import {
 } from '#contracts/access/events.ts';
 import { catalogEvents } from '#contracts/catalog/events.ts';
 import { claimsEvents, clockEvents } from '#contracts/writing/events.ts';
-import { handoffEvents, rfqEvents } from '#contracts/handoffs/events.ts';
+import { goodsEvents, handoffEvents, rfqEvents } from '#contracts/handoffs/events.ts';
 import { leadEvents } from '#contracts/leads/events.ts';
 import { linkEvents } from '#contracts/links/events.ts';
 import { mailEvents, mailboxEvents } from '#contracts/sending/events.ts';
@@ -34,6 +34,7 @@ export const EVENTS = Object.freeze({
   ...linkEvents,
   ...handoffEvents,
   ...rfqEvents,
+  ...goodsEvents,
   ...leadEvents,
   ...claimsEvents,
   ...agentEvents,
@@ -78,8 +79,14 @@ const typesOf = <Events extends object>(events: Events): readonly (keyof Events 
 // fails if an event type is in no list.
 
 export const LINK_EVENTS = typesOf(linkEvents);
-export const HANDOFF_EVENTS = typesOf({ ...handoffEvents, ...rfqEvents, ...privacyEvents });
+export const HANDOFF_EVENTS = typesOf({
+  ...handoffEvents,
+  ...rfqEvents,
+  ...goodsEvents,
+  ...privacyEvents,
+});
 export const RFQ_EVENTS = typesOf(rfqEvents);
+export const GOODS_EVENTS = typesOf(goodsEvents);
 export const LEAD_EVENTS = typesOf({ ...leadEvents, ...privacyEvents });
 export const AGENT_EVENTS = typesOf(agentEvents);
 export const KEY_EVENTS = typesOf(keyEvents);
@@ -104,6 +111,7 @@ export const PLAN_EVENTS = typesOf(planEvents);
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
 export type RfqEventType = (typeof RFQ_EVENTS)[number];
+export type GoodsEventType = (typeof GOODS_EVENTS)[number];
 export type LeadEventType = (typeof LEAD_EVENTS)[number];
 export type AgentEventType = (typeof AGENT_EVENTS)[number];
 export type KeyEventType = (typeof KEY_EVENTS)[number];

@@ -2,6 +2,7 @@
 import type {
   EventData,
   EventOf,
+  GoodsEventType,
   RfqEventType,
   Happened,
   HandoffEventType,
@@ -16,7 +17,6 @@ import {
   type RecordVersion,
   asStored,
 } from '#src/shared/decider.ts';
-import { present } from '#src/shared/present.ts';
 import {
   eraseRfq,
   isRfqOutcome,
@@ -32,6 +32,19 @@ import {
   isOfRfq,
   type RfqProgress,
 } from './rfq.decider.ts';
+import {
+  decideApprovedReturn,
+  decideGoods,
+  eraseGoods,
+  foldGoods,
+  type Goods,
+  goodsAfter,
+  type GoodsCommand,
+  type GoodsRejection,
+  isGoodsCommand,
+  isOfGoods,
+  rejectWithGoodsOut,
+} from './fulfillment.decider.ts';
 import { offerIn, type Quotation } from './quotation.decider.ts';
 import { foldWorth, pinLines, type Worth } from './worth.decider.ts';
 
@@ -138,6 +151,7 @@ const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffState> =>
     ...(state.sealed_reason && { sealed_reason: '' }),
     ...(isUndecided && { status: 'withdrawn', status_reason: 'erased' }),
     ...(state.rfq && { rfq: erasedRfq(state.rfq, at) }),
+    ...(state.goods && { goods: eraseGoods(state.goods) }),
   };
 };
 
@@ -344,13 +358,14 @@ const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffS
     event.type === 'RfqQuoted'
       ? { ...offerIn(event.data), number: event.data.number, hash: event.data.hash }
       : before.quotation;
-  return {
+  return asStored({
     ...list,
     ...(isConfirmed(event) && { status: 'rfq_submitted' }),
     rfq: { ...rfq, contact, contact_subject, submitted_at, ...(quotation && { quotation }) },
-    ...present({ worth: foldWorth(list.worth, event) }),
+    worth: foldWorth(list.worth, event),
+    goods: goodsAfter(list.goods, event, before.quotation?.lines ?? list.lines),
     ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)),
-  };
+  });
 };
 
 type Event = EventOf<HandoffEventType>;
@@ -365,6 +380,7 @@ export type HandoffCommand =
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | RfqCommand
+  | GoodsCommand
   | ConfirmationCommand
   | { type: 'EraseSubject'; subject: string; reason: string; onlyContact?: string };
 
@@ -377,7 +393,8 @@ export type HandoffRejection =
   | 'too_many_revisions'
   | 'totals_changed'
   | ConfirmationRejection
-  | RfqRejection;
+  | RfqRejection
+  | GoodsRejection;
 
 const isUndecided = ({ status }: HandoffState): boolean =>
   status === 'awaiting_buyer' || status === 'in_review';
@@ -403,6 +420,8 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     if (event.type === 'BuyerListCreated') return buyerList(event);
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
     if (isOfRfq(event)) return evolveRfq(state, event);
+    if (isOfGoods(event))
+      return asStored({ ...state, goods: state.goods && foldGoods(state.goods, event) });
     return asStored({ ...state, ...changesOf(state, event), ...nextVersion(state, event.at) });
   },
 
@@ -419,8 +438,9 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
     if (command.type === 'EraseSubject') return erase(state, command);
-    if (isRfqCommand(command))
-      return pinned(state, decideRfq(state.rfq, command, referenceTo(state)));
+    if (isRfqCommand(command)) return decideOnRfq(state, command);
+    if (isGoodsCommand(command))
+      return pinned(state, decideGoods(state, command, referenceTo(state)));
     if (isConfirmationCommand(command))
       return pinned(state, decideConfirmation(state, command, referenceTo(state)));
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
@@ -445,6 +465,20 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       }
     }
   },
+};
+
+/** A proposed return is a correction whose goods are known, and no other correction ends an RFQ whose goods are out. */
+const decideOnRfq = (state: HandoffState, command: RfqCommand): HandoffDecision => {
+  const reference = referenceTo(state);
+  const proposed = state.rfq?.proposed;
+  if (
+    command.type === 'ApproveRfqMove' &&
+    proposed?.returned &&
+    proposed.number === command.proposal
+  )
+    return pinned(state, decideApprovedReturn(state, proposed, reference));
+  const decided = decideRfq(state.rfq, command, reference);
+  return (decided.accepted && rejectWithGoodsOut(state, decided.events)) || pinned(state, decided);
 };
 
 const pinned = (state: HandoffState, decided: HandoffDecision): HandoffDecision =>
@@ -526,7 +560,7 @@ const submitRfq = (state: HandoffState, command: SubmitRfq): HandoffDecision => 
 /** The members that an event sets. */
 const changesOf = (
   state: HandoffState,
-  event: Happened<Exclude<HandoffEventType, RfqEventType>>,
+  event: Happened<Exclude<HandoffEventType, RfqEventType | GoodsEventType>>,
 ): Partial<HandoffState> => {
   switch (event.type) {
     case 'HandoffCreated':
@@ -608,7 +642,9 @@ export type HandoffState = RecordVersion &
           quotation?: Quotation;
         })
       | undefined;
-    worth?: Worth;
+    worth?: Worth | undefined;
+    /** Of a won RFQ. */
+    goods?: Goods | undefined;
     /** How often the list was sent with a confirmation to come; a link by mail belongs to one sending. */
     rfqs_sent?: number;
     erased: boolean;

@@ -7,6 +7,15 @@ import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 const money = (totals: MailFacts['rfq_notice']['totals']): string =>
   totals.map(({ amount, currency }) => writerFor(HOUSE_LOCALE).money(amount, currency)).join(' + ');
 
+/** A message lists so many lines; the page has all of them. */
+const GOODS_LISTED_MAX = 20;
+
+const goodsText = (lines: MailFacts['rfq_shipped']['lines']): string =>
+  [
+    ...lines.slice(0, GOODS_LISTED_MAX).map(({ title, quantity }) => `${quantity} × ${title}`),
+    ...(lines.length > GOODS_LISTED_MAX ? [`${lines.length - GOODS_LISTED_MAX} more lines`] : []),
+  ].join('; ');
+
 const count = (lines: number): string => `${lines} ${lines === 1 ? 'line' : 'lines'}`;
 
 const REPLIES: Record<
@@ -43,6 +52,8 @@ export const rfqLetters: LetterTexts<
   | 'rfq_quotation_void'
   | 'rfq_answer'
   | 'rfq_reply'
+  | 'rfq_shipped'
+  | 'rfq_cancelled'
   | 'rfq_confirmed'
   | 'rfq_won'
   | 'rfq_notice'
@@ -102,6 +113,29 @@ export const rfqLetters: LetterTexts<
       ...answer.split('\n').filter((part) => part.trim() !== ''),
       { text: 'See the question and the quotation:', link: `${origin}${path}` },
       'Ask on that page: this mailbox reads no answers.',
+    ],
+  }),
+  rfq_shipped: (
+    { path, handoff_id, number, shipped_on, carrier, reference, lines },
+    { origin },
+  ) => ({
+    subject: `Shipment ${number} for your request ${handoff_id}`,
+    title: 'Your goods are on their way',
+    paragraphs: [
+      `Staff shipped on ${shipped_on}: ${goodsText(lines)}.`,
+      ...(carrier || reference
+        ? [`The parcel: ${[carrier, reference].filter((text) => text).join(', ')}.`]
+        : []),
+      { text: 'See what is shipped, and what is still to come:', link: `${origin}${path}` },
+    ],
+  }),
+  rfq_cancelled: ({ path, handoff_id, lines, reason, values }, { origin }) => ({
+    subject: `Cancelled goods of your request ${handoff_id}`,
+    title: 'Some of your goods are cancelled',
+    paragraphs: [
+      `Staff cancelled: ${goodsText(lines)}. What is left comes to ${money(values)}.`,
+      ...(reason === undefined ? [] : [`The reason: ${reason}`]),
+      { text: 'See what is still to come:', link: `${origin}${path}` },
     ],
   }),
   rfq_reply: ({ owner_id, handoff_id, number, reply }) => ({

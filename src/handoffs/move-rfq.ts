@@ -9,7 +9,7 @@ import type { Append, StoredEvent } from '#src/ports/event-log.ts';
 import { ALL_RFQS } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
-import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { quotationTokenOf, reviewTokenHash } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
@@ -19,6 +19,8 @@ import { streamOf } from '#src/writing/streams.ts';
 import { noticesOfConfirmed } from './confirm-rfq.ts';
 import { type HandoffState, handoff, type HandoffCommand, isOpen } from './handoff.decider.ts';
 import { forgetDropped, listForLetter } from './render-handoff.ts';
+import type { GoodsCommand } from './fulfillment.decider.ts';
+import { lettersAboutGoods } from './fulfillment-letters.ts';
 import { mailToBuyer } from './quotation-letters.ts';
 import { type RfqMove, type RfqCommand, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
@@ -43,14 +45,14 @@ export const rfqOwner = (
   ownerFor(deps, call, { owner_id, listed: ['rfqs', ALL_RFQS], kind: 'handoff', id });
 
 /** A move as it is shown, without its reason. */
-export const renderMove = ({ to, values, offer, is_correction }: RfqMove) => ({
+export const renderMove = ({ to, values, offer, returned, is_correction }: RfqMove) => ({
   to,
-  ...present({ values, valid_until: offer && iso(offer.valid_until) }),
+  ...present({ values, valid_until: offer && iso(offer.valid_until), returned }),
   is_correction: is_correction === true,
 });
 
 type Event = EventOf<HandoffEventType>;
-type Command = RfqCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
+type Command = RfqCommand | GoodsCommand | Extract<HandoffCommand, { type: 'ConfirmByStaff' }>;
 
 type Change = {
   ref: RfqRef;
@@ -69,11 +71,12 @@ type Change = {
 };
 
 /** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
-export const changeRfq = async (
+export const changeRfq = async <Value = ReturnType<typeof renderState>>(
   deps: Deps,
   call: DeskCall,
   { ref, reason, answer, command }: Change,
-): ReturnType<DeskHandler<'moveRfq'>> => {
+  render: (ownerId: string, state: HandoffState) => Value = renderState as never,
+): Promise<Outcome<Value>> => {
   const { handoff_id } = ref;
   const ownerId = await rfqOwner(deps, call, ref);
   if (ownerId === undefined) return NO_HANDOFF;
@@ -93,15 +96,17 @@ export const changeRfq = async (
       if (!made.ok || !state) return made;
       return issue<HandoffCommand>(made.command, {
         effects: async (events: readonly Event[]) => {
+          const owned = { ...call, ownerId };
           const notices = events.map((event) =>
-            noticesOfMove(deps, { ...call, ownerId }, { state, event, answer }),
+            noticesOfMove(deps, owned, { state, event, answer }),
           );
-          return (await Promise.all(notices)).flat();
+          const ofGoods = lettersAboutGoods(deps, owned, { state, events });
+          return (await Promise.all([...notices, ofGoods])).flat();
         },
       });
     },
     refusal: (rejection) => refuseRejected(rejection, NO_HANDOFF),
-    render: (state) => renderState(ownerId, state),
+    render: (state) => render(ownerId, state),
   });
   if (changed.ok) await informLeads(deps, { ...call, ownerId }, handoff_id);
   return changed;
@@ -164,7 +169,7 @@ const refuseWonAlone = (leadId: string): Refusal =>
 export const renderQuotation = ({ quote }: RfqProgress) =>
   quote && { ...quote, valid_until: iso(quote.valid_until) };
 
-const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
+export const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
   if (!rfq) throw new Error(`${handoff_id} has no RFQ`);
   const { state, proposed, alone } = rfq;
   const shown = proposed && { number: proposed.number, ...renderMove(proposed) };

@@ -19,7 +19,7 @@ export const replyToStaff = (
     facts: { ...reply, owner_id: call.ownerId },
   });
 
-type Kind = 'rfq_quotation' | 'rfq_quotation_void' | 'rfq_answer';
+type Kind = 'rfq_quotation' | 'rfq_quotation_void' | 'rfq_answer' | 'rfq_shipped' | 'rfq_cancelled';
 type About<K extends Kind> = Omit<MailFacts[K], 'path' | 'handoff_id'>;
 
 /** Makes the append of a letter about the newest quotation to its buyer; empty without a readable contact. */

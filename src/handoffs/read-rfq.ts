@@ -25,6 +25,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';
+import { renderGoods } from './fulfillment.ts';
 import { renderMove, renderQuotation, rfqOwner } from './move-rfq.ts';
 import { type Question, questionsIn, textsOfQuotation } from './quotations.ts';
 import {
@@ -116,7 +117,7 @@ type Sent = {
 const progressOf = async (
   deps: PeopleDeps,
   call: DeskCall & Call,
-  { state: { handoff_id }, rfq, stored, contact }: Sent,
+  { state: { handoff_id, goods }, rfq, stored, contact }: Sent,
 ) => {
   const tied = await readTiedLeads(deps, call.ownerId, handoff_id);
   const shown = withLeadOutcome(rfq, tied);
@@ -136,6 +137,7 @@ const progressOf = async (
       reason: textOf(rfq.sealed_reason) ?? rfq.reason,
       quotation: await renderOffer(deps, rfq),
       won_value: shown.values,
+      goods: goods && (await renderGoods(deps, goods)),
       won_with: rfq.won_with && { number: rfq.won_with.number, agreed: rfq.won_with.agreed },
       alone: rfq.alone,
       proposed: rfq.proposed && {
@@ -194,6 +196,7 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
     ...(input.needs_approval && { ranges: [{ list: NEEDS_APPROVAL }] }),
     ...(input.has_question && { ranges: [{ list: HAS_QUESTION }] }),
     ...(state !== undefined && { ranges: [{ list: listOf(state) }] }),
+    ...(input.goods !== undefined && { ranges: [{ list: listBy({ goods: input.goods }) }] }),
     agentOf: ({ agent_id }) => agent_id,
     beganAt: ({ submitted_at }) => submitted_at,
     isMatch: (row) =>
@@ -203,6 +206,7 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
         input.has_question === (row.rfq.open_questions !== undefined)) &&
       (state === undefined ||
         (state === 'open' ? !isRfqOutcome(stateOf(row)) : stateOf(row) === state)) &&
+      (input.goods === undefined || input.goods === row.goods) &&
       (currency === undefined ||
         row.totals.some((total) => total.currency === currency && total.amount >= least)),
   });
@@ -217,6 +221,7 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
       quotation: renderQuotation(row.rfq),
       open_questions: row.rfq.open_questions?.length,
       won_value: row.won_by?.values ?? row.rfq.values,
+      goods: row.goods,
       needs_approval: row.rfq.proposed && (true as const),
     }),
     ...renderSummary(call, row.plan),

@@ -31,6 +31,7 @@ import {
   review,
   type HandoffLine,
 } from './handoff.decider.ts';
+import type { GoodsRejection } from './fulfillment.decider.ts';
 import { readableHandoff, forgetDropped } from './render-handoff.ts';
 import { isUnconfirmed } from './rfq.decider.ts';
 
@@ -337,7 +338,7 @@ const WHY: Record<
   Exclude<
     HandoffRejection,
     | 'handoff_unknown'
-    | 'rfq_unsent'
+    | GoodsRejection
     | 'values_required'
     | 'quotation_not_named'
     | 'question_answered'

@@ -28,7 +28,14 @@ import { hashOfQuotation, type Offer, offerIn } from './quotation.decider.ts';
 
 export type RfqMove = Pick<
   EventData<'RfqMoveProposed'>,
-  'to' | 'values' | 'offer' | 'quotation' | 'is_correction' | 'sealed_reason'
+  | 'to'
+  | 'values'
+  | 'offer'
+  | 'quotation'
+  | 'is_correction'
+  | 'returned'
+  | 'keep_charges'
+  | 'sealed_reason'
 >;
 
 /** The RFQ of a handoff after the buyer sent it, folded from its events. */

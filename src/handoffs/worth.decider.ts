@@ -1,5 +1,10 @@
 /** What an RFQ is worth, line by line: pinned in the events that count, so that performance needs no other record. */
-import type { EventData, EventOf, HandoffEventType, Happened } from '#contracts/registries/events.ts';
+import type {
+  EventData,
+  EventOf,
+  HandoffEventType,
+  Happened,
+} from '#contracts/registries/events.ts';
 import { asStored } from '#src/shared/decider.ts';
 import type { Money } from '#src/shared/proposal.ts';
 
@@ -83,12 +88,14 @@ type Valued = {
 };
 
 /** The lines that an RFQ is won with after a correction: those of the outcome before, of the quotation, or of the list. */
-const correctedLines = ({ lines, worth = {}, rfq }: Valued, values: readonly Money[]): ValuedLine[] => {
+const correctedLines = (
+  { lines, worth = {}, rfq }: Valued,
+  values: readonly Money[],
+): ValuedLine[] => {
   const listed = valuedLines(lines);
   const scales: Scale[] = [{ lines: listed, values: listed }];
   const { quotation } = rfq ?? {};
-  if (quotation)
-    scales.unshift({ lines: valuedLines(quotation.lines), values: quotation.values });
+  if (quotation) scales.unshift({ lines: valuedLines(quotation.lines), values: quotation.values });
   if (worth.won && rfq?.values) scales.unshift({ lines: worth.won, values: rfq.values });
   return divideValues(values, scales);
 };
@@ -100,7 +107,9 @@ const withLines = (state: Valued, event: EventOf<HandoffEventType>): EventOf<Han
     case 'RfqConfirmedByStaff':
       return { ...event, data: { ...event.data, lines: valuedLines(lines) } } as typeof event;
     case 'RfqTakenUp':
-      return worth.taken_up ? event : { ...event, data: { ...event.data, lines: valuedLines(lines) } };
+      return worth.taken_up
+        ? event
+        : { ...event, data: { ...event.data, lines: valuedLines(lines) } };
     case 'RfqWon':
       return { ...event, data: { ...event.data, lines: valuedLines(rfq?.quotation?.lines ?? []) } };
     case 'RfqOutcomeCorrected': {
@@ -108,7 +117,9 @@ const withLines = (state: Valued, event: EventOf<HandoffEventType>): EventOf<Han
       const isOpen = to.state === 'won' || to.state === 'in_progress';
       const taken_up = !worth.taken_up && isOpen ? valuedLines(lines) : undefined;
       const after =
-        to.state === 'won' ? { ...to, lines: to.lines ?? correctedLines(state, to.values ?? []) } : to;
+        to.state === 'won'
+          ? { ...to, lines: to.lines ?? correctedLines(state, to.values ?? []) }
+          : to;
       const before = from.state === 'won' ? asStored({ ...from, lines: worth.won }) : from;
       return { ...event, data: asStored({ ...event.data, from: before, to: after, taken_up }) };
     }

@@ -180,7 +180,10 @@ export const matcherOf = (
 };
 
 /** The dimensions of some lines of a set's fact. Products and categories of its source do not count for them. */
-const ofLines = ({ product_id: _product, category: _category, ...source }: Dims, dims: LineDims) => ({
+const ofLines = (
+  { product_id: _product, category: _category, ...source }: Dims,
+  dims: LineDims,
+) => ({
   ...source,
   ...dims,
 });
@@ -663,7 +666,10 @@ export class OwnerFacts extends Columns {
     }
     const row = this.#lines[detail.lines];
     if (!row) throw new Error(`row ${detail.lines} of lines was not read`);
-    this.details.set(index, linesFact(index, row, (text) => this.#shared(text)));
+    this.details.set(
+      index,
+      linesFact(index, row, (text) => this.#shared(text)),
+    );
     this.withLines.push(index);
   }
 

@@ -37,7 +37,10 @@ export const linesFact = (
 ): LinesFact => {
   const same = (value: number | string | null) =>
     typeof value === 'string' ? shared(value) : value;
-  return { entries: entries.map((entry) => entry.map(same) as Entry), whole: sumOf(of, by, entries) };
+  return {
+    entries: entries.map((entry) => entry.map(same) as Entry),
+    whole: sumOf(of, by, entries),
+  };
 };
 
 export type LineDims = { product_id?: string; category?: string };

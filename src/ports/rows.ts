@@ -1,4 +1,5 @@
 /** Rows of the read models that the application reads. */
+import type { GoodsState } from '#contracts/moves.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 
 type Dims = EventData<'LinkCreated'>['dims'];
@@ -214,6 +215,8 @@ export type RfqRow<Rfq = object> = PlannedRow & {
   /** Epoch milliseconds. */
   submitted_at: number;
   rfq: Rfq;
+  /** Where the goods that are least far are; only of an RFQ that was won. */
+  goods?: GoodsState | undefined;
   /** The lead of the handoff that was won by itself; the RFQ has its outcome. */
   won_by?: { lead_id: string; values: EventData<'HandoffCreated'>['totals'] };
   sort: number;

@@ -69,6 +69,13 @@ import {
   refuseRfqMove,
 } from '#src/handoffs/move-rfq.ts';
 import { answerQuestion, quoteRfq } from '#src/handoffs/quotations.ts';
+import {
+  allocateGoods,
+  cancelGoods,
+  deliverGoods,
+  returnGoods,
+  shipGoods,
+} from '#src/handoffs/fulfillment.ts';
 import { listOpenLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
@@ -139,6 +146,11 @@ export const deskHandlers: DeskHandlers = {
   readRfq,
   quoteRfq,
   answerQuestion,
+  allocateGoods,
+  shipGoods,
+  deliverGoods,
+  cancelGoods,
+  returnGoods,
   moveRfq,
   correctRfq,
   approveRfqMove,

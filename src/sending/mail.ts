@@ -32,6 +32,9 @@ export type ListedFacts = {
 };
 
 /** What the text of a message of each kind is made of. */
+/** Quantities of goods, by title. */
+type GoodsFacts = { title: string; quantity: number }[];
+
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
   rfq_notice: {
@@ -61,6 +64,24 @@ export type MailFacts = {
   };
   rfq_quotation_void: { path: string; handoff_id: string; number: number };
   rfq_answer: { path: string; handoff_id: string; answer: string };
+  /** To the buyer. */
+  rfq_shipped: {
+    path: string;
+    handoff_id: string;
+    number: number;
+    shipped_on: string;
+    carrier?: string;
+    reference?: string;
+    lines: GoodsFacts;
+  };
+  rfq_cancelled: {
+    path: string;
+    handoff_id: string;
+    lines: GoodsFacts;
+    reason?: string;
+    /** What is left of the value. */
+    values: Totals;
+  };
   /** To staff: what the buyer did with a quotation. Has nothing about the buyer. */
   rfq_reply: {
     owner_id: string;
@@ -120,6 +141,8 @@ export const MAIL_KINDS: Readonly<
   rfq_quotation_void: { sendMs: 3 * DAY_MS, isRepeatable: true },
   rfq_answer: { sendMs: 3 * DAY_MS, isRepeatable: true },
   rfq_reply: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_shipped: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  rfq_cancelled: { sendMs: 3 * DAY_MS, isRepeatable: true },
   // The owner also sees both with getPerformance.
   rfq_confirmed: { sendMs: 3 * DAY_MS, isRepeatable: false },
   rfq_won: { sendMs: 3 * DAY_MS, isRepeatable: false },

@@ -13,7 +13,15 @@ import { type Given, happened, MIDNIGHT, TODAY } from '../support/world/fold.ts'
 
 const DAY_MS = 86_400_000;
 const CURRENCIES = ['GBP', 'EUR'];
-const MOVES = ['take up', 'quote', 'win', 'another value', 'reverse', 'lose', 'win after all'] as const;
+const MOVES = [
+  'take up',
+  'quote',
+  'win',
+  'another value',
+  'reverse',
+  'lose',
+  'win after all',
+] as const;
 
 const line = fc.record({
   product: fc.integer({ min: 0, max: 3 }),
@@ -23,7 +31,10 @@ const line = fc.record({
   currency: fc.constantFrom(...CURRENCIES),
 });
 const amounts = fc.uniqueArray(
-  fc.record({ amount: fc.integer({ min: 0, max: 9_999 }), currency: fc.constantFrom(...CURRENCIES) }),
+  fc.record({
+    amount: fc.integer({ min: 0, max: 9_999 }),
+    currency: fc.constantFrom(...CURRENCIES),
+  }),
   { selector: ({ currency }) => currency, minLength: 1, maxLength: 2 },
 );
 const story = fc.record({
@@ -141,7 +152,10 @@ const countedIn = ({ type, data, at }: Given): Counted[] => {
       const up = taken_up && { lines: taken_up, values: sumsOf(taken_up) };
       return [
         ...(up ? [{ at: outcome_at, metric: 'rfqs_taken_up' as const, by: 1, ...up }] : []),
-        ...[{ ...from, by: -1 }, { ...to, by: 1 }].flatMap((side): Counted[] =>
+        ...[
+          { ...from, by: -1 },
+          { ...to, by: 1 },
+        ].flatMap((side): Counted[] =>
           side.state === 'won'
             ? [
                 {
@@ -161,7 +175,11 @@ const countedIn = ({ type, data, at }: Given): Counted[] => {
   }
 };
 
-type Row = { counts: Record<string, number>; rfq: Record<string, number>; won: Record<string, number> };
+type Row = {
+  counts: Record<string, number>;
+  rfq: Record<string, number>;
+  won: Record<string, number>;
+};
 
 /** The rows of a question, as its contract says, with nothing but loops over the events. */
 const naively = (given: readonly Given[], query: Query): Map<string, Row> => {
@@ -294,12 +312,14 @@ describe('Lines of RFQs', () => {
           const total = renderSum(report.total());
           const rows = (await report.all()).map(({ sum }) => renderSum(sum));
           for (const name of METRICS.filter((metric) => addsUp(metric, dimension)))
-            expect(rows.reduce((all, row) => all + row[name], 0), `${name} by ${dimension}`).toBe(
-              total[name],
-            );
+            expect(
+              rows.reduce((all, row) => all + row[name], 0),
+              `${name} by ${dimension}`,
+            ).toBe(total[name]);
           for (const name of ['rfq_value', 'won_value'] as const)
-            expect(new Map(sumsOf(rows.flatMap((row) => row[name])).map((m) => [m.currency, m.amount])))
-              .toEqual(new Map(total[name].map((m) => [m.currency, m.amount])));
+            expect(
+              new Map(sumsOf(rows.flatMap((row) => row[name])).map((m) => [m.currency, m.amount])),
+            ).toEqual(new Map(total[name].map((m) => [m.currency, m.amount])));
         }
       }),
       { numRuns: 100, seed: seedOr(20_261_129) },
