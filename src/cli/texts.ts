@@ -1,5 +1,6 @@
 /** Answers of the desk as texts for people. */
 import type { Outbound } from '#contracts/outreach/records.ts';
+import { GOODS_STATES } from '#contracts/moves.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import { rolesText } from '#src/shared/roles.ts';
@@ -88,6 +89,33 @@ export const leadText = (answer: DeskAnswer<'moveLead'>): string =>
 
 export const rfqText = (answer: DeskAnswer<'moveRfq'>): string =>
   `The RFQ of ${answer.id} of ${answer.owner_id} is ${answer.state}.${proposalText(answer)}`;
+
+/** The lines of a won RFQ with where their goods are, and what the catalog has too little of. */
+export const goodsText = (answer: DeskAnswer<'allocateGoods'>): string => {
+  const { lines, shipments, state } = answer.goods;
+  const used = GOODS_STATES.filter((one) => lines.some((line) => line[one] !== undefined));
+  const short = lines.filter(({ warnings }) => warnings);
+  return [
+    `The goods of ${answer.id} of ${answer.owner_id} are ${state}; what is left comes to ${amountsText(answer.won_value)}.${proposalText(answer)}`,
+    formatTable([
+      ['LINE', 'SKU', 'WON', ...used.map((one) => one.toUpperCase()), 'FROM'],
+      ...lines.map((line) => [
+        line.line_id,
+        visibleLine(line.sku),
+        String(line.quantity),
+        ...used.map((one) => String(line[one] ?? 0)),
+        visibleLine(line.source ?? ''),
+      ]),
+    ]),
+    ...shipments.map(({ number, shipped_on, delivered_on, carrier = '', reference = '' }) =>
+      `Shipment ${number}: shipped ${shipped_on}${delivered_on === undefined ? '' : `, delivered ${delivered_on}`} ${visibleLine(carrier)} ${visibleLine(reference)}`.trim(),
+    ),
+    ...short.map(
+      ({ sku, line_id }) =>
+        `Warning: line ${line_id} (${visibleLine(sku)}) has more than the catalog had in stock.`,
+    ),
+  ].join('\n');
+};
 
 export const planText = ({
   record_id,

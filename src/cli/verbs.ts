@@ -29,6 +29,7 @@ import {
   refusalsText,
   exportText,
   foundText,
+  goodsText,
   approvalText,
   auditDiffText,
   auditHistoryText,
@@ -245,6 +246,33 @@ const CHARGES = {
   ],
 };
 
+/** `2`, `2=5` and, where goods come from, `2=5 from Shelf B-12`. */
+const GOODS_LINE = /^(\d+)(?:=(\d+))?(?: from (.+))?$/;
+
+const parseGoods = (text: string) => {
+  const [, line_id = '', quantity, source] = GOODS_LINE.exec(text) ?? [];
+  if (line_id === '')
+    throw new InvalidArgumentError('It must be like "2", "2=5" or "2=5 from Shelf B-12".');
+  return { line_id, ...(quantity && { quantity: Number(quantity) }), ...(source && { source }) };
+};
+
+/** A `source` is refused where the operation has none. */
+const GOODS_LINES = {
+  placeholder: 'line',
+  about:
+    'Repeatable: "2" for all of line 2, "2=5" for 5 of it; to allocate, also "2=5 from Shelf B-12"',
+  parse: (text: string, before: unknown = []) => [
+    ...(before as ReturnType<typeof parseGoods>[]),
+    parseGoods(text),
+  ],
+};
+
+const goodsVerb = (verb: string) => ({
+  words: `rfq ${verb}`,
+  fields: { lines: GOODS_LINES },
+  text: goodsText,
+});
+
 type Channel = DeskRequest<'configureOutreach'>['channels'][number];
 
 /**
@@ -381,12 +409,18 @@ const VERBS: Verbs = {
   correctRfq: { fields: { values: MONEY_LIST }, text: rfqText },
   approveRfqMove: { words: 'rfq approve', text: rfqText },
   refuseRfqMove: { words: 'rfq refuse', text: rfqText },
+  allocateGoods: goodsVerb('allocate'),
+  shipGoods: goodsVerb('ship'),
+  deliverGoods: { words: 'rfq deliver', text: goodsText },
+  cancelGoods: goodsVerb('cancel'),
+  returnGoods: goodsVerb('return'),
   listOpenLeads: {
     words: 'lead list',
     columns: 'id owner_id state agent_id company.name claim_expires_at needs_approval',
   },
   listRfqs: {
-    columns: 'handoff_id owner_id agent_id state submitted_at indicative_totals needs_approval',
+    columns:
+      'handoff_id owner_id agent_id state goods submitted_at indicative_totals needs_approval',
   },
   listAccessRequests: {
     words: 'access requests',
