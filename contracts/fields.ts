@@ -226,7 +226,7 @@ export const ownerSpace = z
   );
 
 /** Owners of streams that belong to no promoter. */
-export const SYSTEM_OWNERS: readonly string[] = ['catalog', 'claims', 'codes', 'desk'];
+export const SYSTEM_OWNERS: readonly string[] = ['catalog', 'claims', 'codes', 'desk', 'notary'];
 
 export const ownerId = z
   .string()

@@ -177,6 +177,7 @@ const environment = z.object({
     .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64: openssl rand -base64 32' })
     .transform((text) => Buffer.from(text, 'base64'))
     .optional(),
+  NOTARY_KEY: z.string().min(1).optional(),
   MAILBOX_KEY_GENERATION: whole(1, 9).default(1),
   EVENT_LOG_URL: store('sqlite:', REMOTE_LOG, 'esdb://HOST esdb+discover://HOST').default(
     'sqlite:log',
@@ -310,6 +311,8 @@ const settings = complete.transform((env) => ({
   deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */
   rootKey: env.ROOT_KEY,
+  /** File of the keys that sign checkpoints; by default the key follows from the root secret. */
+  notaryKey: env.NOTARY_KEY,
   /** Which key hashes the mailboxes of new contacts; earlier ones are also derived from the root secret. */
   mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */

@@ -49,6 +49,7 @@ import {
   projectionDesk,
   openReadModels,
 } from '#src/wiring/read-models.ts';
+import { openProof } from '#src/wiring/proof.ts';
 import { openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
 import { readLastEvent } from '#src/writing/streams.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
@@ -292,7 +293,7 @@ const open = async (
     ...openIdOf(config, logger),
     waits: waitsOf(log, parts),
     ...present({ metrics, counts }),
-    ...auditsOf(vault, readModels),
+    ...auditsOf(base, { log, secrets, readModels }),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger, checkRows }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
@@ -308,9 +309,10 @@ const open = async (
 const FOLDS_PER_HEAP = 8;
 
 const auditsOf = (
-  vault: KeyVault,
-  readModels: ReadModels,
-): Pick<AppDeps, 'replays' | 'personName'> => ({
+  { config, parts }: Base,
+  { log, secrets, readModels }: { log: EventLog; secrets: SystemSecrets; readModels: ReadModels },
+): Pick<AppDeps, 'replays' | 'personName' | 'proof'> => ({
+  proof: openProof(config, { log, secrets, parts }),
   replays: new Replays(OWNER_FOLDS, heapBytesMax() / FOLDS_PER_HEAP),
   personName: personNameIn(readModels),
 });

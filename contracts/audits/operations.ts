@@ -273,6 +273,28 @@ export const auditDeskOperations = { auditDiff, auditPerformance, auditProgress,
 
 const LINES_MAX = 1_000;
 
+const hash = z.string().describe('SHA-256 in base64');
+const hashes = z.array(hash);
+const ownerLeaf = z.object({ sequence: z.int(), leaf: z.string() });
+
+/** What a stranger needs to verify that an export has all records of an owner under a checkpoint, unaltered. */
+const exportProof = z
+  .object({
+    checkpoints: z
+      .array(z.string())
+      .length(2)
+      .describe('The first and the newest, as signed notes'),
+    consistency: hashes.describe('Shows that the newest tree begins with the first one'),
+    keys: z.array(z.string()).describe('Public keys that sign the checkpoints'),
+    head: ownerLeaf.describe("The owner's newest leaf"),
+    owners: z
+      .object({ index: z.int(), count: z.int(), proof: hashes })
+      .describe('Leads from that leaf to the root of the tree of owners'),
+    last: hashes.describe('Leads from the last leaf, which has that root, to the root of the tree'),
+    before: ownerLeaf.describe('The leaf before the first record; 0 and empty if there is none'),
+  })
+  .meta({ id: 'ExportProof' });
+
 const auditExport = deskQuery({
   roles: auditRoles,
   path: '/audit/events',
@@ -301,6 +323,9 @@ const auditExport = deskQuery({
       .describe(
         'Names that desk tokens were issued for, by the actor of their events in these lines',
       ),
+    proof: exportProof
+      .optional()
+      .describe('Of the first page: proves the records of all pages. Format: /docs/proof'),
   }),
   example: {
     name: 'of acme',

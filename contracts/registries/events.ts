@@ -21,6 +21,7 @@ import {
   sessionEvents,
   signInEvents,
 } from '#contracts/people/events.ts';
+import { proofEvents } from '#contracts/proof/events.ts';
 import { planEvents } from '#contracts/plans/events.ts';
 import { outboundEvents, outreachEvents } from '#contracts/outreach/events.ts';
 import { privacyEvents } from '#contracts/privacy/events.ts';
@@ -59,6 +60,7 @@ export const EVENTS = Object.freeze({
   ...privacyEvents,
   ...requestsEvents,
   ...clockEvents,
+  ...proofEvents,
 });
 
 export type EventType = keyof typeof EVENTS;

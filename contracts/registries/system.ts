@@ -43,6 +43,8 @@ export const systemWrites = {
   noteSession: ['SessionUsed'],
   /** Makes a link to sign in as a person of the demo, which the start prints. */
   printSignIn: ['SignInStarted'],
+  /** Marks the tree of the log. */
+  markTree: ['TreeMarked'],
   /** Records the calls that no business event records. */
   recordActivity: ['ActivityRecorded', 'CallsAudited'],
 } as const satisfies Record<string, readonly EventType[]>;

@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { Marked, type Tokens } from 'marked';
 import { agentCard } from '#src/interfaces/a2a/card.ts';
 import { publishedTools } from '#src/interfaces/mcp/documents.ts';
@@ -47,12 +48,19 @@ const escaped = (text: string): string =>
 const renderPage = ({ markdown }: DocPage): string =>
   pages.parse(markdown(TEMPLATE_ORIGIN, TEMPLATE_RATES), { async: false });
 
+/** The verifier of exported histories without its types, for Node, Deno and browsers. */
+const verifier = (): string => {
+  const source = new URL('../../src/proof/verifier.ts', import.meta.url);
+  return stripTypeScriptTypes(readFileSync(source, 'utf8')).replaceAll(/ +$/gm, '');
+};
+
 /** The generated files that are committed; a test compares each with the registry. */
 export const PUBLISHED: Record<string, () => string> = {
   'openapi.json': () => openApi(PUBLISHED_ORIGIN),
   'desk-openapi.json': () => deskOpenApi(PUBLISHED_ORIGIN),
   'llms.txt': () => llmsText(PUBLISHED_ORIGIN),
   'mcp-tools.json': publishedTools,
+  'verifier.js': verifier,
   'agent-card.json': () => `${JSON.stringify(agentCard(PUBLISHED_ORIGIN), null, 2)}\n`,
   ...Object.fromEntries(
     DOC_PAGES.map((page) => [`docs/${page.slug}.html`, () => renderPage(page)]),

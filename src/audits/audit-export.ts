@@ -6,6 +6,9 @@ import { canonicalJson } from '#src/shared/json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';
+import type { Hash } from '#src/proof/merkle.ts';
+import { awaitMark, proveExport } from '#src/proof/notary.ts';
+import { present } from '#src/shared/present.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { type AuditingDeps, pagesOf } from './replays.ts';
 
@@ -20,14 +23,22 @@ const sealedIn = (value: unknown): string[] => {
 
 const canonicalText = (json: string): string => canonicalJson(JSON.parse(json) as object);
 
-/** Returns the event in canonical JSON; `opened` has its sealed texts that could be opened. */
+type Beside = {
+  /** Its sealed texts that could be opened, in plain text. */
+  opened: Readonly<Record<string, string>>;
+  /** The hash of its leaf in the tree of the log. */
+  leaf: Hash | undefined;
+};
+
+/** Returns the event in canonical JSON, with what the file has beside it. */
 const lineOf = (
   { position, stream, revision, id, type, data, meta }: EventText,
-  opened: Readonly<Record<string, string>>,
+  { opened, leaf }: Beside,
 ): string => {
   const members = [
     `{"data":${canonicalText(data)}`,
     `"id":${JSON.stringify(id)}`,
+    ...(leaf ? [`"leaf":"${leaf.toString('base64')}"`] : []),
     `"meta":${canonicalText(meta)}`,
     ...(Object.keys(opened).length > 0 ? [`"opened":${canonicalJson(opened)}`] : []),
     `"position":${position}`,
@@ -44,26 +55,32 @@ const actorIn = (meta: string): string => ACTOR.exec(meta)?.[1] ?? '';
 
 export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps, input, call) => {
   const { owner_id: owner, after, limit, reason } = input;
-  const range = await auditedRange(deps, call, { owner, from: input.from, to: input.to });
+  const proof = deps.proof();
+  // Later pages are of the range that the first one had.
+  if (after === undefined) await awaitMark(proof.tree);
+  const marked = after === undefined ? proof.tree.newest?.position : undefined;
+  const to = input.to ?? (marked === undefined ? undefined : String(marked));
+  const range = await auditedRange(deps, call, { owner, from: input.from, to });
   if (isRefusal(range)) return range;
-  const { from, to } = range;
+  const { from, to: end } = range;
   const opening = vaultFor(deps, call, reason);
   if (isRefusal(opening)) return opening;
-  const [last] = await deps.log.readBack({ upTo: to.position, limit: 1, owner });
+  const [last] = await deps.log.readBack({ upTo: end.position, limit: 1, owner });
   // The position of the owner's last event, so that a range has the same bytes whatever others wrote.
   const upTo = Math.max(from.position, last?.position ?? 0);
-  const { events, next } = await textsOf(deps, owner, {
-    after: Math.max(from.position, after ?? 0),
-    upTo,
-    limit,
-  });
+  const start = Math.max(from.position, after ?? 0);
+  const { events, next } = await textsOf(deps, owner, { after: start, upTo, limit });
+  const leaves = proof.tree.leavesOf(owner, { after: start, upTo: next ?? upTo });
   return done({
     log: deps.log.id,
-    lines: await linesOf(events, opening.vault),
+    lines: await linesOf(events, { vault: opening.vault, leaves }),
     next_after: next === upTo ? null : next,
     from: renderMoment(from),
-    to: renderMoment({ ...to, position: upTo }),
+    to: renderMoment({ ...end, position: upTo }),
     classifier_version: deps.classifierVersion,
+    ...present({
+      proof: after === undefined ? proveExport(proof, owner, from.position) : undefined,
+    }),
     people: await namePeople(
       deps,
       events.map(({ meta }) => actorIn(meta)),
@@ -97,9 +114,13 @@ const textsOf = async (
 
 const linesOf = async (
   events: readonly EventText[],
-  vault: Parameters<typeof openTexts>[0] | undefined,
+  {
+    vault,
+    leaves,
+  }: { vault: Parameters<typeof openTexts>[0] | undefined; leaves: ReadonlyMap<Position, Hash> },
 ): Promise<string[]> => {
-  if (!vault) return events.map((event) => lineOf(event, {}));
+  const leafOf = ({ position }: EventText) => leaves.get(position);
+  if (!vault) return events.map((event) => lineOf(event, { opened: {}, leaf: leafOf(event) }));
   const sealed = events.map(({ data }) => sealedIn(JSON.parse(data)));
   const plain = await openTexts(vault, sealed.flat());
   return events.map((event, index) => {
@@ -107,6 +128,6 @@ const linesOf = async (
       const opened = plain(text);
       return typeof opened === 'string' ? [[text, opened]] : [];
     });
-    return lineOf(event, Object.fromEntries(pairs));
+    return lineOf(event, { opened: Object.fromEntries(pairs), leaf: leafOf(event) });
   });
 };

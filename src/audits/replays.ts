@@ -2,6 +2,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
+import type { ProofDeps } from '#src/proof/notary.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/read-model.ts';
@@ -14,7 +15,13 @@ import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 export type Replay = OwnerFold & { position: Position; facts: FactsCache; bytes: number };
 
 /** What audits need. */
-export type AuditingDeps = PeopleDeps & OperatorDeps & PerformanceDeps & { replays: Replays };
+export type AuditingDeps = PeopleDeps &
+  OperatorDeps &
+  PerformanceDeps & {
+    replays: Replays;
+    /** Opens the tree of the log and the notary's keys, once. Throws StartupError if they cannot be used. */
+    proof(): ProofDeps;
+  };
 
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
 const REPLAYS_MAX = 2;

@@ -234,9 +234,22 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       ),
     ],
     help:
-      'The same range gives the same bytes. Personal data stays encrypted without --reason. A file from the start ' +
+      'The same range gives the same records; `audit verify` checks them. Personal data stays encrypted without --reason. A file from the start ' +
       'answers everything; one with --from has the history only.',
     load: async () => (await import('#src/cli/commands/audit.ts')).exportAudit,
+  },
+  {
+    usage: 'audit verify <file>',
+    about: 'Verify an exported file without the service: nothing altered, nothing missing, signed',
+    flags: [
+      new Option('--key <key>', 'The key of the service that you trust, <name>+<id>+<key>'),
+      new Option(
+        '--checkpoint <note>',
+        'A file with a checkpoint that you kept: the export must continue it',
+      ),
+    ],
+    help: 'Exit status 0: intact; 1: altered; 2: malformed; 3: incomplete. `/verify` does the same in a browser.',
+    load: async () => (await import('#src/cli/commands/audit.ts')).verifyFile,
   },
   {
     usage: 'projections rebuild [name]',

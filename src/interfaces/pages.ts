@@ -24,6 +24,8 @@ import { meRoutes } from '#src/people/me.pages.ts';
 import { signInRoutes } from '#src/people/sign-in.pages.ts';
 import { mailboxRoutes } from '#src/owners/mailbox.pages.ts';
 import { approvalRoutes } from '#src/outreach/approval.pages.ts';
+import type { ProofDeps } from '#src/proof/notary.ts';
+import { proofRoutes } from '#src/proof/proof.pages.ts';
 import { privacyRoutes } from '#src/privacy/privacy.pages.ts';
 
 /** One year: the path of an asset changes with its content. */
@@ -33,7 +35,7 @@ const FOR_GOOD = 'public, max-age=31536000, immutable';
 export const portalRoutes = (
   server: FastifyInstance,
   app: App,
-  options: LinkOptions & PictureOptions,
+  options: LinkOptions & PictureOptions & { proof(): ProofDeps },
 ): void => {
   const { imageOrigins } = options;
   const headers = portalHeaders(imageOrigins);
@@ -60,6 +62,7 @@ export const portalRoutes = (
     await scope.register((people) => meRoutes(people, app));
     await scope.register((people) => approvalRoutes(people, app));
     await scope.register((people) => deviceRoutes(people, app));
+    proofRoutes(scope, options);
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);

@@ -14,6 +14,7 @@ import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 import { agentRoutes, deskRoutes, deviceLoginRoutes } from '#src/interfaces/rest/routes.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids, Waits } from '#src/ports/system.ts';
+import type { ProofDeps } from '#src/proof/notary.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Refusal, refuse, forbidden } from '#src/shared/outcome.ts';
 import { arrivalOf, httpServer } from '#src/web/http.ts';
@@ -164,6 +165,7 @@ type ServerDeps = HealthDeps & {
   /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
   waits: Pick<Waits, 'calls'>;
+  proof(): ProofDeps;
 };
 
 /** Builds the HTTP server with all routes; it does not listen yet. */
@@ -213,6 +215,6 @@ export const buildServer = (
     deskRoutes(scope, app);
     deviceLoginRoutes(scope, app);
   });
-  portalRoutes(server, app, options);
+  portalRoutes(server, app, { ...options, proof: deps.proof });
   return server;
 };

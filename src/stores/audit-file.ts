@@ -29,6 +29,8 @@ type AuditFileHead = {
   head_sha256: string;
   log: string;
   owner: string;
+  /** Proves the records; absent in a file of a service that made none. */
+  proof?: object;
   /** Names that desk tokens were issued for, by the actor of their events, in order of the actor. */
   people?: Readonly<Record<string, string>>;
   /** Why personal data was opened. */
@@ -36,7 +38,7 @@ type AuditFileHead = {
   /** Of the body: every line after the head, with its line break. */
   sha256: string;
   up_to: Position;
-  version: 2;
+  version: 3;
 };
 
 /** Of a hash: 132 bits. */
@@ -122,7 +124,7 @@ export class AuditBody {
   head(
     about: Omit<AuditFileHead, 'events' | 'format' | 'head_sha256' | 'sha256' | 'version'>,
   ): string {
-    const { after, at, classifier_version, log, owner, people = {}, reason, up_to } = about;
+    const { after, at, classifier_version, log, owner, people = {}, proof, reason, up_to } = about;
     const names = Object.entries(people).sort(([a], [b]) => (a < b ? -1 : 1));
     // The members are in canonical order.
     const head: AuditFileHead = {
@@ -135,10 +137,11 @@ export class AuditBody {
       log,
       owner,
       ...(names.length > 0 && { people: Object.fromEntries(names) }),
+      ...(proof && { proof }),
       ...(reason !== undefined && { reason }),
       sha256: this.#hash.digest('hex'),
       up_to,
-      version: 2,
+      version: 3,
     };
     head.head_sha256 = headHash(JSON.stringify(head), '');
     return `${JSON.stringify(head)}\n`;
@@ -182,10 +185,10 @@ const parseHead = (line: string): AuditFileHead => {
   if (head?.format !== 'tributary-audit' || typeof head.owner !== 'string')
     throw new AuditFileDamaged(1, 'this is not an audit file: its first line is not a head');
   const { version, head_sha256: own } = head;
-  if (version !== 2)
+  if (version !== 3)
     throw new AuditFileDamaged(
       1,
-      `its version is ${String(version)}; this program reads version 2`,
+      `its version is ${String(version)}; this program reads version 3`,
     );
   if (own !== headHash(line, String(own)))
     throw new AuditFileDamaged(1, 'it was changed: its SHA-256 of itself is not right');

@@ -22,6 +22,8 @@ const ROOT_BYTES = 32;
 export type SystemSecrets = Secrets & {
   /** Key that wraps the keys of personal data. */
   readonly vaultKey: Buffer;
+  /** Of the key that signs checkpoints where no other one is set. */
+  readonly notarySeed: Buffer;
 };
 
 /**
@@ -47,6 +49,7 @@ export const systemSecrets = (source: {
     pepperVersion: 1,
     mailboxGeneration,
     vaultKey: derive('vault'),
+    notarySeed: derive('notary'),
     signing: signingKey(derive('signing')),
     attribution: signingKey(derive('attribution')),
     mac(purpose, value, generation = 1) {

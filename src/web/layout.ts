@@ -13,11 +13,24 @@ const ASSETS_AT = new URL('./assets/', import.meta.url);
 /** Prebuilt, as its package serves it to pages without a bundler. */
 const WEBAUTHN = '../../../node_modules/@simplewebauthn/browser/dist/bundle/index.umd.min.js';
 
-const load = (type: string, ...names: string[]): Asset => {
-  const parts = names.map((name) => readFileSync(new URL(name, ASSETS_AT)));
-  const body = Buffer.concat(parts);
-  return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
-};
+const assetOf = (type: string, body: Buffer): Asset => ({
+  type,
+  body,
+  digest: hash('sha256', body, 'hex').slice(0, 12),
+});
+
+const read = (name: string): Buffer => readFileSync(new URL(name, ASSETS_AT));
+
+const load = (type: string, ...names: string[]): Asset =>
+  assetOf(type, Buffer.concat(names.map(read)));
+
+/** Written by `make publish`, for Node and Deno; a page has it as a script, which exports nothing. */
+const VERIFIER = read('../../../contracts/published/verifier.js').toString();
+const SCRIPT = 'text/javascript; charset=utf-8';
+const VERIFY = Buffer.concat([
+  Buffer.from(VERIFIER.replaceAll(/^export /gm, '')),
+  read('verify.js'),
+]);
 
 /** Style sheets and scripts, read once at the start. The first sheet orders the layers. */
 export const ASSETS = {
@@ -29,8 +42,10 @@ export const ASSETS = {
     'pages.css',
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
-  'passkey.js': load('text/javascript; charset=utf-8', WEBAUTHN, 'passkey.js'),
-  'review.js': load('text/javascript; charset=utf-8', 'review.js'),
+  'passkey.js': load(SCRIPT, WEBAUTHN, 'passkey.js'),
+  'review.js': load(SCRIPT, 'review.js'),
+  'verifier.js': assetOf(SCRIPT, Buffer.from(VERIFIER)),
+  'verify.js': assetOf(SCRIPT, VERIFY),
 } as const;
 
 type AssetName = keyof typeof ASSETS;

@@ -16,6 +16,7 @@ import { queueDigest } from '#src/outreach/approvals.ts';
 import { outreachWork } from '#src/outreach/send-outbound.ts';
 import type { Mailer } from '#src/ports/delivery.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { markTree, type ProofDeps } from '#src/proof/notary.ts';
 import { finishErasures } from '#src/privacy/erase-subject.ts';
 import { mailWork } from '#src/sending/dispatch-mail.ts';
 import { type Scheduling, Dispatcher } from '#src/sending/dispatcher.ts';
@@ -26,6 +27,7 @@ import { makeDirectory } from '#src/system/directory.ts';
 import { readCertificate, isLoopback } from '#src/system/hosts.ts';
 import { pushWork } from '#src/tasks/push.ts';
 import { streamOf } from '#src/writing/streams.ts';
+import { throttledLog } from './logger.ts';
 
 export type Mailers = { live: Mailer; test: Mailer; close(): void };
 
@@ -138,6 +140,17 @@ const confirmationExpiry = (deps: TaskDeps) => {
   });
 };
 
+/** A checkpoint is at most this old, and the time of a mark, when there is something new. */
+const MARK_MS = 500;
+
+/** Marks the tree of the log whenever it has grown. */
+const notary = (deps: TaskDeps & { proof(): ProofDeps }) =>
+  repeated((signal) => markTree({ ...deps.proof(), ...deps }, signal), {
+    everyMs: MARK_MS,
+    schedule: deps.schedule,
+    onFault: throttledLog(deps.logger, 'the log has no newer checkpoint'),
+  });
+
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
 
@@ -145,7 +158,11 @@ export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
  * Creates the dispatchers of outreach, of push notifications and of mail with their real channels; they are not started
  * yet. Throws StartupError if the settings of mail cannot be used.
  */
-export const createDispatchers = (deps: Deps, config: Config, logger: Logger): Dispatchers => {
+export const createDispatchers = (
+  deps: Deps & { proof(): ProofDeps },
+  config: Config,
+  logger: Logger,
+): Dispatchers => {
   const { clock } = deps;
   const guard = { privateHosts: config.outreachPrivateHosts };
   const outbox = {
@@ -183,6 +200,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     mailRemoval({ ...mail, logger }, mailDirectory(config)),
     dailyDigest({ ...mail, logger }),
     confirmationExpiry({ ...mail, logger }),
+    notary({ ...mail, proof: deps.proof, logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

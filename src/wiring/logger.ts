@@ -57,7 +57,7 @@ const INTERVAL_MS = 10_000;
 
 /** Logs the first fault, then at most one per interval, with the number of unlogged ones. */
 export const throttledLog = (
-  logger: Logger,
+  logger: Pick<Logger, 'error'>,
   text: string,
   { monotonic } = systemClock(),
 ): ((error: unknown) => void) => {

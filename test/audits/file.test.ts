@@ -43,14 +43,17 @@ const withoutHashes = () =>
 const joined = (all: readonly string[]): string => `${all.join('\n')}\n`;
 
 describe('An exported file', () => {
-  it('An exported file has the same bytes for the same range, whatever the pages and what others wrote meanwhile', async () => {
+  it('An exported file has the same records for the same range, whatever the pages and what others wrote meanwhile', async () => {
     await app.desk('POST', '/agents', {
       owner_id: 'rival',
       name: 'Other',
       purpose: 'Tests',
       scopes: ['links:write'],
     });
-    expect(readFileSync(await exported(app, OWNER, { limit: 1_000 }), 'utf8')).toBe(text);
+    const [, ...body] = readFileSync(await exported(app, OWNER, { limit: 1_000 }), 'utf8').split(
+      '\n',
+    );
+    expect(body).toEqual(text.split('\n').slice(1));
   });
 
   it("An exported file contains each event of the log in the package's canonical JSON", async () => {
@@ -58,7 +61,9 @@ describe('An exported file', () => {
     const { position: upTo } = await log.head();
     const events = await log.readOwner(OWNER, { after: 0, limit: 1_000, upTo });
     const wanted = events.map(({ owner: _owner, ...event }) => canonicalize(event));
-    expect(withoutHashes()).toEqual(wanted.slice(0, withoutHashes().length));
+    expect(withoutHashes().map((line) => line.replace(/,"leaf":"[^"]*"/, ''))).toEqual(
+      wanted.slice(0, withoutHashes().length),
+    );
     expect(withoutHashes().length).toBeGreaterThan(40);
   });
 
@@ -116,9 +121,9 @@ describe('An exported file', () => {
     expect(await refusedAt(joined(body))).toBe(1);
     expect(await refusedAt('')).toBe(1);
     const { head_sha256: _own, ...rest } = JSON.parse(head);
-    for (const version of [1, 3]) {
+    for (const version of [2, 4]) {
       writeFileSync(`${path}.other`, joined([JSON.stringify({ ...rest, version }), ...body]));
-      const refusal = `line 1: its version is ${version}; this program reads version 2`;
+      const refusal = `line 1: its version is ${version}; this program reads version 3`;
       await expect(openAuditFile(`${path}.other`)).rejects.toThrow(refusal);
     }
     expect(await refusedAt(joined([head.replace(/"sha256":"./, '"sha256":"z'), ...body]))).toBe(1);

@@ -22,6 +22,7 @@ const ALONE: EventType[] = [
   'ActivityRecorded',
   'CallsAudited',
   'ClockAccepted',
+  'TreeMarked',
 ];
 
 const STORIES: readonly (readonly EventType[])[] = [

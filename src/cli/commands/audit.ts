@@ -1,5 +1,5 @@
 /** Commands that compare live rows with the log, and export an owner's history. */
-import { statSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { withDesk } from '#src/cli/desk.ts';
 import { commandFor, type CommonOptions } from '#src/cli/options.ts';
@@ -12,6 +12,7 @@ import {
   askUntilDone,
   startProgress,
 } from '#src/cli/terminal.ts';
+import { verdictText, verifyExport } from '#src/proof/verifier.ts';
 import { visibleLine } from '#src/shared/visible.ts';
 import type { DeskAnswer } from '#src/cli/transport.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
@@ -108,6 +109,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
   const body = new AuditBody();
   const people: Page['people'] = {};
   try {
+    let proof: Page['proof'];
     const last = await withDesk(options, async (desk) => {
       const out = await createFile(bodyPath);
       const bar = startProgress({ label: path, total: 0, unit: 'positions' });
@@ -117,6 +119,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
           const page: Page = await desk.call('auditExport', request);
           await out.writeFile(body.add(page.lines));
           Object.assign(people, page.people);
+          proof ??= page.proof;
           bar.update(page.next_after ?? page.to.position, page.to.position);
           if (page.next_after === null) return page;
           // The first answer fixes the end, so that later pages do not move it.
@@ -134,6 +137,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
       log: last.log,
       owner,
       people,
+      ...(proof && { proof }),
       ...(reason !== undefined && { reason }),
       up_to: last.to.position,
     });
@@ -152,4 +156,27 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
     await rm(bodyPath, { force: true });
     await rm(partial, { force: true });
   }
+};
+
+type VerifyFlags = CommonOptions & { key?: string; checkpoint?: string };
+
+const readNote = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+/** Verifies an exported file. The exit status is that of the verifier, which anybody can run without this program. */
+export const verifyFile = async (path: string, options: VerifyFlags): Promise<void> => {
+  const { key, checkpoint } = options;
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new CommandError(EXIT.usage, `${path} is no file`);
+  const verdict = await verifyExport(createReadStream(path), {
+    ...(key !== undefined && { keys: [key] }),
+    ...(checkpoint !== undefined && { checkpoint: readNote(checkpoint) }),
+  });
+  if (verdict.status !== 0) throw new CommandError(verdict.status, verdictText(verdict), verdict);
+  printResult(options, verdict, verdictText(verdict));
 };

@@ -181,6 +181,41 @@ const outreachText = (origin: string): string =>
     'Webhooks are signed as [Standard Webhooks](https://www.standardwebhooks.com). `webhook-id` is the id of the request and its revision, the same on every attempt; the body is exactly the approved bytes. Answer 2xx when you have stored it. 410 disables the channel.',
   ].join('\n\n');
 
+/** The format of checkpoints, leaves and exports, and who proves what with them. */
+const proofText = (origin: string): string =>
+  [
+    '# Proof',
+    'The log has one Merkle tree (RFC 6962): a leaf for each event, in log order. A signed checkpoint of the tree proves that everything under it is as it was, in its order, and complete. ' +
+      'It proves nothing about what somebody did before they told this service.',
+    '## What you can check, and against whom',
+    table(
+      ['You have', 'You know'],
+      [
+        [
+          'an export, and the key from somebody else',
+          'the notary signed it: no record was altered, none is missing, dropped or moved up to its position',
+        ],
+        [
+          'a checkpoint that you kept, and a later export',
+          'what was under that checkpoint is unchanged, even if the service wanted it otherwise',
+        ],
+        ['an export alone', 'the file is consistent. Anybody can have made it'],
+      ],
+    ),
+    'Who holds the key of the notary can sign another history. Only a checkpoint that somebody else kept shows that: keep one now and then. What precedes the first checkpoint is proved from then on.',
+    'An erasure destroys the key of a text. The encrypted text stays in its leaf, so every proof stays valid.',
+    '## Check a file',
+    `\`tributary audit verify FILE --key KEY\`, the page [${origin}/verify](${origin}/verify), or [the verifier](${origin}/proof/verifier.js) with Node: 0 intact, 1 altered (with the first wrong line), 2 malformed, 3 incomplete.`,
+    '## Format',
+    [
+      '- **Leaf**: SHA-256 of a zero byte and the canonical JSON (RFC 8785) of the event: `data`, `id`, `meta`, `owner`, `previous` (hash of the leaf before of the same owner, in base64; empty for the first one), `revision`, `sequence` (its number among the leaves of the owner, from 1), `stream`, `type`. It has no position, so copies of the log have the same tree. The keys of personal data are no leaves.',
+      '- **Last leaf** under a checkpoint: `{"heads":…,"owners":…}`, the root and the size of a second tree, whose leaves are `{"leaf":…,"owner":…,"sequence":…}`: the newest leaf of each owner, in the order of their names in UTF-16. So a cut end is noticed.',
+      `- **Checkpoint**: a [signed note](https://c2sp.org/signed-note) without extensions ([tlog-checkpoint](https://c2sp.org/tlog-checkpoint)): [${origin}/proof/checkpoint](${origin}/proof/checkpoint). It is made within a second of new work, after the mark that it is of is stored. Earlier ones are not kept: any of them can be made again from the marks in the log. Keys: [${origin}/proof/key](${origin}/proof/key).`,
+      `- **Tiles** of hashes, as in [tlog-tiles](https://c2sp.org/tlog-tiles): ${code(`${origin}/proof/tile/{level}/{number}`)}. Entries are not public.`,
+      '- **Export**: a head and a record a line. `proof` in the head has two checkpoints, the hashes between them, the newest leaf of the owner, and the hashes that lead from it to the checkpoint.',
+    ].join('\n'),
+  ].join('\n\n');
+
 /** Every page. The pages of the protocols are in the folders of their interfaces. */
 export const DOC_PAGES: readonly DocPage[] = [
   {
@@ -219,6 +254,12 @@ export const DOC_PAGES: readonly DocPage[] = [
     title: 'Desk',
     about: 'what people do: access, keys, catalog, leads, outreach, read models',
     markdown: deskMarkdown,
+  },
+  {
+    slug: 'proof',
+    title: 'Proof',
+    about: 'how a stranger verifies the history of a promoter',
+    markdown: proofText,
   },
   {
     slug: 'boundaries',

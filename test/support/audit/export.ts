@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
+import { markTree } from '#src/proof/notary.ts';
 import type { TestApp } from '../world/app.ts';
 
 type Page = z.output<DeskOperations['auditExport']['output']>;
@@ -14,12 +15,15 @@ export const exported = async (
   owner: string,
   { query = '', limit = 7 }: { query?: string; limit?: number } = {},
 ): Promise<string> => {
+  const { deps } = app.service;
+  await markTree({ ...deps.proof(), ...deps }, new AbortController().signal);
   const file = join(app.directory, `${owner}.audit`);
   const body = new AuditBody();
   const people: Page['people'] = {};
   const parts: Buffer[] = [];
   let next = '';
   let page: Page;
+  let proof: Page['proof'];
   do {
     const path = `/audit/events?owner_id=${owner}&limit=${limit}${query}${next}`;
     const answer = await app.desk('GET', path);
@@ -27,11 +31,12 @@ export const exported = async (
     page = answer.body;
     parts.push(Buffer.from(body.add(page.lines)));
     Object.assign(people, page.people);
+    proof ??= page.proof;
     next = `&to=${page.to.position}&after=${String(page.next_after)}`;
   } while (page.next_after !== null);
   const { log, classifier_version, from, to } = page;
   const about = { log, classifier_version, owner, people, after: from.position };
-  const head = body.head({ ...about, up_to: to.position, at: to.at });
+  const head = body.head({ ...about, ...(proof && { proof }), up_to: to.position, at: to.at });
   writeFileSync(file, Buffer.concat([Buffer.from(head), ...parts]));
   return file;
 };

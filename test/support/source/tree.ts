@@ -75,6 +75,7 @@ export const ORDER = [
   'outreach',
   'tasks',
   'performance',
+  'proof',
   'audits',
   'transfer',
 ];

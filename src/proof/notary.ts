@@ -1,0 +1,98 @@
+/**
+ * The notary: marks the tree of the log when it has grown, and signs the checkpoint of each mark. Who reads a checkpoint can
+ * check that a later one continues it, and that an export is what was in the log under it.
+ */
+import type { AppendResult, EventLog, Position } from '#src/ports/event-log.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
+import { systemCall } from '#src/calls/handlers.ts';
+import { attribute } from '#src/writing/attribution.ts';
+import type { Hash } from './merkle.ts';
+import { checkpointText, signNote, type Signer } from './note.ts';
+import { type LogTree, MARKS_STREAM, type MarkedTree, NOTARY } from './tree.ts';
+
+export type ProofDeps = {
+  log: Pick<EventLog, 'append'>;
+  tree: LogTree;
+  /** The newest key, and before it those that sign as well until nobody needs them. */
+  signers: readonly [Signer, ...Signer[]];
+};
+
+type NotaryDeps = ProofDeps & { clock: Clock; ids: Ids };
+
+/**
+ * Marks the tree if it has grown since the newest mark. Of two notaries that do so at once, the log accepts one: both sign the
+ * same tree, because a mark's place in the log decides what is under it. Throws LogRewritten, and what the log throws.
+ */
+export const markTree = async (deps: NotaryDeps, signal: AbortSignal): Promise<void> => {
+  const { log, tree, ids } = deps;
+  await tree.advance();
+  if (tree.unmarked === 0) return;
+  const { newest } = tree;
+  const before = newest && { size: newest.size, root: newest.root.toString('base64') };
+  const call = systemCall(deps, 'markTree', { ownerId: NOTARY, signal });
+  const events = attribute(call, [{ type: 'TreeMarked', data: before ? { before } : {} }], ids);
+  const { outcome }: AppendResult = await log.append(MARKS_STREAM, tree.marks - 1, events);
+  // What another notary appended is read like our own.
+  if (outcome === 'appended' || outcome === 'conflict') await tree.advance();
+};
+
+const WAITS_MAX = 20;
+const WAIT_MS = 100;
+
+/** Waits for a mark with everything that is in the log now; for two seconds, because no notary may be running. */
+export const awaitMark = async (tree: LogTree): Promise<void> => {
+  for (let wait = 0; wait < WAITS_MAX; wait += 1) {
+    await tree.advance();
+    if (tree.unmarked === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+  }
+};
+
+/** The signed checkpoint of a marked tree. Signatures of Ed25519 are the same each time. */
+export const checkpointOf = (
+  { signers: [signer, ...others] }: Pick<ProofDeps, 'signers'>,
+  { size, root }: Pick<MarkedTree, 'size' | 'root'>,
+): string => signNote(checkpointText({ origin: signer.name, size, root }), [signer, ...others]);
+
+/** What a file needs so that a stranger can verify an owner's records up to a mark. */
+export type ExportProof = {
+  checkpoints: [first: string, newest: string];
+  consistency: string[];
+  keys: string[];
+  head: { sequence: number; leaf: string };
+  owners: { index: number; count: number; proof: string[] };
+  last: string[];
+  before: { sequence: number; leaf: string };
+};
+
+const texts = (hashes: readonly Hash[]): string[] => hashes.map((one) => one.toString('base64'));
+
+/**
+ * Proves which records an owner has under the newest checkpoint, in as many hashes as the tree has levels. `after`: the position
+ * before the first record of the file. Undefined while there is no checkpoint with a record of the owner.
+ */
+export const proveExport = (
+  deps: Pick<ProofDeps, 'tree' | 'signers'>,
+  owner: string,
+  after: Position,
+): ExportProof | undefined => {
+  const { tree, signers } = deps;
+  const { newest } = tree;
+  const first = tree.markFrom(0);
+  const found = tree.ownerProof(owner);
+  if (!newest || !first || !found) return undefined;
+  const { head, index, owners, proof } = found;
+  const notes = [{ size: first.size, root: tree.rootAt(first.size) }, newest].map((each) =>
+    checkpointOf(deps, each),
+  ) as ExportProof['checkpoints'];
+  const before = tree.leafBefore(owner, after);
+  return {
+    checkpoints: notes,
+    consistency: texts(tree.consistency(first.size, newest.size)),
+    keys: signers.map(({ text }) => text),
+    head: { sequence: head.sequence, leaf: head.leaf.toString('base64') },
+    owners: { index, count: owners, proof: texts(proof) },
+    last: texts(tree.inclusion(newest.size - 1, newest.size)),
+    before: { sequence: before?.sequence ?? 0, leaf: before?.leaf.toString('base64') ?? '' },
+  };
+};

@@ -1,0 +1,52 @@
+/** Opens the tree of the log and the keys of the notary. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '#src/config.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { NotAKey, openSigner, signerOf } from '#src/proof/note.ts';
+import type { ProofDeps } from '#src/proof/notary.ts';
+import { LogTree } from '#src/proof/tree.ts';
+import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
+import type { SystemSecrets } from '#src/system/secrets.ts';
+
+/** Reads keys from a file: the newest one first, one a line. Throws StartupError. */
+const readKeys = (path: string): ProofDeps['signers'] => {
+  try {
+    const [first, ...others] = readFileSync(path, 'utf8').trim().split('\n').map(openSigner);
+    if (first) return [first, ...others];
+    throw new NotAKey('the file is empty');
+  } catch (error) {
+    const isOurs =
+      error instanceof NotAKey || (error as { syscall?: string }).syscall !== undefined;
+    if (!isOurs) throw error;
+    throw new StartupError(`NOTARY_KEY cannot be used: ${path}: ${(error as Error).message}.`);
+  }
+};
+
+type Parts = {
+  log: EventLog;
+  secrets: Pick<SystemSecrets, 'notarySeed'>;
+  parts: AsyncDisposableStack;
+};
+
+/**
+ * Opens what proofs need: the keys at once, the tree at its first use, because a process that proves nothing has none. Without
+ * NOTARY_KEY the key follows from the root secret, so all processes of a log have the same. Throws StartupError.
+ */
+export const openProof = (
+  { notaryKey, dataDirectory }: Config,
+  { log, secrets, parts }: Parts,
+): (() => ProofDeps) => {
+  const signers: ProofDeps['signers'] = notaryKey
+    ? readKeys(notaryKey)
+    : [signerOf(`tributary/${log.id}`, secrets.notarySeed)];
+  let opened: ProofDeps | undefined;
+  return () => {
+    if (opened) return opened;
+    const store = sqliteProofStore(join(dataDirectory, 'proof.db'));
+    parts.defer(() => store.close());
+    opened = { log, tree: new LogTree(log, store), signers };
+    return opened;
+  };
+};
