@@ -1,5 +1,11 @@
 /** Moments of an owner's history: a position of the log, or a time. */
-import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  type EventTime,
+  eventTimeOf,
+  type Position,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
@@ -7,7 +13,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 
-export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack'>;
+export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack' | 'readTimesBack'>;
 
 /** The state of an owner that an answer shows. */
 export type Moment = {
@@ -46,7 +52,7 @@ const momentOf = async (
     if (time > Math.max(now, headAt ?? 0))
       return outOfRange(field, `is later than now, ${iso(now)}`);
     const last = await lastEventUntil(log, { owner, time, head });
-    return { position: last?.position ?? 0, at: last?.at ?? null, shownAt: time };
+    return { position: last?.position ?? 0, at: last?.meta.at ?? null, shownAt: time };
   }
   const position = text === undefined ? head : Number(text);
   if (position > head)
@@ -63,22 +69,32 @@ const momentOf = async (
 const lastEventUntil = async (
   log: OwnerLog,
   { owner, time, head }: { owner: string; time: number; head: Position },
-): Promise<LastEvent | undefined> => {
+): Promise<StoredEvent | undefined> => {
   const start = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
   const end = await eventBefore(log, { owner, time: time + SKEW_MS_MAX, head });
-  const range = { owner, after: start?.position ?? 0, upTo: end?.position ?? 0 };
-  let last: LastEvent | undefined;
+  const after = start?.position ?? 0;
+  const upTo = end?.position ?? 0;
+  let before = upTo;
   // Back, because a log on a server finds the events of one owner so, at a cost that other owners do not raise.
-  for await (const page of pagesBack(log, range)) {
+  for (let last = upTo; last > after; ) {
     await eventLoopTurns.pause();
-    for (const { position, meta } of page.toReversed())
-      if (meta.at > time) last = undefined;
-      else last ??= { position, at: meta.at };
+    const page = await timesBack(log, { owner, upTo: last, limit: AUDIT_PAGE });
+    for (const { position, at } of page.toReversed())
+      if (position > after && at > time) before = position - 1;
+    last = (page[0]?.position ?? 1) - 1;
   }
-  return last ?? (start && { position: start.position, at: start.meta.at });
+  // Reads the two events that decide with their checksums.
+  if (before < upTo) await log.readBack({ upTo: before + 1, limit: 1, owner });
+  const [event] = await log.readBack({ upTo: before, limit: 1, owner });
+  return event;
 };
 
-type LastEvent = { position: Position; at: number };
+/** Reads positions and times, without the events if the log can: all of an owner's around a time may be large. */
+const timesBack = async (
+  log: OwnerLog,
+  query: { owner: string; upTo: Position; limit: number },
+): Promise<EventTime[]> =>
+  log.readTimesBack ? log.readTimesBack(query) : (await log.readBack(query)).map(eventTimeOf);
 
 type PagesBack = {
   owner: string | undefined;
@@ -107,6 +123,7 @@ export const eventBefore = async (
 ): Promise<StoredEvent | undefined> => {
   let found: StoredEvent | undefined;
   for (let [low, high] = [0, head]; low < high; ) {
+    await eventLoopTurns.pause();
     const middle = Math.ceil((low + high) / 2);
     const [event] = await log.readBack({ upTo: middle, limit: 1, ...present({ owner }) });
     if (event && event.meta.at > time) high = event.position - 1;

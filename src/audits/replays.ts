@@ -9,6 +9,8 @@ import type { OwnerFold } from '#src/ports/read-model.ts';
 import { FactsCache } from '#src/performance/facts.ts';
 import { Refused, refuse } from '#src/shared/outcome.ts';
 import { KeyedQueue, eventLoopTurns } from '#src/shared/work.ts';
+import { mayActFor } from '#src/calls/desk-handler.ts';
+import type { DeskCall } from '#src/shared/call.ts';
 import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
 
 /** An owner folded up to a position. Valid until the question that it was made for is answered. */
@@ -135,8 +137,8 @@ class Places {
 }
 
 /**
- * The folds that were made last. One question about an owner at a time uses one, and two of all owners fold; further ones
- * wait, and beyond a number are refused. Each takes `bytesMax`, and so do those together that are kept: no owner can take
+ * The folds that were made last. One audit of an owner at a time runs, and two of all owners; further ones wait, and
+ * beyond a number are refused. Each takes `bytesMax`, and so do those together that are kept: no owner can take
  * the memory of the process.
  */
 export class Replays {
@@ -156,6 +158,22 @@ export class Replays {
     this.#bytesMax = bytesMax;
   }
 
+  /** Runs an audit of an owner, or of all, once it is its turn. Throws Refused if too many wait. */
+  async inPlace<Result>(owner: string, audit: () => Promise<Result>): Promise<Result> {
+    const pending = this.#pending.get(owner) ?? 0;
+    const ofAll = [...this.#pending.values()].reduce((sum, count) => sum + count, 0);
+    if (pending >= LIMITS.AUDITS_PER_OWNER_MAX || ofAll >= LIMITS.AUDITS_PENDING_MAX)
+      throw new Refused(TOO_MANY);
+    this.#pending.set(owner, pending + 1);
+    try {
+      return await this.#queue.run(owner, () => this.#places.run(audit));
+    } finally {
+      const left = (this.#pending.get(owner) ?? 1) - 1;
+      if (left === 0) this.#pending.delete(owner);
+      else this.#pending.set(owner, left);
+    }
+  }
+
   /**
    * Calls `ask` with the owner folded up to `position`. `ask` may advance the fold. Costs by the owner's events since the
    * latest fold before `position` that is still here, otherwise by all of them.
@@ -165,29 +183,15 @@ export class Replays {
     { owner, position }: { owner: string; position: Position },
     ask: (replay: Replay) => Promise<Result>,
   ): Promise<Result> {
-    const fold = async (): Promise<Result> => {
-      if (position >= (this.#tooLarge.get(owner) ?? Infinity)) throw new Refused(TOO_LARGE);
-      const replay = this.#take(owner, position);
-      const range = { after: replay.position, upTo: position };
-      for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
-        for (const event of page) this.#add(replay, event);
-      replay.position = position;
-      const result = await ask(replay);
-      this.keep(owner, replay);
-      return result;
-    };
-    const pending = this.#pending.get(owner) ?? 0;
-    const ofAll = [...this.#pending.values()].reduce((sum, count) => sum + count, 0);
-    if (pending >= LIMITS.AUDITS_PER_OWNER_MAX || ofAll >= LIMITS.AUDITS_PENDING_MAX)
-      throw new Refused(TOO_MANY);
-    this.#pending.set(owner, pending + 1);
-    try {
-      return await this.#queue.run(owner, () => this.#places.run(fold));
-    } finally {
-      const left = (this.#pending.get(owner) ?? 1) - 1;
-      if (left === 0) this.#pending.delete(owner);
-      else this.#pending.set(owner, left);
-    }
+    if (position >= (this.#tooLarge.get(owner) ?? Infinity)) throw new Refused(TOO_LARGE);
+    const replay = this.#take(owner, position);
+    const range = { after: replay.position, upTo: position };
+    for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
+      for (const event of page) this.#add(replay, event);
+    replay.position = position;
+    const result = await ask(replay);
+    this.keep(owner, replay);
+    return result;
   }
 
   #add(replay: Replay, event: FoldEvent): void {
@@ -246,3 +250,20 @@ export class Replays {
     return usable?.replay ?? startReplay(this.parts, this.#bytesMax);
   }
 }
+
+type Audit<D, Input, Answer> = (deps: D, input: Input, call: DeskCall) => Promise<Answer>;
+
+/**
+ * Makes an audit wait for its turn, because it reads as many events as an owner has: of an owner, or of all that its caller may
+ * read. A call that its audit refuses anyway takes no place from others.
+ */
+export const inTurn =
+  <D extends { replays: Replays }, Input extends { owner_id?: string | undefined }, Answer>(
+    audit: Audit<D, Input, Answer>,
+  ): Audit<D, Input, Answer> =>
+  (deps, input, call) => {
+    const { owner_id: owner } = input;
+    const ask = () => audit(deps, input, call);
+    const isRefused = owner !== undefined && !mayActFor(call, owner);
+    return isRefused ? ask() : deps.replays.inPlace(owner ?? call.ownerId, ask);
+  };

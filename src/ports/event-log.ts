@@ -62,6 +62,14 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
 /** An event with its data and its attribution as `JSON.stringify` writes them, for readers that need not parse them. */
 export type EventText = Omit<StoredEvent, 'data' | 'meta'> & { data: string; meta: string };
 
+/** Where and when an event is, for readers that do not need it. */
+export type EventTime = { position: Position; at: number };
+
+export const eventTimeOf = ({ position, meta: { at } }: StoredEvent): EventTime => ({
+  position,
+  at,
+});
+
 export const eventTextOf = (event: StoredEvent): EventText => ({
   ...event,
   data: JSON.stringify(event.data),
@@ -198,6 +206,11 @@ export type EventLog = {
   ): Promise<EventText[]>;
   /** Reads the newest `limit` events up to `upTo` (inclusive), of all or one owner, in log order. */
   readBack(options: { upTo: Position; limit: number; owner?: string }): Promise<StoredEvent[]>;
+  /**
+   * Reads positions and times of what `readBack` of one owner reads, whatever the size of the events. Checks no checksum. Omitted
+   * by logs that would read the events for it.
+   */
+  readTimesBack?(options: { upTo: Position; limit: number; owner: string }): Promise<EventTime[]>;
   /**
    * Delivers all events after `after` in log order, past and future; ends when `signal` aborts or
    * the log closes. An embedded log delivers the events of a commit before its append resolves.

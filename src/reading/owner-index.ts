@@ -5,6 +5,8 @@ import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import {
   type EventLog,
+  type EventTime,
+  eventTimeOf,
   type Position,
   type StoredEvent,
   UnknownEventType,
@@ -54,24 +56,36 @@ export const withOwnerIndex = (log: EventLog, index: Index): Deps['log'] => ({
   async readBack({ owner, ...range }) {
     if (owner === undefined) return log.readBack(range);
     const query = { owner, ...range };
-    const events = hasHistory(owner) && range.limit > 0 && (await readByHistory(log, index, query));
-    return events || log.readBack(query);
+    const read = (entries: HistoryEntry[]) => eventsOf(log, entries);
+    return (await readByHistory(log, index, { ...query, read })) ?? log.readBack(query);
+  },
+  async readTimesBack(query) {
+    const read = async (entries: HistoryEntry[]): Promise<EventTime[]> => entries.toReversed();
+    return (
+      (await readByHistory(log, index, { ...query, read })) ??
+      (await log.readBack(query)).map(eventTimeOf)
+    );
   },
 });
 
-const readByHistory = async (
+type Reading<Item> = OwnerQuery & {
+  read(entries: HistoryEntry[]): Promise<Item[] | undefined>;
+};
+
+/** Reads what the owner's history names; undefined if the log must be asked. */
+const readByHistory = async <Item>(
   log: EventLog,
   { readModels, following }: Index,
-  { owner, upTo, limit }: OwnerQuery,
-): Promise<StoredEvent[] | undefined> => {
+  { owner, upTo, limit, read }: Reading<Item>,
+): Promise<Item[] | undefined> => {
+  if (!hasHistory(owner) || limit <= 0) return undefined;
   if (upTo > following.asOf().position) {
     const head = (await log.head()).position;
     if (!(await following.passed(Math.min(upTo, head), LIMITS.CONSISTENCY_WAIT_MS_MAX)))
       return undefined;
   }
   try {
-    const entries = await newestEntries(readModels, { owner, below: upTo + 1, limit });
-    return await eventsOf(log, entries);
+    return await read(await newestEntries(readModels, { owner, below: upTo + 1, limit }));
   } catch (error) {
     if (error instanceof ReadModelRebuilding || error instanceof UnknownEventType) return undefined;
     throw error;

@@ -93,7 +93,7 @@ import { unlinkAccount } from '#src/people/openid.ts';
 import { addPasskey, offerPasskey, removePasskey } from '#src/people/passkeys.ts';
 import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
-import type { AuditingDeps } from '#src/audits/replays.ts';
+import { type AuditingDeps, inTurn } from '#src/audits/replays.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** What the handlers of the desk need. Audits need the most. */
@@ -194,12 +194,12 @@ export const deskHandlers: DeskHandlers = {
   rebuildProjection,
   verifyProjection,
   acceptClock,
-  auditState,
-  auditPerformance,
-  auditDiff,
+  auditState: inTurn(auditState),
+  auditPerformance: inTurn(auditPerformance),
+  auditDiff: inTurn(auditDiff),
   auditProgress,
-  auditHistory,
-  auditTrace,
-  auditExport,
+  auditHistory: inTurn(auditHistory),
+  auditTrace: inTurn(auditTrace),
+  auditExport: inTurn(auditExport),
   auditCheck,
 };

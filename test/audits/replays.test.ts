@@ -69,10 +69,11 @@ test('A fold that takes more memory than one audit may ends with a refusal that 
   await expect(ask(5)).resolves.toBe(5);
 });
 
-test('Two questions fold at a time, others wait, and too many are asked to come again', async () => {
+test('Two audits run at a time, others wait, and too many are asked to come again', async () => {
   const { log, reads, letGo } = held(3);
   const replays = new Replays(OWNER_FOLDS);
-  const ask = (owner: string) => replays.at(log, { owner, position: 3 }, async () => owner);
+  const ask = (owner: string) =>
+    replays.inPlace(owner, () => replays.at(log, { owner, position: 3 }, async () => owner));
   const ofOne = Array.from({ length: 9 }, () => ask('anna'));
   const ofOthers = Array.from({ length: 30 }, (_, n) => ask(`other${n}`));
   // Collected at once, so that no refusal counts as unhandled meanwhile.

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
+import { systemClock, systemIds } from '#src/system/ids.ts';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';
@@ -80,15 +81,27 @@ it('Audits of an owner with large lists end neither the process nor the answers 
     const body = (await answer.json()) as { detail?: string };
     return { status: answer.status, detail: body.detail };
   };
-  const asked = ['diff', 'state'].flatMap((name) =>
-    Array.from({ length: 8 }, () =>
-      audit(`/audit/${name}?owner_id=acme${name === 'diff' ? '&from=0' : ''}`),
-    ),
-  );
-  const { statuses, result } = await victimDuring(Promise.all(asked));
+  const now = new Date(systemClock().now()).toISOString();
+  const questions = [
+    'diff?from=0',
+    'state?limit=1',
+    `diff?from=${now}`,
+    `state?at=${now}`,
+    'history?kind=LeadSubmitted',
+    `trace/${systemIds().uuid()}?`,
+  ];
+  const attack = async () => {
+    const answers: Awaited<ReturnType<typeof audit>>[] = [];
+    for (const question of questions) {
+      const path = `/audit/${question}&owner_id=acme`;
+      answers.push(...(await Promise.all(Array.from({ length: 16 }, () => audit(path)))));
+    }
+    return answers;
+  };
+  const { statuses, result } = await victimDuring(attack());
   expect([...statuses]).toEqual([200]);
   for (const { status, detail } of result)
-    if (status !== 200)
+    if (status !== 200 && status !== 404)
       expect([status, detail]).toEqual([
         expect.toBeOneOf([400, 422, 429]),
         expect.stringContaining('file'),
@@ -109,7 +122,8 @@ it('Bodies that are refused cost their sender, not others', async () => {
   });
   const { statuses, result } = await victimDuring(Promise.all(attack));
   expect([...statuses]).toEqual([200]);
-  expect(result).toContain(429);
+  // A slow machine reads fewer bytes a second than a key has; test/web/body-budget.test.ts counts them.
+  expect([422, 429]).toEqual(expect.arrayContaining(result));
 });
 
 it('Idle connections give their places to others', async () => {

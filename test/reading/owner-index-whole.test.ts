@@ -1,6 +1,6 @@
 /** Audits of one owner on the stand-in for EventStoreDB: the answers of the log itself, at a cost that other owners do not raise. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, eventTimeOf, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
 import { randomFrom, randomHistory } from '../support/audit/random-history.ts';
 import { endStandIns, standIn, type StandIn } from '../support/eventstoredb/start.ts';
@@ -86,8 +86,11 @@ describe('The newest events of an owner', () => {
         for (let question = 0; question < 8; question += 1) {
           const upTo = question === 0 ? head : Math.floor(random() * head * 1.1);
           const query = { owner, upTo, limit: 1 + Math.floor(random() * 40) };
-          expect(await log.readBack(query), JSON.stringify(query)).toEqual(
-            await world.log.readBack(query),
+          const events = await world.log.readBack(query);
+          expect(await log.readBack(query), JSON.stringify(query)).toEqual(events);
+          const times = (await log.readTimesBack?.(query)) ?? [];
+          expect(times.map(({ position, at }) => ({ position, at }))).toEqual(
+            events.map(eventTimeOf),
           );
         }
     },

@@ -489,12 +489,10 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       ),
     readBack: async ({ upTo, limit, owner }) =>
       noticing(({ reader, head }) => reader.readBack(Math.min(upTo, head.position), limit, owner)),
+    readTimesBack: async (query) => noticing(({ reader }) => reader.timesBack(query)),
     subscribe: log.subscribers.subscribe,
     readFold: async ({ after, limit }) => open().reader.page(after, limit),
-    async head() {
-      const { position, at } = open().head;
-      return { position, at };
-    },
+    head: async () => ({ position: open().head.position, at: open().head.at }),
     queuedMs: () => log.writer.queuedMs(),
     trouble: () => log.trouble(),
     verify: async (onProgress) => verifyLog(open(), onProgress),

@@ -7,6 +7,7 @@ import {
   LogIndexDamaged,
   type Position,
   type EventText,
+  type EventTime,
   eventTextOf,
   type FoldEvent,
   type StoredEvent,
@@ -227,7 +228,7 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
   const prepareBack = <Row>(columns: string) =>
     prepareRows<Row>(
       db,
-      `SELECT ${columns}, ${number} FROM events INDEXED BY events_owner
+      `SELECT ${columns} FROM events INDEXED BY events_owner
        WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
        ORDER BY position DESC LIMIT ?`,
     );
@@ -238,9 +239,11 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
     byPosition: prepareFull('WHERE position > ? ORDER BY position LIMIT ?'),
     byOwner: prepareOwner<FullRow>(FULL_COLUMNS),
     foldsByOwner: prepareOwner<FoldRowV>(`${FOLD_COLUMNS}${version || ', NULL'}`),
-    backInSlice: prepareBack<FullRow>(FULL_COLUMNS),
+    backInSlice: prepareBack<FullRow>(`${FULL_COLUMNS}, ${number}`),
+    // The number comes after the data, so it would be read with it.
+    timesBack: prepareBack<[position: number, at: number]>('position, at'),
     numbers: prepareOwner<NumberedRow>('position'),
-    numbersBack: prepareBack<NumberedRow>('position'),
+    numbersBack: prepareBack<NumberedRow>(`position, ${number}`),
     byStream: prepareFull('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision'),
     // One JSON.parse over many joined rows was measured to be no faster than one per row.
     folds: prepareRows<FoldRowV>(
@@ -278,9 +281,9 @@ const shareOwner = (stream: string): string => {
   return shared ?? owner;
 };
 
-/** Rows that are read at a time: few at first, because a row can have megabytes, and then as many as the page has space for. */
-const ROWS_AT_FIRST = 16;
-const ROWS_AT_A_TIME = 256;
+/** Rows that are read at a time: few at first, because a row can be large, then twice as many, as the page has space for. */
+const ROWS_AT_FIRST = 4;
+const ROWS_AT_A_TIME = 64;
 /** A page ends after this many characters of data, so that it is read within a turn of the event loop. */
 const PAGE_CHARS = 1_048_576;
 
@@ -311,7 +314,8 @@ const takePage = <Row extends FoldRow | FullRow | FoldRowV, Item>({
     if (rows.length < asked) return { items, isCut: false };
     last = rows.at(-1);
     const perRow = Math.max(1, chars / items.length);
-    size = Math.max(1, Math.min(ROWS_AT_A_TIME, Math.floor((PAGE_CHARS - chars) / perRow)));
+    size = Math.min(2 * size, ROWS_AT_A_TIME, Math.floor((PAGE_CHARS - chars) / perRow));
+    size = Math.max(1, size);
   }
   return { items, isCut: items.length < limit };
 };
@@ -349,6 +353,18 @@ type OwnerRange = { after: Position; upTo: Position; limit: number };
 
 const ownerValues = (owner: string, { after, upTo, limit }: OwnerRange) =>
   [sliceOf(after), sliceOf(upTo), owner, after, upTo, limit] as const;
+
+/** Returns the owner's newest rows up to `upTo`, newest first. */
+const rowsBack = <Row>(
+  readSlice: (slice: number, owner: string, upTo: Position, limit: number) => Row[],
+  owner: string,
+  { upTo, limit }: Omit<OwnerRange, 'after'>,
+): Row[] => {
+  const rows: Row[] = [];
+  for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
+    rows.push(...readSlice(slice, owner, upTo, limit - rows.length));
+  return rows;
+};
 
 const OWNERS_AT_ONCE = 10;
 const STREAMS_AT_ONCE = 100;
@@ -547,7 +563,8 @@ export class LogReader {
     const places: NumberedRow[] = [];
     const { items, isCut } = takePage<FullRow, StoredEvent>({
       limit,
-      read: (last, asked) => this.#rowsBack(owner, last ? last[0] - 1 : upTo, asked),
+      read: (last, asked) =>
+        rowsBack(this.#reads.backInSlice, owner, { upTo: last ? last[0] - 1 : upTo, limit: asked }),
       take: (row) => {
         const event = this.#decode(row);
         places.push([row[0], row.at(-1)]);
@@ -564,12 +581,11 @@ export class LogReader {
     return items;
   }
 
-  /** Returns the owner's newest rows up to `upTo`, newest first. */
-  #rowsBack(owner: string, upTo: Position, limit: number): FullRow[] {
-    const rows: FullRow[] = [];
-    for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
-      rows.push(...this.#reads.backInSlice(slice, owner, upTo, limit - rows.length));
-    return rows;
+  /** Returns positions and times of the owner's newest events up to `upTo`, in log order; nothing is checked. */
+  timesBack({ owner, upTo, limit }: Omit<OwnerRange, 'after'> & { owner: string }): EventTime[] {
+    const range = { upTo: Math.min(upTo, this.#head()), limit };
+    const rows = rowsBack(this.#reads.timesBack, owner, range);
+    return rows.map(([position, at]) => ({ position, at })).reverse();
   }
 
   /** Returns the revisions `from` to `to` (inclusive), which the stream must have. */
