@@ -33,6 +33,18 @@ const isKnown = (reply: FastifyReply, tag: string): boolean => {
   );
 };
 
+/** Whether the client requires another version: by its tag, or by the time if it sends no tag. */
+const isOther = (reply: FastifyReply, tag: string): boolean => {
+  const { 'if-match': required, 'if-unmodified-since': since } = reply.request.headers;
+  if (required !== undefined) return !hasTag(required, tag);
+  const modified = reply.getHeader('last-modified');
+  return (
+    since !== undefined &&
+    modified !== undefined &&
+    Date.parse(String(modified)) > Date.parse(since)
+  );
+};
+
 /** Sends bytes with their digest as ETag; 304 to a client that has them, and 412 to one that requires others. */
 export const sendTagged = (
   reply: FastifyReply,
@@ -41,10 +53,12 @@ export const sendTagged = (
 ): FastifyReply => {
   const tag = `"${digest}"`;
   reply.headers({ ...FOR_EVERY_ORIGIN, etag: `W/${tag}`, 'cache-control': cacheControl });
-  const { 'if-match': required } = reply.request.headers;
-  if (required !== undefined && !hasTag(required, tag))
+  if (isOther(reply, tag))
     throw new Refused(
-      refuse('precondition_failed', 'The document has another ETag than If-Match names.'),
+      refuse(
+        'precondition_failed',
+        'The document has another ETag than If-Match names, or changed after If-Unmodified-Since.',
+      ),
     );
   if (isKnown(reply, tag)) return reply.code(304).send();
   return reply.header('content-type', type).send(body);

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
+import { FORM } from './http.ts';
 import { rememberFailure } from './problem.ts';
 import { portalHeaders, type Page, sendPage } from './layout.ts';
 
@@ -76,6 +77,7 @@ export const errorPages = (scope: FastifyInstance): void => {
   scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500;
     if (status < 400 || status >= 500) throw error;
+    if (status === 415) reply.header('accept', FORM);
     return sendErrorPage(reply, status, FAULTS[status] ?? UNREADABLE);
   });
 };

@@ -565,7 +565,7 @@ export const refuseMethod = (reply: FastifyReply, origin: string): FastifyReply 
   return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin);
 };
 
-const pathIn = ({ url }: FastifyRequest): string => url.split('?')[0] ?? '';
+export const pathIn = ({ url }: FastifyRequest): string => url.split('?')[0] ?? '';
 
 const SERVER = {
   requestTimeout: LIMITS.REQUEST_WAIT_MS,
@@ -663,7 +663,8 @@ const acceptJson = (server: FastifyInstance): void => {
   });
 };
 
-const FORM = 'application/x-www-form-urlencoded';
+/** The media type of forms. */
+export const FORM = 'application/x-www-form-urlencoded';
 const AMPERSAND = 0x26;
 
 /** Accepts forms only, within the limits of JSON bodies: a program would send JSON. */

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
+import { pathIn } from './http.ts';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -45,7 +46,6 @@ type WebAccess = {
   own(): string;
   /** Other origins whose pages may call. */
   named: readonly string[];
-  methods: string;
   /** Headers of requests that pages may send, and of answers that they may read. */
   headers: string;
   exposed: string;
@@ -54,7 +54,7 @@ type WebAccess = {
 const PREFLIGHT_S = '86400';
 
 /** Answers pages of this service and of the named origins; refuses others, and host names that may have been rebound. */
-export const webAccess = ({ own, named, methods, headers, exposed }: WebAccess) => {
+export const webAccess = ({ own, named, headers, exposed }: WebAccess) => {
   const mayCall = (origin: string): boolean =>
     isOwnOrigin(origin, own()) || named.includes(origin.toLowerCase());
   const allow = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply): void => {
@@ -82,10 +82,11 @@ export const webAccess = ({ own, named, methods, headers, exposed }: WebAccess) 
     /** Answers a preflight request, which has no credential. */
     async preflight(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       allow(request, reply);
+      const methods = request.server.methodsOf(pathIn(request));
       return reply
         .headers({
-          allow: `${methods}, OPTIONS`,
-          'access-control-allow-methods': methods,
+          allow: [...methods, 'OPTIONS'].join(', '),
+          'access-control-allow-methods': methods.join(', '),
           'access-control-allow-headers': headers,
           'access-control-expose-headers': exposed,
           'access-control-max-age': PREFLIGHT_S,

@@ -75,7 +75,10 @@ export const problemHeaders = (
     ...(code === 'route_not_found' ? [apiCatalogLink(origin)] : []),
   ].join(', '),
   // What to send instead (RFC 9110, 15.5.16).
-  ...(code === 'unsupported_media_type' && { accept: 'application/json' }),
+  ...(code === 'unsupported_media_type' && {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+  }),
   ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
   ...(PROBLEMS[code].status === 401 && { 'www-authenticate': challenge(code) }),
   ...(code === 'scope_missing' && {

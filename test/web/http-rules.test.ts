@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
+import { A2A_BASE } from '#src/interfaces/a2a/card.ts';
+import { HTTP_ROUTES } from '#src/interfaces/a2a/routes.ts';
+import { MCP } from '../support/clients/mcp.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
 const DOCUMENTS = [
@@ -45,6 +48,11 @@ describe('A public document', () => {
         (await get(url, { 'if-modified-since': time, ...more })).status;
       expect([await since(modified), await since(later)]).toEqual([304, 304]);
       expect([await since(earlier), await since('yesterday')]).toEqual([200, 200]);
+      const unmodified = async (time: string, more = {}) =>
+        (await get(url, { 'if-unmodified-since': time, ...more })).status;
+      expect([await unmodified(modified), await unmodified(later)]).toEqual([200, 200]);
+      expect([await unmodified(earlier), await unmodified('yesterday')]).toEqual([412, 200]);
+      expect(await unmodified(earlier, { 'if-match': etag })).toBe(200);
       // A tag counts more than a time (RFC 9110, 13.1.3).
       expect(await since(later, { 'if-none-match': '"x"' })).toBe(200);
     },
@@ -55,19 +63,36 @@ describe('A public document', () => {
   });
 });
 
+/** A path of a fastify route, with a name for each parameter. */
+const a2aPath = (url: string): string =>
+  url.replaceAll(/::|:(\w+)(?:\(\^[^)]+\))?/g, (part, name?: string) => name ?? part.slice(1));
+
 describe('OPTIONS', () => {
   const paths = [
     ...Object.values(operations).map(({ http }) => AGENT_BASE + http.path),
     ...Object.values(deskOperations).map(({ http }) => DESK_BASE + http.path),
+    ...HTTP_ROUTES.map(({ url }) => A2A_BASE + a2aPath(url)),
     ...DOCUMENTS,
+    A2A_BASE,
+    MCP,
+    '/',
+    '/docs',
+    '/problems',
+    '/readyz',
+    '/metrics',
+    '/l/none',
+    '/apply',
   ].map((path) => path.replaceAll(/\{(\w+)\}/g, '$1'));
 
-  it('OPTIONS answers 204 with Allow for every path of REST, of the desk and of documents, without a key', async () => {
+  it('OPTIONS answers 204 with the methods that a 405 of the same path names, on every route and without a key', async () => {
     for (const url of new Set(paths)) {
       const { status, headers, text } = await app.send({ method: 'OPTIONS', url });
       expect([url, status, text]).toEqual([url, 204, '']);
-      const allowed = headers['allow']?.split(', ') ?? [];
-      expect([url, allowed.includes('OPTIONS'), allowed.length > 1]).toEqual([url, true, true]);
+      const other = await app.send({ method: 'PUT', url });
+      expect([url, other.status]).toEqual([url, 405]);
+      const allowed = other.headers['allow'] ?? '';
+      expect([url, headers['allow']]).toEqual([url, `${allowed}, OPTIONS`]);
+      expect(allowed).toMatch(/^(?:GET|POST|DELETE)/);
     }
     expect((await app.send({ method: 'OPTIONS', url: '/api/affiliate/v1/none' })).status).toBe(404);
   });
@@ -139,4 +164,25 @@ describe('A refused media type', () => {
       }
     },
   );
+
+  it('A coding of the content that is refused is answered 415 with the one that is accepted', async () => {
+    const { status, headers } = await app.send({
+      method: 'POST',
+      url: `${AGENT_BASE}/links`,
+      key,
+      headers: { 'content-encoding': 'gzip', 'idempotency-key': freshKey() },
+      payload: {},
+    });
+    expect([status, headers['accept-encoding']]).toEqual([415, 'identity']);
+  });
+
+  it('A media type that a page with a form refuses is answered 415 with that of forms', async () => {
+    const { status, headers } = await app.send({
+      method: 'POST',
+      url: '/apply',
+      headers: { 'content-type': 'application/json' },
+      payload: {},
+    });
+    expect([status, headers['accept']]).toEqual([415, 'application/x-www-form-urlencoded']);
+  });
 });

@@ -160,7 +160,6 @@ export const a2aRoutes = (
   const access = webAccess({
     own: app.origin,
     named: webOrigins,
-    methods: 'GET, POST, DELETE',
     headers: ALLOWED_HEADERS,
     exposed: EXPOSED_HEADERS,
   });

@@ -31,7 +31,6 @@ const accessFor = ({ origin }: AgentApp, webOrigins: readonly string[]) =>
   webAccess({
     own: origin,
     named: webOrigins,
-    methods: 'POST',
     headers: ALLOWED_HEADERS,
     exposed: EXPOSED_HEADERS,
   });
