@@ -122,6 +122,10 @@ describe('The parameters of MCP', () => {
     ['resources/list', { cursor: null }],
     ['resources/templates/list', { cursor: null }],
     ['prompts/list', { cursor: null }],
+    ['tools/list', { cursor: '' }],
+    ['resources/list', { cursor: '' }],
+    ['resources/templates/list', { cursor: '' }],
+    ['prompts/list', { cursor: '' }],
     ['tools/call', { name: 'get_connection', arguments: null }],
     ['prompts/get', { name: 'review_performance', arguments: null }],
     ['prompts/get', { name: 'review_performance', arguments: { days: null } }],
@@ -129,7 +133,7 @@ describe('The parameters of MCP', () => {
   ];
 
   it.each(OPTIONAL)(
-    "The parameters of MCP's %s may be null where they are optional: %j",
+    "The parameters of MCP's %s may be null where they are optional, or an empty cursor: %j",
     async (method, params) => {
       const agent = mcpAgent(app, key);
       for (const { body } of [

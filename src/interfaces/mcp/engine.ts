@@ -440,7 +440,8 @@ const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object
   return {
     eras: BOTH,
     answer({ era, admission, params: { cursor } }) {
-      if (cursor !== undefined)
+      // An empty cursor is that of the first page.
+      if (cursor !== undefined && cursor !== '')
         return invalidParams(
           '/params/cursor',
           'cursor_invalid',

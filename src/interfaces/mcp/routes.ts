@@ -11,6 +11,7 @@ import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
 import { webAccess } from '#src/web/origin.ts';
 import {
   answerBody,
+  batchOf,
   errorText,
   type McpFault,
   mcpFaultOf,
@@ -25,6 +26,7 @@ const ALLOWED_HEADERS =
 const EXPOSED_HEADERS =
   'WWW-Authenticate, Retry-After, MCP-Protocol-Version, Consistency-Token, Request-Id';
 
+const JSON_TYPE = 'application/json; charset=utf-8';
 const EVENT_STREAM = 'text/event-stream';
 
 const accessFor = ({ origin }: AgentApp, webOrigins: readonly string[]) =>
@@ -62,7 +64,7 @@ export const mcpRoutes = (
     if (result && answered.retryAfterS !== undefined)
       reply.header('retry-after', answered.retryAfterS);
     return result
-      ? sendResult(reply, id, result)
+      ? sendBody(reply, answerBody(id, result))
       : sendFault(app, reply, { id, fault: mcpFaultOf(answered) });
   };
 
@@ -104,41 +106,75 @@ const answerMessage = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const { id: requestId, headers, body } = reply.request;
+  const messages = batchOf(headers, body);
+  if (messages) return answerBatch(app, admission, reply, messages);
   const { id, answer } = await handleMessage({ app, admission, requestId, headers, body });
   reply.headers(admission.headers);
   if (!answer) return reply.code(202).send();
   if (!answer.ok) return sendFault(app, reply, { id, fault: answer });
   if (answer.headers) reply.headers(answer.headers);
-  return sendResult(reply, id, answer.result);
+  return sendBody(reply, answerBody(id, answer.result));
+};
+
+/** Handles the messages of a batch in their order, and answers those that have an answer. */
+const answerBatch = async (
+  app: AgentApp,
+  admission: Admission<AgentCaller>,
+  reply: FastifyReply,
+  messages: readonly unknown[],
+): Promise<FastifyReply> => {
+  const { id: requestId, headers } = reply.request;
+  const answers: string[] = [];
+  for (const body of messages) {
+    const own = { ...admission, isAudited: false };
+    const { id, answer } = await handleMessage({
+      app,
+      admission: own,
+      requestId,
+      headers,
+      body,
+    });
+    reply.headers(own.headers);
+    if (!answer) continue;
+    const text = answer.ok ? answerBody(id, answer.result) : faultText(app, reply, id, answer);
+    answers.push(String(text));
+  }
+  return answers.length === 0 ? reply.code(202).send() : sendBody(reply, `[${answers.join(',')}]`);
+};
+
+const faultText = (
+  { origin }: AgentApp,
+  { request }: FastifyReply,
+  id: RpcId | null | undefined,
+  { refusal, code }: McpFault,
+): string => {
+  rememberFailure(request, refusal.code, refusal.cause);
+  return errorText(id, code, problemOf(refusal, { origin: origin(), requestId: request.id }));
 };
 
 const sendFault = (
-  { origin }: AgentApp,
+  app: AgentApp,
   reply: FastifyReply,
   { id, fault }: { id: RpcId | null | undefined; fault: McpFault },
 ): FastifyReply => {
-  const { refusal, status, code } = fault;
-  rememberFailure(reply.request, refusal.code, refusal.cause);
-  const requestId = reply.request.id;
-  const problem = problemOf(refusal, { origin: origin(), requestId });
-  const headers = { ...problemHeaders(refusal, origin()), 'request-id': requestId };
-  reply.code(status).headers({ ...headers, 'content-type': 'application/json; charset=utf-8' });
-  return reply.send(errorText(id, code, problem));
+  const headers = {
+    ...problemHeaders(fault.refusal, app.origin()),
+    'request-id': reply.request.id,
+    'content-type': JSON_TYPE,
+  };
+  return reply
+    .code(fault.status)
+    .headers(headers)
+    .send(faultText(app, reply, id, fault));
 };
 
-const sendResult = (
-  reply: FastifyReply,
-  id: RpcId | null | undefined,
-  result: string | Buffer,
-): FastifyReply => {
-  const body = answerBody(id, result);
+const sendBody = (reply: FastifyReply, body: string | Buffer): FastifyReply => {
   reply.code(200);
   if (wantsEvents(reply.request))
     return reply
       .headers({ 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no' })
       .send(`event: message\ndata: ${String(body)}\n\n`);
-  reply.header('content-type', 'application/json; charset=utf-8');
-  return reply.send(body);
+  return reply.header('content-type', JSON_TYPE).send(body);
 };
 
 /** Whether the client accepts only an event stream: it then gets its answer as the single event. */

@@ -1,4 +1,5 @@
 /** JSON-RPC as MCP uses it, and its words. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { OF_FILE_LIMIT, OF_FILES } from '#contracts/performance/operations.ts';
 import { CONTRACT_VERSION, toolName } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
@@ -14,11 +15,10 @@ export const MODERN = '2026-07-28';
 export const LEGACY_DEFAULT = '2025-11-25';
 /** Newest first. */
 export const VERSIONS = [MODERN, LEGACY_DEFAULT, '2025-06-18'] as const;
-/**
- * Served to clients that know no newer version, and not advertised: 2025-03-26 requires servers to accept batches, which
- * no official client sends.
- */
-export const FORMER_VERSIONS = ['2025-03-26', '2024-11-05'] as const;
+/** The only version with batches. Its clients send no version. */
+export const BATCHED = '2025-03-26';
+/** Served to clients that know no newer version, and not advertised. */
+export const FORMER_VERSIONS = [BATCHED, '2024-11-05'] as const;
 
 /** modern: each request is self-contained; legacy: `initialize` comes first. */
 export type Era = 'modern' | 'legacy';
@@ -133,10 +133,24 @@ const withoutNull = (value: unknown): unknown => {
   return Object.fromEntries(members.map(([name, member]) => [name, withoutNull(member)]));
 };
 
+/** Each message of a batch is limited and audited by itself. */
+const BATCH_MAX = 20;
+
+/** The messages of a batch; undefined for a body that is none. */
+export const batchOf = (headers: IncomingHttpHeaders, body: unknown): unknown[] | undefined =>
+  (headers['mcp-protocol-version'] ?? BATCHED) === BATCHED &&
+  Array.isArray(body) &&
+  body.length > 0 &&
+  body.length <= BATCH_MAX
+    ? body
+    : undefined;
+
 /** Reads a message, or says why the body is none. */
 export const readMessage = (body: unknown): Message | McpFault => {
   if (Array.isArray(body))
-    return shapeFault('Batches are not supported: send one message in each request.');
+    return shapeFault(
+      `Send one message in each request; ${BATCHED} also has batches of 1 to ${BATCH_MAX} messages.`,
+    );
   if (!isRecord(body)) return shapeFault('A message is one JSON object.');
   const { jsonrpc, id, method } = body;
   const params = withoutNull(body['params'] ?? {});

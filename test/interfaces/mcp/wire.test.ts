@@ -133,7 +133,11 @@ describe('An MCP request', () => {
   });
 
   it.each([
-    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }]],
+    ['an empty batch', []],
+    [
+      'a batch of 21',
+      Array.from({ length: 21 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' })),
+    ],
     ['a text', '"ping"'],
     ['null', 'null'],
     ['a message with the id null', { jsonrpc: '2.0', id: null, method: 'ping' }],
@@ -154,6 +158,50 @@ describe('An MCP request', () => {
     expect(answer.body.error?.data['code']).toBe('malformed_request');
     expect(answer.body.id).not.toBeNull();
   });
+
+  it.each(['2026-07-28', '2025-11-25', '2025-06-18', '2024-11-05'])(
+    'An MCP request that is a batch is refused in %s',
+    async (version) => {
+      const batch = [{ jsonrpc: '2.0', id: 1, method: 'ping' }];
+      const answer = await agent.raw(batch, { 'mcp-protocol-version': version });
+      expect(codeOf(answer)).toEqual([400, -32600]);
+    },
+  );
+
+  it.each([undefined, '2025-03-26'])(
+    'An MCP request that is a batch is answered message by message with the version %s',
+    async (version) => {
+      const own = await app.agent('acme');
+      const batch = [
+        { jsonrpc: '2.0', id: 'a', method: 'ping' },
+        { jsonrpc: '2.0', method: 'notifications/initialized' },
+        { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'get_connection' } },
+        { jsonrpc: '2.0', id: 3, method: 'none' },
+        { jsonrpc: '2.0', id: 4 },
+        7,
+      ];
+      const headers = { 'mcp-protocol-version': version };
+      const answer = await mcpAgent(app, own.key).raw(batch, headers);
+      expect(answer.status).toBe(200);
+      expect(answer.body).toMatchObject([
+        { id: 'a', result: {} },
+        { id: 2, result: { structuredContent: { agent: { id: own.agentId } } } },
+        { id: 3, error: { code: -32601 } },
+        { id: 4, error: { code: -32600 } },
+        { error: { code: -32600 } },
+      ]);
+      expect((await callsOf(app, own.agentId)).toSorted()).toEqual([
+        'mcp getConnection allowed',
+        'mcp mcp:notifications/initialized allowed',
+        'mcp mcp:ping allowed',
+        'mcp mcp:request refused malformed_request',
+        'mcp mcp:request refused malformed_request',
+        'mcp mcp:unknown refused route_not_found',
+      ]);
+      const silent = await agent.raw([batch[1]], headers);
+      expect([silent.status, silent.text]).toEqual([202, '']);
+    },
+  );
 
   it('An MCP request that is not JSON is an error of JSON-RPC without an id; before 2025-11-25, with the id null', async () => {
     for (const payload of ['{', '', '{"jsonrpc":"2.0"']) {
