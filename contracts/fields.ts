@@ -28,12 +28,16 @@ export const COUNTRIES: ReadonlySet<string> = new Set(CODES.split(' '));
 /** Characters of the part of an e-mail address before its `@`. */
 const LOCAL = '[\\p{L}\\p{N}\\p{M}.!#$%&\'*+=?^_`{|}~"-]';
 
+/** What follows the `@` of the id of a group chat of Teams or WhatsApp. */
+const GROUPS = String.raw`(?:thread\.(?:tacv2|v2|skype)|unq\.gbl\.spaces|g\.us)(?![\p{L}\p{N}.])`;
+
 /**
  * An e-mail address, or a telephone number in international form. Does not match order numbers, and identifiers of social
- * networks: ids, URNs, and handles like `@shop`, `@shop@mastodon.social`, `!shop@lemmy.world` and `acct:shop@mastodon.social`.
+ * networks: ids, URNs, handles like `@shop`, `@shop@mastodon.social`, `!shop@lemmy.world` and `acct:shop@mastodon.social`, and
+ * groups of Teams and WhatsApp.
  */
 const ADDRESS = new RegExp(
-  `(?<!${LOCAL}|@|acct:)(?!!)${LOCAL}+@[^\\s@]+[.。]\\p{L}{2}|` +
+  `(?<!${LOCAL}|@|acct:)(?!!)${LOCAL}+@(?!${GROUPS})[^\\s@]+[.。]\\p{L}{2}|` +
     String.raw`(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}`,
   'u',
 );
@@ -46,7 +50,8 @@ const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
  */
 export const impersonal = (schema: z.ZodString) =>
   schema.refine((value) => !ADDRESS.test(value.normalize('NFKC').replaceAll(UNSEEN, '')), {
-    error: 'must not contain an e-mail address or a telephone number',
+    error:
+      'must not contain an e-mail address or a telephone number; write a handle like @shop@example.social',
     params: { code: 'pii_not_allowed' },
   });
 

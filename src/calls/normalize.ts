@@ -56,7 +56,7 @@ const isItem = (item: Schema, value: unknown): boolean => {
   return type !== 'array' && value !== '' && ['string', 'number', 'boolean'].includes(typeof value);
 };
 
-const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
+const NUMBER = /^ *-?\d{1,15}(?:\.\d{1,15})? *$/;
 const TRUTHS: ReadonlyMap<string, boolean> = new Map([
   ['true', true],
   ['1', true],
@@ -77,7 +77,7 @@ const readChoice = (choices: readonly unknown[], text: string): string => {
   return alike.length === 1 ? (alike[0] as string) : text;
 };
 
-/** A time of RFC 3339 or ISO 8601 with an offset. A plus sign that a query did not escape arrives as a space. */
+/** A time of RFC 3339 or ISO 8601 with an offset, with or without seconds. A plus sign that a query did not escape arrives as a space. */
 const TIME =
   /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?([Zz]|[+ -]\d\d(?::?\d\d)?))?$/;
 const MIDNIGHT = /^(\d{4}-\d\d-\d\d)[Tt ]00:00(?::00(?:[.,]0+)?)?(?:[Zz]|[+-]00:?00)?$/;
@@ -90,8 +90,11 @@ const offsetOf = (text: string): string => {
 
 /** Writes a time as RFC 3339 does; a day is its start in UTC. */
 const readTime = (text: string): string => {
-  const [, day, clock = '00:00:00', offset = 'Z'] = TIME.exec(text) ?? [];
-  return day === undefined ? text : `${day}T${clock.replace(',', '.')}${offsetOf(offset)}`;
+  const [, day, clock = '00:00', offset = 'Z'] = TIME.exec(text) ?? [];
+  const seconds = clock.length === '00:00'.length ? ':00' : '';
+  return day === undefined
+    ? text
+    : `${day}T${clock.replace(',', '.')}${seconds}${offsetOf(offset)}`;
 };
 
 /** Removes what people write between the digits of a telephone number, except `(0)`, which no international one has. */

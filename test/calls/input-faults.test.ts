@@ -167,7 +167,7 @@ describe('The value of a fault', () => {
     expect(faultsOf(submitLead, lead({ name: 'x'.repeat(201) })).join()).toMatch(/"x{60}…"$/);
     const personal = `ada@shop.example\n\u200b${'x'.repeat(201)}`;
     expect(faultsOf(submitLead, lead({ name: personal }))).toEqual([
-      '/company/name pii_not_allowed: must not contain an e-mail address or a telephone number',
+      '/company/name pii_not_allowed: must not contain an e-mail address or a telephone number; write a handle like @shop@example.social',
     ]);
   });
 
@@ -245,7 +245,8 @@ describe('A field that is stored in plaintext', () => {
     target: { kind: 'product', ref: 'MUG-1' },
     ...more,
   });
-  const REFUSED = 'pii_not_allowed: must not contain an e-mail address or a telephone number';
+  const REFUSED =
+    'pii_not_allowed: must not contain an e-mail address or a telephone number; write a handle like @shop@example.social';
 
   it.each([
     'ada@shop.example',

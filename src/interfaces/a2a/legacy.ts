@@ -32,7 +32,7 @@ const paramsOf = (params: unknown): unknown => {
   return {
     message: {
       ...(message as Members),
-      role: typeof role === 'string' ? `ROLE_${role.toUpperCase()}` : role,
+      role: String(role).toLowerCase() === 'user' ? 'ROLE_USER' : role,
       parts: Array.isArray(parts) ? parts.map(partOf) : parts,
     },
     configuration: { ...rest, ...(blocking === false && { returnImmediately: true }) },

@@ -104,6 +104,16 @@ describe('A2A 0.3', () => {
     },
   );
 
+  it.each(['user', 'USER', 'ROLE_USER'])(
+    'A2A 0.3 accepts the role %s, which also is what a refusal of another role asks for',
+    async (role) => {
+      const { result } = await call('message/send', {
+        message: legacyMessage(data(HANDOFF), { role }),
+      });
+      expect(result.status.state).toBe('completed');
+    },
+  );
+
   it('A2A 0.3 answers artifacts with the kinds of their parts', async () => {
     const { result } = await call('message/send', { message: legacyMessage(data(HANDOFF)) });
     expect(result.artifacts?.[0]?.parts).toMatchObject([{ kind: 'data' }]);
