@@ -259,7 +259,15 @@ const complete = environment
     for (const [name, needed] of OIDC_NEEDS)
       if (env[name] !== undefined && env[needed] === undefined)
         context.addIssue({ code: 'custom', path: [needed], message: `is required with ${name}` });
-  });
+  })
+  .refine(
+    ({ SECOND_PERSON, APPROVAL_ABOVE }) =>
+      SECOND_PERSON !== 'none' || APPROVAL_ABOVE === undefined,
+    {
+      path: ['SECOND_PERSON'],
+      error: 'cannot be none with APPROVAL_ABOVE, which asks for a second person: unset one of them',
+    },
+  );
 
 /** Each of these settings of the OpenID provider needs the other. */
 const OIDC_NEEDS = [

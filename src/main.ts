@@ -65,6 +65,8 @@ const createServer = (
   const { heldEventTypes } = config;
   const { role, instance } = options;
   if (heldEventTypes.length > 0) log.warn({ types: heldEventTypes }, 'event types are held back');
+  if (config.secondPerson === 'none')
+    log.warn('SECOND_PERSON is none: one person makes the deals that need two, and each says so');
   const mail = lacksMail(config) ? 'not_configured' : undefined;
   if (mail)
     log.warn('MAIL_URL is not set: mail is stored in the data directory, and reaches nobody');

@@ -133,6 +133,10 @@ const OPEN_RFQ_ACTS: readonly Act[] = [
   ...sendRfq(25.2, 'florist list', { name: 'Owen Birch', email: 'owen@stemandthorn.example' }),
   confirm(25.4, 'florist list'),
   quote(27.6, 'florist list', { valid_until: VALID_TO_TOMORROW }),
+  actor(BUYER_OF + quoteOf('florist list'))(28.9, 'askAboutQuotation', {
+    question: 1,
+    text: 'Do the snuffers come in single boxes?',
+  }),
 
   concierge(27.2, 'createHandoff', {
     as: 'coffee list',

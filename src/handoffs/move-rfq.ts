@@ -27,7 +27,7 @@ import { type RfqMove, type RfqCommand, type RfqProgress, rfqStateAt } from './r
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
-export const ERASED = refuse(
+export const ERASED_RFQ = refuse(
   'state_conflict',
   'The handoff was erased, so no text about it can be stored: move it without a reason.',
 );
@@ -57,7 +57,7 @@ type Command = RfqCommand | GoodsCommand | Extract<HandoffCommand, { type: 'Conf
 type Change = {
   ref: RfqRef;
   reason: string | undefined;
-  /** What is told to the buyer, if the command answers a question. */
+  /** The text that the buyer gets, if the command answers a question. */
   answer?: string;
   /** `sealedReason` is undefined without a reason. */
   command(
@@ -90,7 +90,7 @@ export const changeRfq = async <Value = ReturnType<typeof renderState>>(
       if (state?.rfq && wonAlone) return refuseWonAlone(wonAlone.lead_id);
       const sealedReason =
         state?.rfq && reason !== undefined ? await deps.vault.seal(handoff_id, reason) : undefined;
-      if (sealedReason === null) return ERASED;
+      if (sealedReason === null) return ERASED_RFQ;
       const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
       const made = await command({ counted, sealedReason, state }, stored);
       if (!made.ok || !state) return made;

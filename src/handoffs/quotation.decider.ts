@@ -1,7 +1,6 @@
 /** The rules of quotations: what one comes to, whether it differs much from the list, and its hash. */
-import { hash } from 'node:crypto';
 import type { EventData } from '#contracts/registries/events.ts';
-import { canonicalJson } from '#src/shared/json.ts';
+import { hashOfJson } from '#src/shared/json.ts';
 import type { Money } from '#src/shared/proposal.ts';
 
 type Quoted = EventData<'RfqQuoted'>;
@@ -38,7 +37,7 @@ export const hashOfQuotation = (
   handoffId: string,
   { number, ...offer }: Offer & { number: number },
 ): string =>
-  hash('sha256', canonicalJson({ handoff_id: handoffId, number, ...offerIn(offer) }), 'hex');
+  hashOfJson({ handoff_id: handoffId, number, ...offerIn(offer) });
 
 /** What lines and charges come to, per currency. */
 export const valuesOf = ({ lines, charges }: Pick<Offer, 'lines' | 'charges'>): Money[] => {

@@ -16,7 +16,7 @@ import { present } from '#src/shared/present.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 import type { HandoffLine, HandoffState } from './handoff.decider.ts';
-import { changeRfq, ERASED, nextTokenHash } from './move-rfq.ts';
+import { changeRfq, ERASED_RFQ, nextTokenHash } from './move-rfq.ts';
 import { differences, type Offer, type Quotation, valuesOf } from './quotation.decider.ts';
 
 type QuoteInput = z.output<(typeof handoffsDeskOperations)['quoteRfq']['input']>;
@@ -224,7 +224,7 @@ const makeOffer = async (
   };
   if (Object.keys(texts).length === 0) return offer;
   const sealed_texts = await deps.vault.seal(state.handoff_id, JSON.stringify(texts));
-  return sealed_texts === null ? ERASED : { ...offer, sealed_texts };
+  return sealed_texts === null ? ERASED_RFQ : { ...offer, sealed_texts };
 };
 
 export const quoteRfq: DeskHandler<'quoteRfq'> = (deps, input, call) => {

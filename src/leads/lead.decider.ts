@@ -197,7 +197,7 @@ const move = (
   return decideMove<LeadMove, Event, LeadMoveRejection>(lead, {
     isRepeated: now === to,
     rejection: rejectMove(lead, now, to),
-    // Nobody outside the house confirms a win without an RFQ.
+    // No buyer confirms a win without an RFQ.
     needsApproval: to === 'won' && approval !== undefined,
     approval,
     isSame: (other) => isSameMove(other, proposed),

@@ -1,4 +1,5 @@
 /** JSON: one canonical text for each value, and a scan that refuses what parsers read differently. */
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { LIMITS } from '#contracts/limits.ts';
 
@@ -8,6 +9,9 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 /** Writes JSON in canonical form (JCS, RFC 8785). Throws on a lone surrogate. */
 export const canonicalJson = (value: object): string => canonicalize(value) ?? '';
+
+/** SHA-256 of the canonical form, in hex. */
+export const hashOfJson = (value: object): string => hash('sha256', canonicalJson(value), 'hex');
 
 /** Why a JSON text is refused, with a JSON Pointer to the place. */
 export type ScanFault = { pointer: string; code: string; detail: string };

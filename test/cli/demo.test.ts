@@ -116,9 +116,9 @@ describe('The demo story', () => {
     const { service, events } = await openDemo(directory.fresh(), true, env);
     const actorsOf = (type: string) =>
       new Set(events.flatMap((event) => (event.type === type ? [event.meta.actor] : [])));
-    const [proposers, winners] = [actorsOf('RfqMoveProposed'), actorsOf('RfqWon')];
-    expect([proposers.size, winners.size]).toEqual([1, 1]);
-    expect(winners).not.toEqual(proposers);
+    const [proposers, quoters] = [actorsOf('RfqMoveProposed'), actorsOf('RfqQuoted')];
+    expect([proposers.size, quoters.size]).toEqual([1, 1]);
+    expect(quoters).not.toEqual(proposers);
     await service.close();
   });
 

@@ -188,7 +188,8 @@ const tokenFor = async (line: string): Promise<string> => {
 /** The state of an RFQ that a line can act on. */
 const STATES: readonly { pattern: RegExp; states: string[] }[] = [
   { pattern: /--to confirmed/, states: ['unconfirmed'] },
-  { pattern: /--to quoted/, states: ['confirmed', 'in_progress'] },
+  { pattern: /rfq quote/, states: ['confirmed', 'in_progress'] },
+  { pattern: /rfq answer/, states: ['quoted'] },
   { pattern: /rfq move .*--to won/, states: ['quoted'] },
   { pattern: /rfq correct/, states: ['won'] },
   { pattern: /rfq show/, states: ['confirmed'] },

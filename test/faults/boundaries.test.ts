@@ -48,8 +48,8 @@ const REGISTRY: readonly ToolOperation[] = Object.values(agentOperations);
 /** Paths and names that an agent could guess for each act. */
 const ATTEMPTS: Record<BoundaryId, { paths: string[]; names: string[] }> = {
   accept_quotation: {
-    paths: ['/quotations/q_1/accept', '/quotes', '/quotes/accept'],
-    names: ['accept_quotation', 'acceptQuote', 'quotation.accept'],
+    paths: ['/quotations/q_1/accept', '/quotes', '/quotes/accept', '/quotation/q_1/agree'],
+    names: ['accept_quotation', 'acceptQuote', 'quotation.accept', 'agreeToQuotation'],
   },
   submit_rfq: {
     paths: ['/rfqs', '/handoffs/hnd_1/submit-rfq', '/rfq'],
