@@ -261,11 +261,11 @@ const complete = environment
         context.addIssue({ code: 'custom', path: [needed], message: `is required with ${name}` });
   })
   .refine(
-    ({ SECOND_PERSON, APPROVAL_ABOVE }) =>
-      SECOND_PERSON !== 'none' || APPROVAL_ABOVE === undefined,
+    ({ SECOND_PERSON, APPROVAL_ABOVE }) => SECOND_PERSON !== 'none' || APPROVAL_ABOVE === undefined,
     {
       path: ['SECOND_PERSON'],
-      error: 'cannot be none with APPROVAL_ABOVE, which asks for a second person: unset one of them',
+      error:
+        'cannot be none with APPROVAL_ABOVE, which asks for a second person: unset one of them',
     },
   );
 

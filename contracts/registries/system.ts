@@ -38,7 +38,7 @@ export const systemWrites = {
   /** Ends the public applications that were not confirmed in time. */
   expireApplications: ['SubjectErased'],
   /** Records the RFQ of a handoff and its outcome on the leads that name it, within the call that changed the RFQ. */
-  observeRfq: ['LeadRfqObserved', 'LeadWon', 'LeadLost', 'LeadOutcomeCorrected'],
+  observeRfq: ['LeadAccepted', 'LeadRfqObserved', 'LeadWon', 'LeadLost', 'LeadOutcomeCorrected'],
   /** Records that a person uses a session, once in a while and for each new place. */
   noteSession: ['SessionUsed'],
   /** Makes a link to sign in as a person of the demo, which the start prints. */

@@ -36,8 +36,7 @@ export const offerIn = (quoted: Offer): Offer =>
 export const hashOfQuotation = (
   handoffId: string,
   { number, ...offer }: Offer & { number: number },
-): string =>
-  hashOfJson({ handoff_id: handoffId, number, ...offerIn(offer) });
+): string => hashOfJson({ handoff_id: handoffId, number, ...offerIn(offer) });
 
 /** What lines and charges come to, per currency. */
 export const valuesOf = ({ lines, charges }: Pick<Offer, 'lines' | 'charges'>): Money[] => {

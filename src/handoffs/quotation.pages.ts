@@ -44,15 +44,19 @@ type View = {
   refused?: string;
 };
 
-type Part = (shown: BuyerQuotation, writer: Writer) => { heading: string; lede: Html };
+type Part = (
+  shown: BuyerQuotation,
+  writer: Writer,
+  isForPrint: boolean,
+) => { heading: string; lede: Html };
 
 const NO_ORDER = 'Nothing is ordered, reserved or paid.';
 
 const PARTS: Record<BuyerQuotation['phase'], Part> = {
-  open: ({ quotation }, writer) => ({
+  open: ({ quotation }, writer, isForPrint) => ({
     heading: `Quotation ${quotation.number}`,
     lede: html`Staff answer your request with these binding prices until
-${writer.moment(quotation.valid_until)}. ${NO_ORDER} Say below whether you want it.`,
+${writer.moment(quotation.valid_until)}. ${NO_ORDER}${isForPrint ? '' : ' Say below whether you want it.'}`,
   }),
   agreed: ({ quotation }) => ({
     heading: `You want quotation ${quotation.number}`,
@@ -101,7 +105,7 @@ const quotationPage = (shown: BuyerQuotation, view: View): Page => {
   const { review, phase } = shown;
   const { state } = review;
   const writer = writerFor(state.locale);
-  const { heading, lede } = PARTS[phase](shown, writer);
+  const { heading, lede } = PARTS[phase](shown, writer, view.isForPrint);
   return {
     title: heading,
     locale: state.locale,
@@ -134,8 +138,7 @@ const offered = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
 <section aria-labelledby="lines-heading"><h2 id="lines-heading">Line by line</h2>
 ${linesOf(shown, view, writer)}
 ${
-  !view.isForPrint &&
-  html`<p class="bar"><a href="${path}?print=1">Print view, with all lines</a></p>`
+  !view.isForPrint && html`<p><a href="${path}?print=1">Print view, with all lines</a></p>`
 }</section>
 ${
   texts.terms !== undefined &&
@@ -218,9 +221,7 @@ const chargeRow = (
   { label, amount, currency }: BuyerQuotation['quotation']['charges'][number],
   writer: Writer,
 ): Html =>
-  html`<tr role="row"><th role="rowheader" scope="row"><span class="name">${label}</span></th>
-<td role="cell" data-label="Quantity" class="num">–</td>
-<td role="cell" data-label="Unit price" class="num">–</td>
+  html`<tr role="row"><th role="rowheader" scope="row" colspan="3"><span class="name">${label}</span></th>
 <td role="cell" data-label="Total" class="num">${writer.money(amount, currency)}</td></tr>`;
 
 const canAgree = ({ phase, isValid }: BuyerQuotation): boolean =>

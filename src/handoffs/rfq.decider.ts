@@ -348,7 +348,7 @@ const decideQuote = (
   const move: RfqMove = { to: 'quoted', values: offer.values, offer, sealed_reason };
   const decided = decideMove<RfqMove, Event, RfqRejection>(rfq, {
     isRepeated: false,
-    rejection: rejectMove(rfq, move, at) ?? rejectReplacing(rfq, replaces),
+    rejection: rejectMove(rfq, move, at) ?? rejectReplacing(rfq, { at, replaces }),
     needsApproval: needsApproval(rfq, move, approval),
     approval,
     isSame: () => false,
@@ -360,16 +360,18 @@ const decideQuote = (
   return accept({ type: 'RfqTakenUp', data: reference }, ...decided.events);
 };
 
-/** Whether the newest quotation was not taken back: the buyer may be about to answer it. */
-const isQuoted = ({ state }: RfqProgress): boolean =>
-  state === 'quoted' || state === 'agreed' || state === 'declined';
+/** The states in which the newest quotation may still be answered, or is agreed to. */
+const QUOTED: readonly RfqStateName[] = ['quoted', 'agreed', 'declined'];
 
+/** A quotation that may still be answered is voided only by name: two people do not void each other's unawares. */
 const rejectReplacing = (
   rfq: RfqProgress,
-  replaces: number | undefined,
+  { at, replaces }: { at: number; replaces: number | undefined },
 ): RfqDecision | undefined => {
-  const { quote, state } = rfq;
-  if (replaces === (isQuoted(rfq) ? quote?.number : replaces && quote?.number)) return undefined;
+  const { quote } = rfq;
+  const state = rfqStateAt(rfq, at);
+  if (replaces === undefined ? !QUOTED.includes(state) : replaces === quote?.number)
+    return undefined;
   return reject(
     'quotation_not_named',
     quote
@@ -389,7 +391,10 @@ const decideAnswer = (
   if (quote?.number !== number || quote.hash !== hash)
     return reject('quotation_replaced', `the newest quotation is number ${quote?.number ?? 0}`);
   if (state === answer) return accept();
-  if (state === 'expired' || (answer === 'agreed' && isQuoted(rfq) && at >= quote.valid_until))
+  if (
+    state === 'expired' ||
+    (answer === 'agreed' && QUOTED.includes(state) && at >= quote.valid_until)
+  )
     return reject('quote_over', 'the quotation has expired');
   if (!canMove(state, answer, ['buyer']))
     return reject('rfq_move_not_allowed', `an RFQ that is ${state} cannot become ${answer}`);
