@@ -10,6 +10,7 @@ import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffCommand, handoff, type HandoffState } from './handoff.decider.ts';
+import { renderGoods } from './fulfillment.ts';
 import type { Quotation } from './quotation.decider.ts';
 import { replyToStaff } from './quotation-letters.ts';
 import { type Question, questionsIn, type QuotationTexts, textsOfQuotation } from './quotations.ts';
@@ -33,6 +34,8 @@ export type BuyerQuotation = {
   quotation: Quotation;
   texts: QuotationTexts;
   questions: readonly Question[];
+  /** Once it is won. */
+  goods: Awaited<ReturnType<typeof renderGoods>> | undefined;
   /** Whether it can still be agreed to: one that was declined can, until it expires. */
   isValid: boolean;
 };
@@ -69,6 +72,7 @@ const makeQuotation = async (
     quotation,
     texts: await textsOfQuotation(deps.vault, quotation),
     questions: await questionsIn(deps.vault, stored),
+    goods: state.goods && (await renderGoods(deps, state.goods)),
     isValid: at < quotation.valid_until,
   };
 };

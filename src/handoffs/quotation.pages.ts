@@ -19,6 +19,7 @@ import {
   sendPage,
 } from '#src/web/layout.ts';
 import type { BuyerQuotation } from './answer-quotation.ts';
+import { goodsRemark, shipments } from './fulfillment.pages.ts';
 import {
   heads,
   type Line,
@@ -88,8 +89,8 @@ its own. ${NO_ORDER}`,
     if (rfq?.state === 'won')
       return {
         heading: 'Your request was agreed',
-        lede: html`Staff recorded the deal with you: ${totalsIn(rfq.values ?? [], writer)}. They tell you how payment and
-delivery go on.`,
+        lede: html`Staff recorded the deal with you: ${totalsIn(rfq.values ?? [], writer)}. They tell you how payment goes
+on; below is where the goods are.`,
       };
     return {
       heading: 'Your request has ended',
@@ -140,6 +141,7 @@ ${linesOf(shown, view, writer)}
 ${
   !view.isForPrint && html`<p><a href="${path}?print=1">Print view, with all lines</a></p>`
 }</section>
+${shown.goods && shipments(shown.goods, writer)}
 ${
   texts.terms !== undefined &&
   html`<section aria-labelledby="terms-heading"><h2 id="terms-heading">Terms</h2>
@@ -150,7 +152,7 @@ ${
 type Row = { line: Line; offer: BuyerQuotation['quotation']['lines'][number] | undefined };
 
 const linesOf = (
-  { review, quotation, texts }: BuyerQuotation,
+  { review, quotation, texts, goods }: BuyerQuotation,
   view: View,
   writer: Writer,
 ): Html => {
@@ -168,7 +170,14 @@ const linesOf = (
 ${heads()}
 <tbody role="rowgroup">${shown.map(({ line, offer }) =>
     offer
-      ? offeredRow({ line, offer, reason: reasons[line.line_id] }, writer)
+      ? offeredRow(
+          {
+            line,
+            offer,
+            remarks: [reasons[line.line_id], goods && goodsRemark(goods, line.line_id, writer)],
+          },
+          writer,
+        )
       : leftOutRow(line, reasons[line.line_id], writer),
   )}${quotation.charges.map((charge) => chargeRow(charge, writer))}</tbody>
 ${totalRow(quotation.values, writer, 'Total')}
@@ -189,10 +198,10 @@ const offeredRow = (
   {
     line,
     offer,
-    reason,
+    remarks,
   }: Required<Pick<Row, 'line'>> & {
     offer: NonNullable<Row['offer']>;
-    reason: string | undefined;
+    remarks: readonly (string | undefined)[];
   },
   writer: Writer,
 ): Html => {
@@ -204,7 +213,7 @@ const offeredRow = (
   const instead = replaces && `In place of ${replaces.title} (${replaces.sku}).`;
   const wasPrice = hint(`On your list ${writer.money(line.unit_price, line.currency)}`);
   return html`<tr role="row"${replaces || isOtherQuantity || isOtherPrice ? html` class="changed"` : ''}>
-${nameCell(quoted, remark([instead, reason]))}
+${nameCell(quoted, remark([instead, ...remarks]))}
 <td role="cell" data-label="Quantity" class="num">${writer.count(quantity)}${
     isOtherQuantity && hint(`You asked for ${writer.count(line.quantity)}`)
   }</td>

@@ -1,0 +1,56 @@
+/** Where the goods of a won RFQ are, on the page of its quotation. */
+import { html } from 'hono/html';
+import type { GoodsState } from '#contracts/moves.ts';
+import type { Writer } from '#src/shared/money.ts';
+import type { Html } from '#src/web/layout.ts';
+import type { BuyerQuotation } from './answer-quotation.ts';
+
+type BuyerGoods = NonNullable<BuyerQuotation['goods']>;
+
+/** Where the house has goods that are not shipped is its own affair. */
+const WORDS: Readonly<Record<GoodsState, string>> = {
+  unallocated: 'to come',
+  allocated: 'to come',
+  shipped: 'on the way',
+  delivered: 'delivered',
+  returned: 'sent back',
+  cancelled: 'cancelled',
+};
+
+/** Says where the goods of a line are, like `4 on the way, 6 to come`; undefined for a line that was not won. */
+export const goodsRemark = (
+  { lines }: BuyerGoods,
+  lineId: string,
+  writer: Writer,
+): string | undefined => {
+  const line = lines.find(({ line_id }) => line_id === lineId);
+  if (!line) return undefined;
+  const sums = new Map<string, number>();
+  for (const [state, words] of Object.entries(WORDS) as [GoodsState, string][])
+    sums.set(words, (sums.get(words) ?? 0) + (line[state] ?? 0));
+  return [...sums]
+    .filter(([, quantity]) => quantity > 0)
+    .map(([words, quantity]) => `${writer.count(quantity)} ${words}`)
+    .join(', ');
+};
+
+/** The shipments, the first one first. */
+export const shipments = ({ shipments: all, lines }: BuyerGoods, writer: Writer): Html => {
+  const titles = new Map(lines.map(({ line_id, title }) => [line_id, title]));
+  return html`${
+    all.length > 0 &&
+    html`<section aria-labelledby="shipments-heading"><h2 id="shipments-heading">Shipments</h2>
+<ol class="plain">${all.map(
+      ({ number, shipped_on, delivered_on, carrier, reference, lines: sent }) => html`<li>
+<p><strong>Shipment ${writer.count(number)}</strong>: shipped on ${shipped_on}${
+        delivered_on === undefined ? '' : `, delivered on ${delivered_on}`
+      }. ${[carrier, reference].filter((text) => text !== undefined).join(', ')}</p>
+<p class="quiet" dir="auto">${sent
+        .map(
+          ({ line_id, quantity }) =>
+            `${writer.count(quantity)} × ${titles.get(line_id) ?? line_id}`,
+        )
+        .join('; ')}</p></li>`,
+    )}</ol></section>`
+  }`;
+};
