@@ -28,7 +28,6 @@ import {
   OPEN_RFQS,
   type RfqRow,
 } from '#src/ports/rows.ts';
-import { asStored } from '#src/shared/decider.ts';
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent, recordIdOf } from './projection.ts';
 import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
@@ -101,10 +100,6 @@ const handoffOfEvent = (event: FoldEvent): string | undefined => {
 const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =>
   isConfirmed(event) ? { totals: event.data.totals } : {};
 
-/** A win begins the goods, and another outcome ends them. */
-const goodsOf = ({ goods = 'unallocated' }: Row, { state }: RfqProgress): Row['goods'] =>
-  state === 'won' ? goods : undefined;
-
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
   version: 5,
@@ -147,7 +142,10 @@ const sentRfqs: Projection<Row> = {
       default: {
         if (isOfGoods(event)) return { ...row, goods: event.data.goods };
         const rfq = foldRfq(row.rfq, event);
-        return rfq ? asStored({ ...row, rfq, goods: goodsOf(row, rfq), ...listSent(event) }) : null;
+        if (!rfq) return null;
+        // A win begins the goods, and another outcome ends them.
+        const { goods = 'unallocated', ...rest } = row;
+        return { ...rest, rfq, ...(rfq.state === 'won' && { goods }), ...listSent(event) };
       }
     }
   },

@@ -399,7 +399,7 @@ const goodsLine = z.object({
   warnings: z
     .array(z.enum(['stock_below_quantity']))
     .optional()
-    .describe('More was allocated than the catalog had; the stock of the house is not known here'),
+    .describe('More was allocated than the catalog had, which need not know all stock'),
 });
 
 const goodsState = z.enum(GOODS_STATES).describe('Where the goods that are least far are');
@@ -476,7 +476,7 @@ const allocateGoods = goodsCommand({
   guidance:
     `${goodsMovesText()}. Without lines, everything that is neither shipped nor cancelled is allocated. A later allocation of a ` +
     'line replaces what it has allocated and not shipped; quantity 0 releases it. A warning says that the catalog has ' +
-    'less: the house knows its stock better, so it prevents nothing.',
+    'less. It prevents nothing, because the catalog need not know all stock.',
   fields: {
     lines: linesOnce(
       z.strictObject({

@@ -7,7 +7,7 @@ import type { BuyerQuotation } from './answer-quotation.ts';
 
 type BuyerGoods = NonNullable<BuyerQuotation['goods']>;
 
-/** Where the house has goods that are not shipped is its own affair. */
+/** Buyers need not know which goods that are not shipped are allocated. */
 const WORDS: Readonly<Record<GoodsState, string>> = {
   unallocated: 'to come',
   allocated: 'to come',

@@ -31,10 +31,10 @@ export type ListedFacts = {
   more: number;
 };
 
-/** What the text of a message of each kind is made of. */
 /** Quantities of goods, by title. */
 type GoodsFacts = { title: string; quantity: number }[];
 
+/** What the text of a message of each kind is made of. */
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
   rfq_notice: {

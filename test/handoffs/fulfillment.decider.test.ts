@@ -467,66 +467,72 @@ describe('Random walks over an RFQ', () => {
   it('Random walks over an RFQ find no state without a way out, no goods that vanish, and no money that counts twice', () => {
     const reached = new Set<string>();
     fc.assert(
-      fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), fc.boolean(), (steps, isWon) => {
-        const events: Event[] = [];
-        let state = isWon ? wonState() : fold([created, sent]);
-        if (isWon) {
-          const won = state.rfq?.values ?? [];
-          const lines = state.worth?.won ?? [];
-          events.push(event('RfqTakenUp', { lines }), event('RfqWon', { values: won, lines }));
-        }
-        for (const given of steps) {
-          if (!state.rfq) return;
-          const before = state;
-          const decided = handoff.decide(state, commandOf(state, given));
-          if (!decided.accepted) {
-            expect(decided.detail).not.toMatch(/undefined|NaN| -\d/);
-            continue;
+      fc.property(
+        fc.array(step, { minLength: 20, maxLength: 60 }),
+        fc.boolean(),
+        (steps, isWon) => {
+          const events: Event[] = [];
+          let state = isWon ? wonState() : fold([created, sent]);
+          if (isWon) {
+            const won = state.rfq?.values ?? [];
+            const lines = state.worth?.won ?? [];
+            events.push(event('RfqTakenUp', { lines }), event('RfqWon', { values: won, lines }));
           }
-          const happened = decided.events.map((e) => ({
-            ...(asStored(e) as object),
-            at: 3,
-          })) as Event[];
-          state = fold(happened, state);
-          events.push(...happened);
-          if (!state.rfq) return;
-          reached.add(rfqStateAt(state.rfq, 3));
-          const { rfq, goods } = state;
-          // Goods exist while the RFQ is won.
-          expect(goods !== undefined).toBe(rfq.state === 'won');
-          for (const counts of quantitiesIn(state).values())
-            for (const quantity of Object.values(counts))
-              expect(quantity).toBeGreaterThanOrEqual(0);
-          for (const each of goods?.lines ?? [])
-            expect(Object.values(quantitiesOf(each)).reduce((a, b) => a + b)).toBe(each.quantity);
-          expectMoves(before, state);
-          // What performance has is what the RFQ is won for, by line.
-          const counted = countedOf(events);
-          expect(counted.counts.won).toBe(rfq.state === 'won' ? 1 : 0);
-          expect(counted.counts.taken_up).toBeLessThanOrEqual(1);
-          expect(not0(counted.values)).toEqual(not0(rfq.state === 'won' ? valuesIn(state) : {}));
-          for (const each of state.worth?.won ?? [])
-            expect(counted.byProduct[`${each.product_id} ${each.currency}`] ?? 0).toBe(each.amount);
-          for (const amount of Object.values(counted.byProduct))
-            expect(amount).toBeGreaterThanOrEqual(0);
-          if (goods) {
-            const last = happened.findLast((e) => e.type.startsWith('Goods'));
-            const place = goodsStateOf(goods);
-            reached.add(place);
-            if (last) expect((last as EventOf<'GoodsShipped'>).data.goods).toBe(place);
-            const out = WAYS_OUT[place];
-            expect(out !== undefined).toBe(Object.keys(GOODS_MOVES[place]).length > 0);
-            const next = out && handoff.decide(state, out);
-            if (next) expect(next.accepted && next.events.length).toBeGreaterThan(0);
-          } else if (!isRfqOutcome(rfq.state) && !rfq.confirmation && !state.erased)
-            expect(
-              handoff.decide(
-                state,
-                commandOf(state, { type: 'MoveRfq', ...{ move: { to: 'lost' }, approval: {} } }),
-              ),
-            ).toMatchObject({ accepted: true });
-        }
-      }),
+          for (const given of steps) {
+            if (!state.rfq) return;
+            const before = state;
+            const decided = handoff.decide(state, commandOf(state, given));
+            if (!decided.accepted) {
+              expect(decided.detail).not.toMatch(/undefined|NaN| -\d/);
+              continue;
+            }
+            const happened = decided.events.map((e) => ({
+              ...(asStored(e) as object),
+              at: 3,
+            })) as Event[];
+            state = fold(happened, state);
+            events.push(...happened);
+            if (!state.rfq) return;
+            reached.add(rfqStateAt(state.rfq, 3));
+            const { rfq, goods } = state;
+            // Goods exist while the RFQ is won.
+            expect(goods !== undefined).toBe(rfq.state === 'won');
+            for (const counts of quantitiesIn(state).values())
+              for (const quantity of Object.values(counts))
+                expect(quantity).toBeGreaterThanOrEqual(0);
+            for (const each of goods?.lines ?? [])
+              expect(Object.values(quantitiesOf(each)).reduce((a, b) => a + b)).toBe(each.quantity);
+            expectMoves(before, state);
+            // What performance has is what the RFQ is won for, by line.
+            const counted = countedOf(events);
+            expect(counted.counts.won).toBe(rfq.state === 'won' ? 1 : 0);
+            expect(counted.counts.taken_up).toBeLessThanOrEqual(1);
+            expect(not0(counted.values)).toEqual(not0(rfq.state === 'won' ? valuesIn(state) : {}));
+            for (const each of state.worth?.won ?? [])
+              expect(counted.byProduct[`${each.product_id} ${each.currency}`] ?? 0).toBe(
+                each.amount,
+              );
+            for (const amount of Object.values(counted.byProduct))
+              expect(amount).toBeGreaterThanOrEqual(0);
+            if (goods) {
+              const last = happened.findLast((e) => e.type.startsWith('Goods'));
+              const place = goodsStateOf(goods);
+              reached.add(place);
+              if (last) expect((last as EventOf<'GoodsShipped'>).data.goods).toBe(place);
+              const out = WAYS_OUT[place];
+              expect(out !== undefined).toBe(Object.keys(GOODS_MOVES[place]).length > 0);
+              const next = out && handoff.decide(state, out);
+              if (next) expect(next.accepted && next.events.length).toBeGreaterThan(0);
+            } else if (!isRfqOutcome(rfq.state) && !rfq.confirmation && !state.erased)
+              expect(
+                handoff.decide(
+                  state,
+                  commandOf(state, { type: 'MoveRfq', ...{ move: { to: 'lost' }, approval: {} } }),
+                ),
+              ).toMatchObject({ accepted: true });
+          }
+        },
+      ),
       { numRuns: 600, seed: seedOr(20_261_131) },
     );
     for (const state of [...GOODS_STATES, ...RFQ_STATES])

@@ -124,7 +124,7 @@ describe('The read model of performance', () => {
       '0 handoffs_declined ',
       '0 rfqs_unconfirmed ',
       '0 rfqs_unconfirmed  -1',
-      '0 rfqs_submitted  [7,"EUR",500,"GBP"]',
+      '0 rfqs_submitted ',
     ]);
     expect(await dimsOf(given.slice(0, 1))).toEqual([
       { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_9', handoff_id: 'hnd_1' },

@@ -25,6 +25,14 @@ const line = (n: number, more: Partial<EventData<'HandoffCreated'>['lines'][numb
   currency: 'EUR',
   ...more,
 });
+/** What a line comes to, as it is counted. */
+const worth = (n: number, amount: number) => ({
+  line_id: `lin_${n}`,
+  product_id: `prd_${n}`,
+  category: 'Mugs',
+  amount,
+  currency: 'EUR',
+});
 const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told => [
   'HandoffCreated',
   {
@@ -169,7 +177,7 @@ export const HANDOFFS = [
       news: [{ line_id: 'lin_1', price: { amount: 650, currency: 'EUR' }, warnings: ['stock'] }],
     }),
     confirmed(1),
-    ['RfqTakenUp', ofList(1)],
+    ['RfqTakenUp', { ...ofList(1), lines: [worth(1, 7_200), worth(2, 0)] }],
     [
       'RfqMoveProposed',
       {
@@ -201,6 +209,56 @@ export const HANDOFFS = [
         quotation: { number: 2, hash: 'quoted2' },
         agreed: true,
         counted_lead: 'led_8',
+        lines: [worth(1, 6_000)],
+      },
+    ],
+    [
+      'GoodsAllocated',
+      {
+        ...ofList(1),
+        lines: [
+          { line_id: 'lin_1', quantity: 12, source: 'B-12', warnings: ['stock_below_quantity'] },
+        ],
+        goods: 'allocated',
+      },
+    ],
+    [
+      'GoodsShipped',
+      {
+        ...ofList(1),
+        lines: [{ line_id: 'lin_1', quantity: 8 }],
+        shipment: 1,
+        shipped_on: '2026-11-21',
+        sealed_parcel: 's1.hnd_1.parcel',
+        goods: 'allocated',
+      },
+    ],
+    [
+      'GoodsDelivered',
+      {
+        ...ofList(1),
+        lines: [{ line_id: 'lin_1', quantity: 8 }],
+        shipments: [1],
+        delivered_on: '2026-11-22',
+        goods: 'allocated',
+      },
+    ],
+    [
+      'GoodsCancelled',
+      {
+        ...ofList(1),
+        lines: [{ line_id: 'lin_1', quantity: 4 }],
+        sealed_reason: 's1.hnd_1.cancelled',
+        goods: 'delivered',
+      },
+    ],
+    [
+      'GoodsReturned',
+      {
+        ...ofList(1),
+        lines: [{ line_id: 'lin_1', quantity: 7 }],
+        sealed_reason: 's1.hnd_1.returned',
+        goods: 'delivered',
       },
     ],
     [
@@ -208,8 +266,12 @@ export const HANDOFFS = [
       {
         ...ofList(1),
         sealed_reason: 's1.hnd_1.returned',
-        from: { state: 'won', values: EUR },
-        to: { state: 'won', values: [{ amount: 5, currency: 'EUR' }] },
+        from: { state: 'won', values: EUR, lines: [worth(1, 6_000)] },
+        to: {
+          state: 'won',
+          values: [{ amount: 5, currency: 'EUR' }],
+          lines: [worth(1, 5)],
+        },
         outcome_at: MIDNIGHT,
         counted_lead: 'led_8',
       },
