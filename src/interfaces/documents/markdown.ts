@@ -20,6 +20,8 @@ export const http = (request: string): string => fence('http', request);
 
 export const typescript = (source: string): string => fence('ts', source.trim());
 
+export const mermaid = (lines: readonly string[]): string => fence('mermaid', lines.join('\n'));
+
 export const scopeText = (needed: NeededScope): string =>
   needed === null ? 'any valid key' : [needed].flat().map(code).join(' or ');
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { operations } from '#contracts/registries/agents.ts';
 import { ANSWER_HEADERS, VERSIONING } from '#contracts/headers.ts';
 import type { Rates } from '#contracts/limits.ts';
+import { addsUp, LINE_DIMENSIONS, PRODUCT_OF } from '#contracts/performance/records.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {
@@ -17,6 +18,7 @@ import {
   acceptsConsistencyToken,
   answersCsv,
 } from '#contracts/places.ts';
+import { statesMarkdown } from '#src/interfaces/documents/moves.ts';
 import type { Fields } from '#src/interfaces/documents/markdown.ts';
 import {
   afterText,
@@ -138,7 +140,26 @@ export const restMarkdown = (origin: string, rates: PageRates): string =>
       Object.values(ANSWER_HEADERS).map(({ name, description }) => [code(name), description]),
     ),
     ...Object.values(operations).map((operation) => operationText(operation, origin)),
+    '## Numbers by product',
+    'What `product_id` and `category` are of each number of getPerformance, and whether rows by them add up to totals. Rows by every ' +
+      'other dimension do, and have the values of the source.',
+    table(
+      ['Number', 'Product and category', 'Rows add up'],
+      Object.entries(PRODUCT_OF).map(([name, kind]) => [
+        code(name),
+        PRODUCTS[kind],
+        LINE_DIMENSIONS.every((dimension) => addsUp(name as keyof typeof PRODUCT_OF, dimension))
+          ? 'yes'
+          : 'no',
+      ]),
+    ),
   ].join('\n\n');
+
+const PRODUCTS: Readonly<Record<(typeof PRODUCT_OF)[keyof typeof PRODUCT_OF], string>> = {
+  source: 'of the link, or of the source of the list or lead',
+  line: 'of each line; charges have none, and a lead that is won without an RFQ has those of its source',
+  each: 'an RFQ counts once for each of its lines',
+};
 
 /** The operations of the desk, as Markdown. The command line has a command for each that has no page. */
 export const deskMarkdown = (origin: string): string =>
@@ -151,5 +172,6 @@ export const deskMarkdown = (origin: string): string =>
       `- Every write needs ${code(IDEMPOTENCY_HEADER)}: one per intent, the same on every retry.`,
       `- ${code('./tributary --help')} lists the same operations as commands, for any machine after ${code('./tributary login URL')}.`,
     ].join('\n'),
+    statesMarkdown(),
     ...Object.values(deskOperations).map((operation) => operationText(operation, origin)),
   ].join('\n\n');
