@@ -107,6 +107,14 @@ const exported = match.extend({
   lead: leadRecord.optional(),
   handoff: handoffRecord.omit({ review_url: true }).optional(),
   contact: z.union([rfqContact, lostKey]).optional().describe('The contact of the RFQ'),
+  questions: z
+    .array(z.object({ asked_at: time, question: z.string(), answer: z.string().optional() }))
+    .optional()
+    .describe('What the buyer asked about quotations, with the answers of staff'),
+  declined: z
+    .array(z.object({ at: time, reason: z.string() }))
+    .optional()
+    .describe('Why the buyer declined quotations'),
   profile: z
     .union([
       z.object({ name: z.string(), postal_address: z.string(), mailbox: z.string() }),

@@ -181,9 +181,9 @@ const HANDOFF_ACTS: readonly Act[] = [
   }),
   cornerMailbox(5.5, 'confirmRequest', { list_revision: 2 }),
   rfq(6.1, 'corner list', { to: 'in_progress' }),
-  quote(6.4, 'corner list', { valid_until }),
+  quote(6.4, 'corner list', { lines: [at('1', 270)], valid_until }),
   rfq(9.2, 'corner list', { to: 'in_progress', reason: 'Asked for a better price of the mugs' }),
-  quote(9.4, 'corner list', { lines: [at('1', 275)], valid_until }),
+  quote(9.4, 'corner list', { valid_until }),
   agree(11.2, 'corner list'),
   rfq(12.4, 'corner list', { to: 'won' }),
 

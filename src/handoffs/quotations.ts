@@ -300,3 +300,26 @@ export const questionsIn = async (
     };
   });
 };
+
+/** What a buyer wrote about quotations: questions with their answers, and reasons to decline. */
+export const writtenByBuyer = async (vault: OpeningVault, stored: readonly StoredEvent[]) => {
+  const declined = stored.flatMap(({ type, data, meta: { at } }) => {
+    const { sealed_reason } = data as EventData<'QuotationDeclined'>;
+    return type === 'QuotationDeclined' && sealed_reason !== undefined ? [{ at, sealed_reason }] : [];
+  });
+  const opened = await openTexts(
+    vault,
+    declined.map(({ sealed_reason }) => sealed_reason),
+  );
+  return {
+    questions: (await questionsIn(vault, stored)).map(({ asked_at, question, answer }) => ({
+      asked_at: iso(asked_at),
+      question,
+      ...present({ answer }),
+    })),
+    declined: declined.map(({ at, sealed_reason }) => ({
+      at: iso(at),
+      reason: shownText(opened(sealed_reason)),
+    })),
+  };
+};

@@ -3,6 +3,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { eraseApplication, isApplication, openApplication } from '#src/access/applications.ts';
 import { requireCurrent } from '#src/calls/freshness.ts';
 import type { Deps } from '#src/calls/handlers.ts';
+import { writtenByBuyer } from '#src/handoffs/quotations.ts';
 import { contactOf, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { eraseProfile, profileOf } from '#src/owners/profile.ts';
@@ -17,7 +18,7 @@ import { type Call, unkeyed } from '#src/shared/call.ts';
 import { isSameAddress, isSameMailbox } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { handoffOf, leadOf } from '#src/writing/streams.ts';
+import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { eraseRecord } from './erase-subject.ts';
 
 type FindingDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'secrets' | 'vault'>;
@@ -120,7 +121,13 @@ export const exportRecord = async (
   return {
     ...record,
     handoff: { ...handoff, buyer: isOwn(entered) ? shown.buyer : buyer },
-    ...(isOwn(typeof contact === 'string' ? contact : contact?.email) && { contact }),
+    ...(isOwn(typeof contact === 'string' ? contact : contact?.email) && {
+      contact,
+      ...(await writtenByBuyer(
+        deps.vault,
+        await deps.log.readStream(streamOf(ownerId, 'handoff', id)),
+      )),
+    }),
   };
 };
 

@@ -1,4 +1,5 @@
 /** What waits for staff, over all owners. */
+import { atDesk } from '../support/world/desk-scenes.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { buyerOver } from '../support/world/server-over.ts';
@@ -140,7 +141,12 @@ describe('A lead', () => {
   it('A lead without a handoff is won by staff once it is qualified, and the numbers show its value', async () => {
     const id = await submit('acme');
     for (const to of ['accepted', 'contacted', 'qualified']) await move('acme', id, to);
-    expect((await move('acme', id, 'won', { value: VALUE })).body).toMatchObject({ state: 'won' });
+    expect((await move('acme', id, 'won', { value: VALUE })).body).toMatchObject({
+      state: 'qualified',
+      proposed: { number: 1, to: 'won' },
+    });
+    const approval = { path: `/leads/${id}/approve`, body: { owner_id: 'acme', proposal: 1 } };
+    expect((await atDesk(app, approval)).body).toMatchObject({ state: 'won' });
     const numbers = await app.send({
       method: 'GET',
       url: `${V1}/performance?from=2026-11-20&granularity=total`,

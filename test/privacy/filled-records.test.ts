@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { applicationForm } from '#contracts/access/operations.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
+import { quotationPath, quotationTokenOf } from '#src/shared/signing.ts';
 import { buyerContact } from '#contracts/handoffs/operations.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
@@ -11,7 +12,7 @@ import { confirmationPath } from '../support/world/confirmation.ts';
 import { filled, madeUp } from '../support/world/filled.ts';
 import { people } from '../support/world/people.ts';
 import { inputSchema, type Schema } from '../support/world/schema-values.ts';
-import { buyerOver } from '../support/world/server-over.ts';
+import { buyerOver, quotationOver } from '../support/world/server-over.ts';
 
 const EMAIL = 'ada.filled@shop.example';
 
@@ -112,7 +113,7 @@ const moveAndNote = async () => {
     }) as Record<string, unknown>;
     return [id, input] as const;
   };
-  const { addNote, planNextStep, moveLead, moveRfq } = deskOperations;
+  const { addNote, planNextStep, moveLead, moveRfq, quoteRfq, answerQuestion } = deskOperations;
   for (const record of [ids.lead, ids.handoff]) {
     const [, note] = of(record, addNote);
     await deskCall(`/plans/${record}/notes`, note);
@@ -126,22 +127,31 @@ const moveAndNote = async () => {
     await deskCall(`/leads/${ids.lead}/move`, move);
     entered['reason of the lead'] = { reason: move['reason'] };
   }
-  const values = [{ amount: 100, currency: 'GBP' }];
-  const confirm = of(ids.handoff, moveRfq, {
-    '/to': 'confirmed',
-    '/values': undefined,
-    '/valid_until': undefined,
-  });
-  await deskCall(`/handoffs/${ids.handoff}/rfq/move`, confirm[1]);
-  for (const to of ['in_progress', 'quoted', 'won']) {
-    const known = {
-      '/to': to,
-      '/values': to === 'in_progress' ? undefined : values,
-      '/valid_until': to === 'quoted' ? '2026-12-10T09:00:00Z' : undefined,
-    };
-    const [, move] = of(ids.handoff, moveRfq, known);
-    await deskCall(`/handoffs/${ids.handoff}/rfq/move`, move);
-  }
+  const rfqCall = (verb: string, operation: { input: z.ZodObject }, known: object) =>
+    deskCall(`/handoffs/${ids.handoff}/rfq/${verb}`, of(ids.handoff, operation, known)[1]);
+  for (const to of ['confirmed', 'in_progress'])
+    await rfqCall('move', moveRfq, { '/to': to, '/quotation': undefined });
+  const offer = {
+    '/lines/0/line_id': '1',
+    '/lines/0/quantity': 4,
+    '/lines/0/unit_price': { amount: 250, currency: 'GBP' },
+    '/lines/0/sku': 'MUG-1',
+    '/lines/0/leave_out': undefined,
+    '/charges/0/currency': 'GBP',
+    '/valid_until': '2026-12-10T09:00:00Z',
+    '/accept_difference': true,
+  };
+  await rfqCall('quote', quoteRfq, { ...offer, '/replaces': undefined });
+  const holder = quotationOver(app.service.deps, { ownerId: 'acme', handoffId: ids.handoff });
+  const [question, reason] = ['Filled question of the buyer', 'Filled reason of the buyer'];
+  expect(await holder.ask(question)).toMatchObject({ ok: true });
+  expect(await holder.decline({ reason })).toMatchObject({ ok: true });
+  const [, reply] = of(ids.handoff, answerQuestion, { '/question': 1 });
+  await deskCall(`/handoffs/${ids.handoff}/rfq/answer`, reply);
+  entered['quotation'] = { question, reason, answer: reply['answer'] };
+  await rfqCall('quote', quoteRfq, { ...offer, '/replaces': 1 });
+  expect(await holder.agree()).toMatchObject({ ok: true });
+  await rfqCall('move', moveRfq, { '/to': 'won', '/quotation': 2 });
 };
 
 const setProfile = async () => {
@@ -244,7 +254,9 @@ const readViews = async (): Promise<Views> => {
     answers[uri] = { status, text };
   }
   const request = await confirmationPath(app, { id: handoff });
-  for (const url of [new URL(ids.review).pathname, request])
+  const of = { handoffId: handoff, number: 2 };
+  const quotation = quotationPath(quotationTokenOf(app.service.deps.secrets, of));
+  for (const url of [new URL(ids.review).pathname, request, quotation])
     answers[url] = await app.send({ method: 'GET', url });
   return answers;
 };
