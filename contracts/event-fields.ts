@@ -93,12 +93,21 @@ export const stockLevel = z.object({
   available_quantity: z.number().nullable(),
 });
 
-export const outboundKind = z.enum(['social_post', 'message', 'agent_notification']);
+/** Kinds of outreach that go to a channel which is configured for their owner. */
+export const channelKind = z.enum(['social_post', 'message', 'agent_notification']);
+
+/** `handoff_delivery`: the letter with the review link of a handoff, which the service mails itself. */
+export const outboundKind = z.enum([...channelKind.options, 'handoff_delivery']);
 
 /** Where approved content is sent. Part of what is approved, so that later settings do not change it. */
-export const outboundVia = z.object({
+export const channelVia = z.object({
   adapter: z.enum(['file', 'webhook', 'a2a']),
   url: z.string().optional(),
+});
+
+/** `mail`: the service mails it. */
+export const outboundVia = channelVia.extend({
+  adapter: z.enum([...channelVia.shape.adapter.options, 'mail']),
 });
 
 /** Calls of one kind within an audit record. */

@@ -90,6 +90,14 @@ export const handoffExample = {
   updated_at: AT,
 };
 
+const { review_url: _heldByNobody, ...undelivered } = handoffExample;
+
+export const deliveredExample = {
+  ...undelivered,
+  buyer: { ...handoffExample.buyer, email: 'buyer@shop.example' },
+  delivery: { outbound_id: HANDOFF_ID.replace(/^hnd_/, 'out_') },
+};
+
 export const leadExample = {
   id: LEAD_ID,
   owner_id: 'acme',

@@ -35,6 +35,8 @@ const HandoffCreated = z.object({
   token_hash: z.string(),
   review_origin: z.string(),
   expires_at: z.number(),
+  /** The service mails the review link to the buyer, and no agent gets it. */
+  deliver: z.literal(true).optional(),
   /** The A2A task that created the handoff, and its context. */
   task_id: z.string().optional(),
   context_id: z.string().optional(),
@@ -70,6 +72,12 @@ const subject = {
   dims: attributionDims,
   link_id: z.string().optional(),
 };
+
+/**
+ * Written before the letter with the review link is given to the mail server: from then on the buyer may have the link,
+ * and the list is theirs. The outreach request `outbound_id` has the outcome.
+ */
+const HandoffDelivered = z.object({ ...subject, outbound_id: z.string(), list_sha256: z.string() });
 
 const HandoffOpenedByBuyer = z.object(subject);
 
@@ -128,6 +136,7 @@ export const handoffEvents = {
   BuyerListCreated,
   HandoffCreated,
   HandoffDeclinedByBuyer,
+  HandoffDelivered,
   HandoffInvalidated,
   HandoffListRevisedByBuyer,
   HandoffOpenedByBuyer,

@@ -7,7 +7,7 @@ import {
   recordState,
   deskList,
 } from '#contracts/desk-operation.ts';
-import { handoffExample } from '#contracts/examples/records.ts';
+import { deliveredExample, handoffExample } from '#contracts/examples/records.ts';
 import {
   compared,
   date,
@@ -63,15 +63,19 @@ const localeTag = (text: string): string =>
 export const createHandoff = defineOperation({
   kind: 'command',
   scope: 'handoffs:write',
-  writes: ['HandoffCreated'],
+  writes: ['HandoffCreated', 'OutboundProposed', 'DeliveryCounted'],
   http: { method: 'POST', path: '/handoffs', status: 201 },
   summary: 'Prepare a list for a buyer to review; does not submit an RFQ',
   guidance:
-    'Give review_url only to the buyer. Warnings do not prevent a handoff: the buyer sees them. ' +
+    'Give review_url only to the buyer, or set deliver: then the service mails the link to buyer.email once people have ' +
+    'approved it, and you never hold it. Warnings do not prevent a handoff: the buyer sees them. ' +
     'A product that is not published is refused with the number of its line, so that you can send the list without it.',
   brief:
-    'Give review_url only to the buyer. A product that is not published is refused with its line.',
-  next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
+    'Give review_url only to the buyer, or set deliver: the service mails it once people approve. A product that is not ' +
+    'published is refused with its line.',
+  next:
+    'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ; getOutboundRequest shows a ' +
+    'delivery.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     title: line(120).describe('Title of the list, shown to the buyer; no personal data'),
@@ -116,6 +120,13 @@ export const createHandoff = defineOperation({
       .min(1)
       .max(LIMITS.HANDOFF_LINES_MAX)
       .describe('The proposed products; each line has either product_id or sku'),
+    deliver: z
+      .boolean()
+      .optional()
+      .overwrite((deliver) => deliver || undefined)
+      .describe(
+        'true: the service mails the review link to buyer.email, once it is approved. Needs messages:write and buyer.email',
+      ),
     expires_at: time.optional().describe(`Default: ${LIMITS.HANDOFF_DAYS_DEFAULT} days from now`),
     external_id: externalId.optional(),
     metadata: metadata.optional(),
@@ -127,6 +138,8 @@ export const createHandoff = defineOperation({
     'product_unavailable',
     'resource_not_found',
     'resource_erased',
+    'approver_missing',
+    'outreach_halted',
   ],
   examples: [
     {
@@ -138,6 +151,17 @@ export const createHandoff = defineOperation({
         line_items: [{ sku: 'KIT-101', quantity: 48 }],
       },
       output: handoffExample,
+    },
+    {
+      name: 'delivered by the service',
+      input: {
+        idempotency_key: 'order-555157',
+        title: 'Kitchen shelf, autumn',
+        buyer: { company: 'Corner Shop', country: 'GB', email: 'buyer@shop.example' },
+        line_items: [{ sku: 'KIT-101', quantity: 48 }],
+        deliver: true,
+      },
+      output: deliveredExample,
     },
   ],
 });
@@ -878,6 +902,13 @@ export const buyerOperations = {
     review,
     ['HandoffOpenedByBuyer', 'HandoffListRevisedByBuyer'],
   ),
+  /** Closes a list that the service mailed to somebody who did not ask for it. */
+  disownList: act({}, review, [
+    'HandoffOpenedByBuyer',
+    'HandoffDeclinedByBuyer',
+    'RfqDropped',
+    'MailboxBlocked',
+  ]),
   declineHandoff: act({ reason: enteredText }, review, [
     'HandoffOpenedByBuyer',
     'HandoffDeclinedByBuyer',

@@ -99,7 +99,21 @@ export const handoffRecord = z
     indicative_totals: z.array(money).describe('One per currency; an estimate only'),
     review_url: z
       .string()
-      .describe('For the buyer alone: any holder of this URL can review the list and send the RFQ'),
+      .optional()
+      .describe(
+        'For the buyer alone: any holder of this URL can review the list and send the RFQ. Absent if the service delivers it',
+      ),
+    delivery: z
+      .object({
+        outbound_id: id('out').describe('The outreach request that has approval and outcome'),
+        delivered_at: time
+          .optional()
+          .describe(
+            'When the letter was given to the mail server; the list is with the buyer since',
+          ),
+      })
+      .optional()
+      .describe('The service mails the review link'),
     status: z.enum(HANDOFF_STATUSES),
     status_reason: z
       .string()

@@ -1,6 +1,12 @@
 /** Events of requests for outreach and of an owner's settings for it. */
 import { z } from 'zod';
-import { outboundKind, outboundVia } from '#contracts/event-fields.ts';
+import {
+  channelKind,
+  channelVia,
+  outboundKind,
+  outboundVia,
+  sealed,
+} from '#contracts/event-fields.ts';
 
 const subject = {
   outbound_id: z.string(),
@@ -23,7 +29,12 @@ const proposal = {
   /** SHA-256 in hex of the bytes that will be sent. */
   content_sha256: z.string(),
   revision: z.number(),
-  approval: z.object({ mode: z.string(), required: z.number() }),
+  /** `automatic`: nobody has to approve it, because staff accepted this lead, whose basis is consent. */
+  approval: z.object({
+    mode: z.string(),
+    required: z.number(),
+    automatic: z.object({ lead_id: z.string() }).optional(),
+  }),
   external_id: z.string().optional(),
 };
 
@@ -45,7 +56,12 @@ const decision = {
 };
 
 /** One person's approval of exactly these bytes. The request is approved after `approval.required` of them. */
-const OutboundApproved = z.object({ ...decision, note: z.string().optional() });
+const OutboundApproved = z.object({
+  ...decision,
+  note: z.string().optional(),
+  /** Of a delivery: how the buyer asked for the list. Sealed for the handoff. */
+  sealed_how_asked: sealed.optional(),
+});
 const OutboundRejected = z.object({ ...decision, reason: z.string() });
 const OutboundChangesRequested = z.object({ ...decision, reason: z.string() });
 
@@ -110,7 +126,7 @@ export const outboundEvents = {
   OutboundRevised,
 };
 
-const channel = outboundVia.extend({
+const channel = channelVia.extend({
   receiver_idempotent: z.boolean().optional(),
   secret_version: z.number().optional(),
   /** Epoch milliseconds. Until then the previous secret also signs. */
@@ -121,7 +137,7 @@ const channel = outboundVia.extend({
 const OutreachConfigured = z.object({
   mode: z.enum(['owner_controlled', 'admin_approved']),
   approvals_required: z.number(),
-  channels: z.partialRecord(outboundKind, channel),
+  channels: z.partialRecord(channelKind, channel),
 });
 
 /** The kill switch: on an owner's stream for that owner, on the desk's stream for all. */
@@ -129,11 +145,15 @@ const OutreachHalted = z.object({ reason: z.string() });
 const OutreachResumed = z.object({ reason: z.string() });
 
 const OutreachChannelDisabled = z.object({
-  kind: outboundKind,
+  kind: channelKind,
   reason: z.string(),
 });
 
+/** How many review links of the owner the service delivers a day without an approval; 0 for none. */
+const AutomaticDeliverySet = z.object({ per_day: z.number() });
+
 export const outreachEvents = {
+  AutomaticDeliverySet,
   OutreachChannelDisabled,
   OutreachConfigured,
   OutreachHalted,

@@ -8,7 +8,9 @@ import {
 } from '#contracts/desk-operation.ts';
 import { linkPostExample, notificationExample, postExample } from '#contracts/examples/records.ts';
 import {
+  encrypted,
   httpsUrl,
+  money,
   externalId,
   id,
   idempotencyKey,
@@ -37,7 +39,7 @@ import {
   NETWORKS,
   outboundRecord,
   APPROVAL_MODES,
-  OUTBOUND_KINDS,
+  CHANNEL_KINDS,
   OUTBOUND_STATUSES,
 } from './records.ts';
 
@@ -250,7 +252,7 @@ const settings = z
     approvals_required: z.int().nullable(),
     channels: z.array(
       z.object({
-        kind: z.enum(OUTBOUND_KINDS),
+        kind: z.enum(CHANNEL_KINDS),
         adapter: z.enum(['file', 'webhook', 'a2a']),
         url: z.string().optional(),
         receiver_idempotent: z.boolean(),
@@ -263,6 +265,9 @@ const settings = z
         disabled: z.string().optional().describe('Why the channel was disabled'),
       }),
     ),
+    automatic_deliveries_per_day: z
+      .int()
+      .describe('Review links that are delivered without an approval; the owner sets it'),
     halted: z.string().nullable().describe('Why outreach is halted; null if it is not'),
     halted_for_everybody: z.string().nullable(),
   })
@@ -276,13 +281,14 @@ const settingsExample = {
     { kind: 'social_post', adapter: 'file', receiver_idempotent: true },
     { kind: 'message', adapter: 'file', receiver_idempotent: true },
   ],
+  automatic_deliveries_per_day: 0,
   halted: null,
   halted_for_everybody: null,
 } as const;
 
 const channel = z
   .strictObject({
-    kind: z.enum(OUTBOUND_KINDS),
+    kind: z.enum(CHANNEL_KINDS),
     adapter: z
       .enum(['file', 'webhook', 'a2a'])
       .describe('file: the outbox directory. a2a: the agent whose card the request names'),
@@ -329,7 +335,7 @@ const configureOutreach = deskCommand({
     channels: z
       .array(channel)
       .min(1)
-      .max(OUTBOUND_KINDS.length)
+      .max(CHANNEL_KINDS.length)
       .refine((list) => new Set(list.map(({ kind }) => kind)).size === list.length, {
         error: 'at most one channel of each kind',
       }),
@@ -404,11 +410,36 @@ const resumeOutreach = control({
   halted: null,
 });
 
+const setAutomaticDelivery = deskCommand({
+  isSensitive: true,
+  roles: ['owner'],
+  path: '/outreach/{owner_id}/automatic-delivery',
+  summary: 'Set how many review links are delivered a day without an approval',
+  guidance:
+    'Only in owner_controlled mode, and only to the mailbox of a lead that staff accepted and whose basis is consent. ' +
+    '0, as at the beginning: each delivery needs an approval.',
+  fields: {
+    owner_id: ownerId,
+    per_day: z
+      .int()
+      .min(0)
+      .max(LIMITS.AUTOMATIC_DELIVERIES_PER_DAY_MAX)
+      .describe('In a day of UTC'),
+  },
+  output: settings,
+  example: {
+    name: 'ten a day',
+    input: { idempotency_key: 'acme-delivery', owner_id: 'acme', per_day: 10 },
+    output: { ...settingsExample, automatic_deliveries_per_day: 10 },
+  },
+});
+
 export const outreachDeskOperations = {
   configureOutreach,
   getOutreach,
   haltOutreach,
   resumeOutreach,
+  setAutomaticDelivery,
 };
 
 const request = {
@@ -420,10 +451,25 @@ const PATH = '/approvals/{outbound_id}';
 const approval = z
   .object({
     request: outboundRecord,
+    delivery: z
+      .object({
+        recipient: z.string().describe('Personal data: the address that the agent named'),
+        title: z.string(),
+        note_to_buyer: z.string().optional(),
+        lines: z.int(),
+        indicative_totals: z.array(money),
+        how_asked: z
+          .array(z.string())
+          .describe('How the buyer asked for it, by those who approved'),
+      })
+      .optional()
+      .describe('Of a delivery: who gets the letter, and the list behind its link'),
     recipient_fault: z
       .string()
       .optional()
-      .describe('The recipient is no lead of the owner, or one whose person refuses contact'),
+      .describe(
+        'Why it cannot be approved or should not be: the recipient, or the list of a delivery',
+      ),
     exact: z.object({
       bytes: z.string().describe('The bytes that will be sent, in UTF-8'),
       bytes_count: z.int(),
@@ -523,8 +569,16 @@ const approveOutbound = decide({
   guidance:
     'In owner_controlled mode the owner decides, in admin_approved mode staff. If two approvals are required, ' +
     'they must come from two people, neither of whom issued the token of the other. In admin_approved mode the person ' +
-    "who issued the agent's key cannot approve. Any later change of the content needs a new approval.",
-  fields: { content_sha256, note: line(500).optional().describe('Stored with the decision') },
+    "who issued the agent's key cannot approve. A delivery of a review link is approved by the owner or by staff, who " +
+    'state how the buyer asked for it. Any later change of the content needs a new approval.',
+  fields: {
+    content_sha256,
+    note: line(500).optional().describe('Stored with the decision'),
+    how_asked: encrypted
+      .line(500)
+      .optional()
+      .describe('Required for a delivery: how the buyer asked for the list. Agents never see it'),
+  },
   input: exampleContent,
   output: { status: 'approved' },
 });

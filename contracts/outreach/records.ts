@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { id, time, versioned } from '#contracts/fields.ts';
 
-export const OUTBOUND_KINDS = ['social_post', 'message', 'agent_notification'] as const;
+/** Kinds that go to a channel which is configured for their owner. */
+export const CHANNEL_KINDS = ['social_post', 'message', 'agent_notification'] as const;
+
+export type ChannelKind = (typeof CHANNEL_KINDS)[number];
+
+/** A delivery mails the review link of a handoff; createHandoff proposes it. */
+export const OUTBOUND_KINDS = [...CHANNEL_KINDS, 'handoff_delivery'] as const;
 
 export type OutboundKind = (typeof OUTBOUND_KINDS)[number];
 
@@ -53,6 +59,11 @@ export const outboundRecord = z
           .optional()
           .describe('The lead that recipient_ref names, if it names one'),
         agent_card_url: z.string().optional(),
+        handoff_id: id('hnd').optional().describe('The handoff whose review link is delivered'),
+        list_sha256: z
+          .string()
+          .optional()
+          .describe('SHA-256 of the list that is delivered; another list needs another approval'),
       })
       .describe('References, never addresses'),
     content: z.object({
@@ -73,7 +84,11 @@ export const outboundRecord = z
     external_id: z.string().optional(),
     approval: z.object({
       mode: z.enum(APPROVAL_MODES),
-      required: z.int(),
+      required: z.int().describe('0: it was approved by a rule that the owner set'),
+      automatic: z
+        .object({ lead_id: id('led') })
+        .optional()
+        .describe('The accepted lead with the basis consent that allows it without a person'),
       decisions: z.array(
         z.object({
           by: z.string(),
@@ -90,7 +105,7 @@ export const outboundRecord = z
     status: z.enum(OUTBOUND_STATUSES),
     status_reason: z.string().optional(),
     delivery: z.object({
-      adapter: z.enum(['file', 'webhook', 'a2a']),
+      adapter: z.enum(['file', 'webhook', 'a2a', 'mail']),
       attempts: z.int(),
       attempted_at: time.optional(),
       next_attempt_at: time.optional(),

@@ -12,6 +12,8 @@ export const systemWrites = {
     'OutboundOutcomeUnknown',
     'OutboundExpired',
     'OutreachChannelDisabled',
+    'HandoffDelivered',
+    'MailboxMailed',
   ],
   /** Does what is due for one push notification configuration: notifies its receiver, records the result, or deletes it. */
   dispatchPush: [

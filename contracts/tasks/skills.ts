@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { asOf, id, identifier, time } from '#contracts/fields.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
-import type { OutboundKind } from '#contracts/outreach/records.ts';
+import type { ChannelKind } from '#contracts/outreach/records.ts';
 import { type NeededScope, OUTBOUND_SCOPES, type Scope } from '#contracts/scopes.ts';
 
 /** A skill of the A2A interface. Its work is done by operations. */
@@ -32,7 +32,7 @@ export const PROMOTIONS = {
   social_post: 'requestSocialPost',
   message: 'requestMessage',
   agent_notification: 'requestAgentNotification',
-} as const satisfies Record<OutboundKind, OperationId>;
+} as const satisfies Record<ChannelKind, OperationId>;
 
 /** The subject of a question: exactly one of the fields. */
 export const attributionQuestion = z

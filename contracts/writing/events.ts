@@ -35,6 +35,9 @@ const KnownContactSubmitted = z.object({
   address: z.string(),
 });
 
+/** In a stream for each owner and day: a review link that is delivered without an approval. */
+const DeliveryCounted = z.object({ outbound_id: z.string() });
+
 /**
  * Claims an idempotency key for one stream and one request, for writes whose stream the key does not name.
  * `revision`: nothing had to be written to the stream; the answer was its state up to there. `answer`: no
@@ -49,6 +52,7 @@ const RequestBound = z.object({
 
 export const claimsEvents = {
   CodeClaimed,
+  DeliveryCounted,
   KnownContactSubmitted,
   LeadClaimReleased,
   LeadClaimed,

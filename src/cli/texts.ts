@@ -221,8 +221,19 @@ const factsText = (request: Outbound, sha256: string): string[] => {
 };
 
 /** Formats everything that a person needs for a decision, with invisible characters made visible. */
+/** Who gets the letter with a review link, and the list behind it. */
+const deliveryText = (delivery: NonNullable<DeskAnswer<'showApproval'>['delivery']>): string[] => {
+  const { recipient, title, note_to_buyer, lines, how_asked } = delivery;
+  return [
+    ['mailbox', recipient],
+    ['list', `${title} (${lines} ${lines === 1 ? 'line' : 'lines'})`],
+    ...(note_to_buyer === undefined ? [] : [['note', note_to_buyer]]),
+    ...how_asked.map((how) => ['asked', how]),
+  ].map(([name = '', value = '']) => `  ${name.padEnd(10)}${visibleLine(value)}`);
+};
+
 export const approvalText = (
-  { request, recipient_fault, exact }: DeskAnswer<'showApproval'>,
+  { request, delivery, recipient_fault, exact }: DeskAnswer<'showApproval'>,
   options: CommonOptions,
 ): string => {
   const { bytes, bytes_count, hidden, sha256, shown } = exact;
@@ -232,6 +243,7 @@ export const approvalText = (
     `${style('bold', request.id)} of ${request.owner_id}`,
     ...factsText(request, sha256),
     ...(recipient_fault === undefined ? [] : [`  ${style('yellow', `${recipient_fault}.`)}`]),
+    ...(delivery ? deliveryText(delivery) : []),
     ...decisionsText(request),
     '',
     ...shown.split('\n').map((line) => `  | ${line}`),
@@ -249,7 +261,7 @@ export const approvalText = (
       ? [
           '',
           '  To approve exactly this:',
-          `  ${commandFor(`approvals approve ${request.id} --sha256 ${sha256.slice(0, SHA256_CHARS_SHOWN)}`, options)}`,
+          `  ${commandFor(`approvals approve ${request.id} --sha256 ${sha256.slice(0, SHA256_CHARS_SHOWN)}${delivery ? ' --how-asked HOW' : ''}`, options)}`,
         ]
       : []),
   ].join('\n');

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
-import { OUTBOUND_KINDS } from '#contracts/outreach/records.ts';
+import { CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { everyPage } from '#src/reading/lists.ts';
@@ -282,7 +282,7 @@ type Channel = DeskRequest<'configureOutreach'>['channels'][number];
 const parseChannel = (text: string, before: unknown = []): Channel[] => {
   const [, name = '', adapter = '', idempotent, url] =
     /^(\w+)=(file|a2a|webhook)(!)?(?::(.+))?$/.exec(text) ?? [];
-  const kind = OUTBOUND_KINDS.find((one) => one === name);
+  const kind = CHANNEL_KINDS.find((one) => one === name);
   if (!kind)
     throw new InvalidArgumentError(
       `It must be like social_post=file, message=webhook:https://… or agent_notification=a2a.`,
@@ -460,6 +460,7 @@ const VERBS: Verbs = {
       channels: rotateSecret ? channels.map((one) => ({ ...one, rotate_secret: true })) : channels,
     }),
   },
+  setAutomaticDelivery: { words: 'outreach automatic-delivery', args: ['owner_id'] },
   getOutreach: { words: 'outreach show' },
   haltOutreach: { text: haltText },
   resumeOutreach: { text: haltText },

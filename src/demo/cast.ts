@@ -1,7 +1,7 @@
 /** The actors: two promoters with their agents, and staff; and the acts that give agents access. */
 import type { z } from 'zod';
 import type { ProductChange } from '#contracts/catalog/operations.ts';
-import { OUTBOUND_KINDS } from '#contracts/outreach/records.ts';
+import { CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
@@ -117,7 +117,7 @@ export const openingActs = (products: ProductChange[]): Act[] => [
     staff(0.05, 'configureOutreach', {
       owner_id,
       mode: 'owner_controlled',
-      channels: OUTBOUND_KINDS.map((kind) => ({ kind, adapter: 'file' as const })),
+      channels: CHANNEL_KINDS.map((kind) => ({ kind, adapter: 'file' as const })),
     }),
   ),
   ...Object.entries(PROFILES).flatMap(([owner_id, profile]) => [

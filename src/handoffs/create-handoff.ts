@@ -11,6 +11,7 @@ import { lineIdAt, priceLines, totalsOf } from '#src/catalog/products.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys, maskingDeps } from '#src/sealing/suppression.ts';
 import { sealAll } from '#src/sealing/sealed-texts.ts';
+import { findDeliverer, proposeDelivery } from './deliver-list.ts';
 import { showHandoff } from './render-handoff.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/signing.ts';
 import { present } from '#src/shared/present.ts';
@@ -29,16 +30,22 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
     return done(await showHandoff(maskingDeps(deps), written.state, view), traceOf(written));
   };
 
-  const facts = await makeFacts(deps, call, { input, handoffId });
-  if (isRefusal(facts)) {
+  const deliverer = input.deliver ? await findDeliverer(deps, input, call) : undefined;
+  const facts =
+    deliverer?.ok === false ? deliverer : await makeFacts(deps, call, { input, handoffId });
+  if (isRefusal(facts) || deliverer?.ok === false) {
     const replay = await readReplay(deps, call, { stream, decider: handoff });
-    if (!replay) return facts;
+    if (!replay) return facts as Refusal;
     return replay.ok ? answer(replay) : replay;
   }
+  const { email = '' } = input.buyer;
+  const delivery = deliverer && { handoff: facts, email, own: deliverer.own };
+  const effects = delivery && (await proposeDelivery(deps, call, delivery));
   const written = await createOnce(deps, call, {
     stream,
     decider: handoff,
     command: { type: 'CreateHandoff', handoff: facts },
+    ...present({ effects }),
   });
   return written.ok ? answer(written) : written;
 };
@@ -95,6 +102,7 @@ const makeFacts = async (
     token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
     review_origin: deps.origin(),
     expires_at: expiresAt,
+    ...(input.deliver && { deliver: true }),
     ...call.task,
   };
 };

@@ -373,6 +373,7 @@ type Event = EventOf<HandoffEventType>;
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'CreateBuyerList'; list: EventData<'BuyerListCreated'> }
+  | { type: 'DeliverHandoff'; at: number; outboundId: string; listSha256: string }
   | { type: 'OpenHandoff'; at: number }
   | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
@@ -445,6 +446,8 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       return pinned(state, decideConfirmation(state, command, referenceTo(state)));
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
     switch (command.type) {
+      case 'DeliverHandoff':
+        return deliver(state, command);
       case 'OpenHandoff':
         return state.status === 'in_review'
           ? accept()
@@ -526,6 +529,14 @@ const erase = (state: HandoffState, command: Of<'EraseSubject'>): HandoffDecisio
 const close = (state: HandoffState, end: Event): HandoffDecision =>
   accept(end, ...dropRfq(state, referenceTo(state), 'closed'));
 
+const deliver = (state: HandoffState, command: Of<'DeliverHandoff'>): HandoffDecision => {
+  const { outboundId: outbound_id, listSha256: list_sha256 } = command;
+  // Another attempt to send the same letter.
+  if (state.delivered_at !== undefined) return accept();
+  const data = { ...referenceTo(state), outbound_id, list_sha256 };
+  return accept({ type: 'HandoffDelivered', data });
+};
+
 const listRevised = (state: HandoffState, { lines, totals }: PricedList): Event => ({
   type: 'HandoffListRevisedByBuyer',
   data: { ...referenceTo(state), ...differenceOf(state.lines, lines), totals },
@@ -566,6 +577,8 @@ const changesOf = (
     case 'HandoffCreated':
     case 'BuyerListCreated':
       throw new Error('a handoff was created twice');
+    case 'HandoffDelivered':
+      return { delivered_at: event.at };
     case 'HandoffOpenedByBuyer':
       return { status: 'in_review' };
     case 'HandoffListRevisedByBuyer':
@@ -619,6 +632,8 @@ export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
 export type HandoffState = RecordVersion &
   Omit<EventData<'HandoffCreated'>, 'lines'> & {
     lines: HandoffLine[];
+    /** When the letter with the review link was first given to the mail server: from then on the list is the buyer's. */
+    delivered_at?: number;
     /** The buyer made the list; its author is not an agent. */
     made_by_buyer?: true;
     status: HandoffStatus;

@@ -45,6 +45,27 @@ const REPLIES: Record<
   },
 };
 
+/** Stands for the review link in the letter that people approve: the link is made when the letter is sent. */
+export const REVIEW_LINK = '{review_link}';
+
+/**
+ * The letter that delivers a review link, as people approve it. Its mailbox has confirmed nothing, so that it contains no
+ * text that an agent wrote.
+ */
+export const deliveryLetter = ({
+  lines,
+  totals,
+  until,
+}: Omit<MailFacts['rfq_confirmation'], 'path'>): { subject: string; text: string } => ({
+  subject: 'The product list that you asked for',
+  text: [
+    `You asked a promoter for a product list, and here it is: ${count(lines)}, indicative total ${money(totals)}.`,
+    `See it, change it, and ask staff for a quotation: ${REVIEW_LINK}`,
+    `The link is for you alone, and works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
+    'If you did not ask for it, say so on that page: it closes the list, and you get no more such messages.',
+  ].join('\n\n'),
+});
+
 export const rfqLetters: LetterTexts<
   | 'rfq_confirmation'
   | 'rfq_receipt'

@@ -62,7 +62,9 @@ export const renderHandoff = (
     line_items: state.lines.map(renderLine),
     list_revision: state.list_revision,
     indicative_totals: state.totals,
-    review_url: `${state.review_origin}/h/${reviewToken(state.handoff_id)}`,
+    ...(state.deliver
+      ? { delivery: shownDelivery(state) }
+      : { review_url: reviewUrlOf(state, reviewToken(state.handoff_id)) }),
     status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
     ...present({ status_reason: state.status_reason, rfq: shownRfq(state.rfq, at) }),
     expires_at: iso(state.expires_at),
@@ -73,6 +75,17 @@ export const renderHandoff = (
     updated_at: iso(state.updated_at),
   };
 };
+
+export const reviewUrlOf = ({ review_origin }: HandoffState, token: string): string =>
+  `${review_origin}/h/${token}`;
+
+/** The outreach request that delivers a handoff has its name. */
+export const deliveryIdOf = (handoffId: string): string => handoffId.replace(/^hnd_/, 'out_');
+
+const shownDelivery = ({ handoff_id, delivered_at }: HandoffState): Handoff['delivery'] => ({
+  outbound_id: deliveryIdOf(handoff_id),
+  ...present({ delivered_at: delivered_at === undefined ? undefined : iso(delivered_at) }),
+});
 
 /** Agents see outcomes, and neither an unconfirmed RFQ, nor the steps to an outcome, nor what is quoted. */
 const shownRfq = (rfq: RfqProgress | undefined, at: number): Handoff['rfq'] => {

@@ -363,6 +363,14 @@ ${field({
 </details>`;
 };
 
+/** For a list that the service mailed. The holder of any other link got it from a person. */
+const disownFields = ({ token, review: { state } }: ReviewView): Html | '' =>
+  state.deliver
+    ? html`<details class="card"><summary>This was not me</summary>
+<p>The list is closed. For ${LIMITS.MAILBOX_BLOCK_DAYS} days this service sends no message of this kind to your address.</p>
+<button type="submit" formaction="/h/${token}/not-me" class="second">I did not ask for this</button></details>`
+    : '';
+
 const MESSAGES: Record<string, string> = {
   name: 'Enter your name, on one line of at most 200 characters.',
   email: 'Enter an e-mail address, like name@company.example.',
@@ -618,7 +626,8 @@ ${removedLines(view, writer)}</section>
 ${searchFields(view, writer)}</section>
 <section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
 ${sendFields(view, writer)}</section>
-<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}</section>`,
+<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}
+${disownFields(view)}</section>`,
 )}
 ${boundaries()}
 </article>`,
@@ -749,7 +758,7 @@ const boundaries = (): Html =>
 <p>Only you can send this list, and software can do none of this:</p>
 <ul>${BOUNDARIES.map(({ statement }) => html`<li>${statement}</li>`)}</ul></section>`;
 
-type ActName = 'quantities' | 'send' | 'decline';
+type ActName = 'quantities' | 'send' | 'decline' | 'not-me';
 type Pressable = ActName | 'search';
 type Act = (admission: HolderAdmission, fields: EnteredFields) => Promise<Outcome<Review>>;
 
@@ -759,6 +768,7 @@ const BUTTONS = {
   quantities: 'reviseList',
   search: 'reviewHandoff',
   decline: 'declineHandoff',
+  'not-me': 'disownList',
   send: 'submitRfq',
   enter: 'portal:enter',
 } as const;
@@ -796,7 +806,7 @@ export const reviewRoutes = async (
 
   scope.post('/:token/open', openRoute(app, admissions));
 
-  for (const name of ['quantities', 'search', 'send', 'decline', 'enter'] as const) {
+  for (const name of ['quantities', 'search', 'send', 'decline', 'not-me', 'enter'] as const) {
     // Reloading the page of a refused form shows the list.
     scope.get<ByToken>(`/:token/${name}`, async ({ params }, reply) =>
       reply.redirect(`/h/${encodeURIComponent(params.token)}`, 303),
@@ -871,6 +881,7 @@ const actsOf = ({ holders }: App): Record<ActName, Act> => ({
     }),
   decline: (admission, fields) =>
     holders.perform(admission, 'declineHandoff', { input: declineInput(fields) }),
+  'not-me': (admission) => holders.perform(admission, 'disownList', { input: {} }),
 });
 
 /**

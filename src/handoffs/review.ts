@@ -8,6 +8,8 @@ import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { priceLine, quantitiesIn, totalsOf, lineIdAt } from '#src/catalog/products.ts';
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
+import { blockMailbox } from '#src/sending/mail.ts';
 import type { HolderCall, Call } from '#src/shared/call.ts';
 import { done, refuse, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { reviewTokenHash } from '#src/shared/signing.ts';
@@ -459,4 +461,16 @@ export const declineHandoff: HolderHandler<'declineHandoff', Review> = (
     return sealedReason === null
       ? ERASED_LIST
       : issue({ type: 'DeclineHandoff', at, sealedReason });
+  });
+
+/**
+ * Closes a list that was mailed to somebody who did not ask for it, and blocks such messages to the mailbox. The block comes
+ * first: a list that is closed already is not refused, so that a failure of the block can be repeated.
+ */
+export const disownList: HolderHandler<'disownList', Review> = (deps, _input, call) =>
+  actOnList(deps, call, async ({ deliver, buyer: { email } }, owned) => {
+    if (!deliver) return NO_LIST;
+    const to = email === undefined ? null : await openOne(deps.vault, email);
+    const refusal = typeof to === 'string' ? await blockMailbox(deps, owned, to) : undefined;
+    return refusal ?? issue({ type: 'DeclineHandoff', at: owned.at });
   });

@@ -1,14 +1,14 @@
 /** Letters: the texts of all capabilities, each sent as plain text and as small HTML from the same parts. */
 import { html } from 'hono/html';
 import { accessLetters } from '#src/access/letters.ts';
-import { rfqLetters } from '#src/handoffs/letters.ts';
+import { REVIEW_LINK, rfqLetters } from '#src/handoffs/letters.ts';
 import { leadLetters } from '#src/leads/letters.ts';
 import { approvalLetters } from '#src/outreach/letters.ts';
 import { ownerLetters } from '#src/owners/letters.ts';
 import { peopleLetters } from '#src/people/letters.ts';
 import { privacyLetters } from '#src/privacy/letters.ts';
 import type { MailTexts } from '#src/sending/dispatch-mail.ts';
-import type { LetterTexts, Paragraph } from '#src/sending/letters.ts';
+import type { LetterText, LetterTexts, Paragraph } from '#src/sending/letters.ts';
 import type { ListedFacts, MailFacts, MailKind } from '#src/sending/mail.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
@@ -45,7 +45,28 @@ export const renderLetter = async <Kind extends MailKind>(
   facts: MailFacts[Kind],
   place: { origin: string },
 ): Promise<MailTexts> => {
-  const { subject, title, list, paragraphs } = LETTERS[kind](facts, place);
+  return renderTexts(LETTERS[kind](facts, place));
+};
+
+/** Renders the letter that people approved with the review link in its place. */
+export const renderDelivery = (
+  { subject, text }: { subject: string; text: string },
+  link: string,
+): Promise<MailTexts> =>
+  renderTexts({
+    subject,
+    paragraphs: text.split('\n\n').map((paragraph) => {
+      const [before, after] = paragraph.split(` ${REVIEW_LINK}`);
+      return after === undefined ? paragraph : { text: before ?? '', link };
+    }),
+  });
+
+const renderTexts = async ({
+  subject,
+  title,
+  list,
+  paragraphs,
+}: LetterText): Promise<MailTexts> => {
   const listText =
     list && [nameOfList(list), ...itemTexts(list).map((item) => `- ${item}`)].join('\n');
   const text = [title, ...paragraphs.map(paragraphText), listText].filter(

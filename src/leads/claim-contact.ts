@@ -48,15 +48,25 @@ export const decideContactClaim = async (
     : { clash: CLASHES[decision.rejected], claims: [] };
 };
 
+/** The claim of a lead on a mailbox; undefined if there is none now. */
+export const claimOn = async (
+  deps: Pick<ClaimDeps, 'log' | 'secrets'>,
+  call: Call,
+  email: string,
+): Promise<EventData<'LeadClaimed'> | undefined> => {
+  const stream = streamOfClaim(deps, call, email);
+  const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
+  return claim && claim.expires_at > call.at ? claim : undefined;
+};
+
 /** The claim of another promoter's lead on a mailbox; undefined if there is none now. */
 export const claimOfOther = async (
   deps: ClaimDeps,
   call: Call,
   email: string,
 ): Promise<EventData<'LeadClaimed'> | undefined> => {
-  const stream = streamOfClaim(deps, call, email);
-  const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
-  return claim && claim.owner_id !== call.ownerId && claim.expires_at > call.at ? claim : undefined;
+  const claim = await claimOn(deps, call, email);
+  return claim?.owner_id === call.ownerId ? undefined : claim;
 };
 
 type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };
@@ -92,7 +102,11 @@ const openClaimStream = async (
   return streamOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
 };
 
-const streamOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string => {
+const streamOfClaim = (
+  { secrets }: Pick<ClaimDeps, 'secrets'>,
+  { ownerId }: Call,
+  email: string,
+): string => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
   return `claims-lead_${secrets.mac('claim', `${space}:${mailboxOf(email)}`)}`;
 };

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
-import { momentText } from '#src/shared/money.ts';
+import { HOUSE_LOCALE, momentText, writerFor } from '#src/shared/money.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
 import {
   facts,
@@ -36,6 +36,7 @@ const KIND_NAMES: Readonly<Record<OutboundKind, string>> = {
   social_post: 'Social post',
   message: 'Message',
   agent_notification: 'Notification to an agent',
+  handoff_delivery: 'Delivery of a list to a buyer',
 };
 const STATUSES: Readonly<Record<Outbound['status'], string>> = {
   pending_approval: 'waits for approval',
@@ -72,9 +73,10 @@ ${
 });
 
 /** Who may approve, in a sentence: the role, and that two people are two. */
-const whoMay = ({ approval, owner_id }: Outbound): string => {
+const whoMay = ({ approval, owner_id, kind }: Outbound): string => {
   const isOwners = deciderFor(approval.mode) === 'owner';
-  const who = isOwners ? `An owner of ${owner_id}` : 'A person of staff';
+  const orStaff = kind === 'handoff_delivery' ? ' or a person of staff' : '';
+  const who = isOwners ? `An owner of ${owner_id}${orStaff}` : 'A person of staff';
   const several = approval.required > 1 ? ` ${approval.required} people must approve.` : '';
   const key = isOwners ? '' : ' The person who issued the key of the agent cannot.';
   return (
@@ -101,7 +103,27 @@ const decided = ({ approval }: Outbound): Html | '' =>
 type Form = { typed: Typed; faults: Faults; isBack: boolean };
 const NO_FORM: Form = { typed: {}, faults: NO_FAULTS, isBack: false };
 
+/** Who gets the letter, and the list behind its link. */
+const deliveryFacts = ({ delivery }: Shown): Html | '' => {
+  if (!delivery) return '';
+  const { recipient, title, note_to_buyer, lines, indicative_totals, how_asked } = delivery;
+  const writer = writerFor(HOUSE_LOCALE);
+  return html`<section><h2>Who gets it, and which list</h2>${facts([
+    ['To the mailbox', recipient],
+    ['List', title],
+    ['Lines', writer.count(lines)],
+    [
+      'Indicative total',
+      indicative_totals.map(({ amount, currency }) => writer.money(amount, currency)).join(' + '),
+    ],
+    ...(note_to_buyer === undefined ? [] : [['Note of the agent', note_to_buyer] as const]),
+    ...how_asked.map((how) => ['How the buyer asked', how] as const),
+  ])}<p class="quiet">Title and note are on the page behind the link, not in the letter. The link is made when the letter is
+sent: nobody sees it before the buyer does.</p></section>`;
+};
+
 const forms = (you: You, { request, exact }: Shown, { typed, faults }: Form): Html => {
+  const isDelivery = request.kind === 'handoff_delivery';
   const hidden = html`${formFields(you)}<input type="hidden" name="content_sha256" value="${exact.sha256}">`;
   const text = (name: string, label: string, hint: string, required: boolean) =>
     field({
@@ -116,10 +138,12 @@ const forms = (you: You, { request, exact }: Shown, { typed, faults }: Form): Ht
       faults,
     });
   return html`<form method="post" action="/approvals/${request.id}/approve" class="card" novalidate><h2>Approve</h2>${hidden}
+${isDelivery && text('how_asked', 'How did the buyer ask for it?', 'Stored encrypted with your decision; agents never see it.', true)}
 ${text('note', 'Note', 'Stored with your decision.', false)}<button type="submit">Approve exactly this</button></form>
 <form method="post" action="/approvals/${request.id}/request-changes" class="card" novalidate><h2>Or send it back</h2>${hidden}
-${text('reason', 'Reason', 'The agent reads it.', true)}<button type="submit" class="second">Ask for changes</button>
-<button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;
+${text('reason', 'Reason', 'The agent reads it.', true)}${
+  !isDelivery && html`<button type="submit" class="second">Ask for changes</button>\n`
+}<button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;
 };
 
 const approvalPage = (
@@ -149,6 +173,7 @@ ${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p
         ? 'It has no invisible characters.'
         : html`<strong>${exact.hidden.length} invisible characters</strong>, written as ⟨U+…⟩ above.`
     } SHA-256 <span class="sku">${exact.sha256.slice(0, 16)}…</span>, ${exact.bytes_count} bytes.</p></section>
+${deliveryFacts(shown)}
 ${decided(request)}
 <p>${whoMay(request)}</p>
 ${status === 'pending_approval' && forms(you, shown, form)}</article>`,
@@ -164,6 +189,7 @@ type Button = keyof typeof BUTTONS;
 
 const MESSAGES: Record<string, string> = {
   note: 'Write the note on one line, in at most 500 characters.',
+  how_asked: 'Say how the buyer asked for it, on one line of at most 500 characters.',
   reason: 'Say why, on one line of at most 500 characters.',
 };
 
@@ -179,8 +205,9 @@ const faultsOf = ({ code, detail, errors = [] }: Refusal): Faults | undefined =>
 };
 
 const inputOf = (button: Button, id: string, form: Typed) => {
-  const { key = newKey(), content_sha256 = '', note = '', reason = '' } = form;
-  const text = button === 'approve' ? { ...(note !== '' && { note }) } : { reason };
+  const { key = newKey(), content_sha256 = '', note = '', reason = '', how_asked = '' } = form;
+  const given = { ...(note !== '' && { note }), ...(how_asked !== '' && { how_asked }) };
+  const text = button === 'approve' ? given : { reason };
   return { outbound_id: id, idempotency_key: key, content_sha256, ...text };
 };
 

@@ -6,6 +6,9 @@ import type { AgentState } from '#src/access/access.decider.ts';
 import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, soleOwner } from '#src/calls/desk-handler.ts';
+import { type DeliveryFault, factsOfDelivery } from '#src/handoffs/deliver-list.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import { readableHandoff } from '#src/handoffs/render-handoff.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import {
   OPEN_RECORDS,
@@ -16,10 +19,12 @@ import {
 } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import { pageOfScan, scanLists } from '#src/reading/lists.ts';
+import { ERASED, openOne, openTexts, shownText } from '#src/sealing/sealed-texts.ts';
+import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 import { type MailFacts, type Waiting, mailStream, mailToStaff } from '#src/sending/mail.ts';
 import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
-import type { DeskCall, SystemCall } from '#src/shared/call.ts';
-import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
+import type { Call, DeskCall, SystemCall } from '#src/shared/call.ts';
+import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { visible } from '#src/shared/visible.ts';
@@ -32,11 +37,12 @@ import {
   type OutboundCommand,
   type OutboundRejection,
   isSettled,
+  isUndispatched,
   type OutboundStatus,
   statusAt,
 } from './outbound.decider.ts';
-import { envelopeHash, envelopeOf } from './propose.ts';
 import { type ContactFault, readRecipient } from './recipients.ts';
+import { findDelivery } from './send-delivery.ts';
 import {
   changeRequest,
   CONTACT_REFUSALS,
@@ -71,6 +77,41 @@ const CONTACT_FAULTS: Readonly<Record<ContactFault, string>> = {
     'recipient_ref names a lead whose contact cannot be read, because its key is missing or damaged: it cannot be approved',
 };
 
+const DELIVERY_FAULTS: Readonly<Record<DeliveryFault, string>> = {
+  list_closed: 'The list is closed or has expired: it cannot be delivered',
+  list_changed: 'The list is not the one of this proposal any more: it cannot be delivered',
+  erased: 'The personal data of the list was erased: it cannot be delivered',
+  key_unavailable:
+    'The address cannot be read, because its key is missing or damaged: it cannot be delivered',
+  contact_refused: 'The person of the address refuses contact: it cannot be delivered',
+  not_automatic: 'The lead does not allow a delivery without an approval any more',
+};
+
+/** What is delivered and to whom, as those who decide see it, and why it cannot be. */
+const showDelivery = async (deps: Deps, call: Call, state: OutboundState) => {
+  if (state.kind !== 'handoff_delivery') return {};
+  const { state: list, ...found } = await findDelivery(deps, call, state);
+  const to = 'to' in found ? found.to : undefined;
+  const sealed = state.decisions.flatMap(({ sealed_how_asked: one }) => (one ? [one] : []));
+  const opened = await openTexts(deps.vault, sealed);
+  const readable = list && (await readableHandoff(deps, list));
+  return {
+    ...(readable && {
+      delivery: {
+        ...factsOfDelivery(readable, to ?? (await shownAddress(deps, list))),
+        how_asked: sealed.map((one) => shownText(opened(one))),
+      },
+    }),
+    ...('fault' in found && isUndispatched(state.status)
+      ? { recipient_fault: DELIVERY_FAULTS[found.fault] }
+      : {}),
+  };
+};
+
+/** The address of a list that cannot be delivered, if it can be read. */
+const shownAddress = async ({ vault }: Deps, { erased, buyer }: HandoffState): Promise<string> =>
+  erased || buyer.email === undefined ? ERASED : shownText(await openOne(vault, buyer.email));
+
 /** What the people who decide should know of the recipient; undefined if it is a lead whose person can be contacted. */
 const recipientFault = async (
   deps: Deps,
@@ -94,6 +135,7 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
   return done({
     request: renderOutbound(ownerId, state, call.at),
     ...present({ recipient_fault: await recipientFault(deps, ownerId, state) }),
+    ...(await showDelivery(deps, { ...call, ownerId }, state)),
     exact: {
       bytes,
       bytes_count: Buffer.byteLength(bytes),
@@ -115,7 +157,41 @@ const DESK_PROBLEMS: ProblemByRejection<OutboundRejection> = {
 const PROPOSALS: ReadonlySet<string> = new Set<EventType>(['OutboundProposed', 'OutboundRevised']);
 const KEY_ISSUED = ['KeyIssued'] as const satisfies readonly EventType[];
 
-type Act = { request: RequestRef; command: (state: OutboundState) => OutboundCommand };
+type Act = {
+  request: RequestRef;
+  command: (state: OutboundState) => OutboundCommand;
+  /** With an approval of a delivery: how the buyer asked for it. */
+  howAsked?: string | undefined;
+};
+
+type Approval = Extract<OutboundCommand, { type: 'Approve' }>;
+
+const HOW_ASKED_MISSING = refuseField(
+  '/how_asked',
+  'required',
+  'is required for a delivery: say how the buyer asked for the list',
+);
+const NOT_DELIVERED = 'Nothing was approved.';
+
+/** Completes the approval of a delivery, or refuses one that could not be sent. */
+const approveDelivery = async (
+  deps: Deps,
+  call: Call,
+  {
+    state,
+    approval,
+    howAsked,
+  }: { state: OutboundState; approval: Approval } & Pick<Act, 'howAsked'>,
+): Promise<Approval | Refusal> => {
+  if (howAsked === undefined) return HOW_ASKED_MISSING;
+  const found = await findDelivery(deps, call, state);
+  if ('fault' in found)
+    return refuse('state_conflict', `${DELIVERY_FAULTS[found.fault]}. ${NOT_DELIVERED}`);
+  const sealed = await deps.vault.seal(state.target['handoff_id'] ?? '', howAsked);
+  return sealed === null
+    ? refuse('state_conflict', `${DELIVERY_FAULTS.erased}. ${NOT_DELIVERED}`)
+    : { ...approval, sealedHowAsked: sealed };
+};
 
 /** The actor that issued the key which the newest content was proposed with. */
 const keyIssuer = async (
@@ -152,7 +228,7 @@ const refuseApprover = async (
 const act = async (
   deps: Deps,
   call: DeskCall,
-  { request, command }: Act,
+  { request, command, howAsked }: Act,
 ): Promise<Outcome<Outbound>> => {
   const ownerId = await requestOwner(deps, call, request);
   if (ownerId === undefined) return NO_REQUEST;
@@ -169,7 +245,11 @@ const act = async (
       const { fault } = await readRecipient(deps, ownerId, state.target);
       if (fault) return CONTACT_REFUSALS[fault];
       const halt = await readHalt(deps, await readSettings(deps, ownerId));
-      return halt === undefined ? issue(decided) : HALTED;
+      if (halt !== undefined) return HALTED;
+      if (state.kind !== 'handoff_delivery') return issue(decided);
+      const owned = { ...call, ownerId };
+      const approval = await approveDelivery(deps, owned, { state, approval: decided, howAsked });
+      return 'code' in approval ? approval : issue(approval);
     },
   });
 };
@@ -188,9 +268,10 @@ const decisionOf = (
 };
 
 export const approveOutbound: DeskHandler<'approveOutbound'> = (deps, request, call) => {
-  const { content_sha256, note } = request;
+  const { content_sha256, note, how_asked: howAsked } = request;
   return act(deps, call, {
     request,
+    howAsked,
     command: (state) => ({
       type: 'Approve',
       ...decisionOf(call, state, content_sha256),

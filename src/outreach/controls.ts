@@ -1,6 +1,6 @@
 /** Controls of outreach: settings, channels and their health, halts. */
 import type { z } from 'zod';
-import { OUTBOUND_KINDS } from '#contracts/outreach/records.ts';
+import { CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import type { deskOperations } from '#contracts/registries/desk.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
@@ -56,7 +56,7 @@ const render = ({ ownerId, state, haltForEverybody, secretOf }: Shown): Rendered
   owner_id: ownerId,
   mode: state?.settings?.mode ?? null,
   approvals_required: state?.settings?.approvals_required ?? null,
-  channels: OUTBOUND_KINDS.flatMap((kind) => {
+  channels: CHANNEL_KINDS.flatMap((kind) => {
     const channel = state?.settings?.channels[kind];
     if (!channel) return [];
     const { adapter, url, receiver_idempotent, secret_version: version } = channel;
@@ -74,6 +74,7 @@ const render = ({ ownerId, state, haltForEverybody, secretOf }: Shown): Rendered
       },
     ];
   }),
+  automatic_deliveries_per_day: state?.automatic_per_day ?? 0,
   halted: state?.halted ?? null,
   halted_for_everybody: haltForEverybody ?? null,
 });
@@ -136,6 +137,24 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
     secretOf: (kind, version) => webhookSecret(deps.secrets, { ownerId, kind, version }),
   });
   return done(shown, traceOf(written));
+};
+
+export const setAutomaticDelivery: DeskHandler<'setAutomaticDelivery'> = async (
+  deps,
+  input,
+  call,
+) => {
+  const { owner_id: ownerId, per_day: perDay } = input;
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const haltForEverybody = await readHaltForEverybody(deps);
+  return changeRecord(deps, call, {
+    ownerId,
+    stream: settingsStream(ownerId),
+    decider: outreach,
+    command: () => issue({ type: 'SetAutomaticDelivery' as const, perDay }),
+    refusal: (rejection) => refuseRejected(rejection, NO_OWNER),
+    render: (state) => render({ ownerId, state, haltForEverybody }),
+  });
 };
 
 export const getOutreach: DeskHandler<'getOutreach'> = async (deps, input, call) => {
@@ -232,6 +251,7 @@ const disable = async (
   { state: { kind, via }, reason }: { state: OutboundState; reason: string },
 ): Promise<void> => {
   const ownerId = liveOwnerOf(call.ownerId);
+  if (kind === 'handoff_delivery') return;
   const target = {
     stream: settingsStream(ownerId),
     decider: outreach,

@@ -24,6 +24,7 @@ import {
   asStored,
 } from '#src/shared/decider.ts';
 import { isOnePerson } from '#src/shared/person.ts';
+import { present } from '#src/shared/present.ts';
 
 export type OutboundStatus =
   | 'pending_approval'
@@ -47,6 +48,7 @@ type OutboundDecision = {
   note?: string | undefined;
   revision: number;
   content_sha256: string;
+  sealed_how_asked?: string;
 };
 
 export type OutboundState = EventData<'OutboundProposed'> &
@@ -85,6 +87,15 @@ export const isUndispatched = (status: OutboundStatus): boolean =>
 export const deciderFor = (mode: string): 'owner' | 'staff' =>
   mode === 'owner_controlled' ? 'owner' : 'staff';
 
+/** Whether a person with the role may decide: on a delivery also staff, where the owner does. */
+const mayDecide = (
+  { kind, approval }: Pick<OutboundState, 'kind' | 'approval'>,
+  role: DecidingPerson['role'],
+): boolean => {
+  const decider = deciderFor(approval.mode);
+  return role === decider || (kind === 'handoff_delivery' && decider === 'owner');
+};
+
 /** The status at `at`, in epoch milliseconds: a request expires at its `not_after`, before the event is appended. */
 export const statusAt = (state: OutboundState, at: number): OutboundStatus =>
   isUndispatched(state.status) && at >= state.schedule.not_after ? 'expired' : state.status;
@@ -97,7 +108,7 @@ export const foldOutbound = (
   if (event.type === 'OutboundProposed')
     return {
       ...event.data,
-      status: 'pending_approval',
+      status: event.data.approval.required === 0 ? 'approved' : 'pending_approval',
       decisions: [],
       attempts: 0,
       outcome: 'none',
@@ -166,8 +177,9 @@ const foldApproval = (
   state: OutboundState,
   { data, at }: Happened<'OutboundApproved'>,
 ): Partial<OutboundState> => {
-  const { by, name, person_id, role, revision, content_sha256, note } = data;
-  const approval = { by, role, at, revision, content_sha256, name, person_id, note };
+  const { by, name, person_id, role, revision, content_sha256, note, sealed_how_asked } = data;
+  const decision = { by, role, at, revision, content_sha256, name, person_id, note };
+  const approval = { ...decision, ...present({ sealed_how_asked }) };
   const decisions = [...state.decisions, { ...approval, decision: 'approve' as const }];
   const count = decisions.filter(({ decision }) => decision === 'approve').length;
   return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
@@ -198,7 +210,13 @@ export type OutboundCommand =
   | { type: 'Propose'; proposal: Proposal }
   /** `proposal` has the new `revision` and `content_sha256`. */
   | { type: 'Revise'; at: number; proposal: Proposal }
-  | (DecidingPerson & { type: 'Approve'; at: number; contentSha256: string; note?: string })
+  | (DecidingPerson & {
+      type: 'Approve';
+      at: number;
+      contentSha256: string;
+      note?: string;
+      sealedHowAsked?: string;
+    })
   | (DecidingPerson & { type: 'Reject'; at: number; contentSha256: string; reason: string })
   | (DecidingPerson & { type: 'RequestChanges'; at: number; contentSha256: string; reason: string })
   | { type: 'Cancel'; at: number; by: string; reason?: string }
@@ -294,8 +312,8 @@ const rejectDecision = (
 ): OutboundVerdict | undefined => {
   if (isAtItsEnd(state) || state.status === 'dispatched') return rejectClosed(state);
   if (at >= state.schedule.not_after) return rejectExpired();
-  const needed = deciderFor(state.approval.mode);
-  if (role !== needed) return reject('wrong_role', `the ${needed} decides this request`);
+  if (!mayDecide(state, role))
+    return reject('wrong_role', `the ${deciderFor(state.approval.mode)} decides this request`);
   return contentSha256 === state.content_sha256
     ? undefined
     : reject('content_changed', 'the decision is about content that the request no longer has');
@@ -311,7 +329,7 @@ const APPROVED: readonly OutboundState['status'][] = [
 ];
 
 const approve = (state: OutboundState, command: Of<'Approve'>): OutboundVerdict => {
-  const { by, name, person_id, role, note } = command;
+  const { by, name, person_id, role } = command;
   const isSame = (one: OutboundDecision): boolean => one.by === by || isOnePerson(one, command);
   const earlier = state.decisions.find((one) => one.decision === 'approve' && isSame(one));
   // A repeated approval is in force already, whatever happened since.
@@ -323,7 +341,9 @@ const approve = (state: OutboundState, command: Of<'Approve'>): OutboundVerdict 
   if (state.status !== 'pending_approval')
     return reject('already_decided', `the request is ${state.status}`);
   const { revision, content_sha256 } = state;
-  const data = { ...referenceTo(state), by, role, name, person_id, revision, content_sha256, note };
+  const { note, sealedHowAsked: sealed_how_asked } = command;
+  const decision = { by, role, name, person_id, revision, content_sha256, note };
+  const data = { ...referenceTo(state), ...decision, ...present({ sealed_how_asked }) };
   return accept({ type: 'OutboundApproved', data });
 };
 
@@ -334,6 +354,8 @@ const declineOrReturn = (
   const rejects = command.type === 'Reject';
   const rejection = rejectDecision(state, command);
   if (rejection) return rejection;
+  if (!rejects && state.kind === 'handoff_delivery')
+    return reject('not_revisable', 'a delivery has no text to change: refuse it with the reason');
   if (!rejects && state.status === 'changes_requested') return accept();
   const { by, name, person_id, role, reason } = command;
   const { revision, content_sha256 } = state;

@@ -1,5 +1,4 @@
 /** Proposes outreach for an agent: the content, its recipient, and the envelope that people approve. */
-import { hash } from 'node:crypto';
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
@@ -7,9 +6,9 @@ import type { EventData } from '#contracts/registries/events.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
 import type { OutreachKind } from '#src/sending/settings.decider.ts';
+import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 import { findRoute } from '#src/sending/settings.ts';
 import type { AgentCall } from '#src/shared/call.ts';
-import { canonicalJson } from '#src/shared/json.ts';
 import {
   done,
   isRefusal,
@@ -19,7 +18,7 @@ import {
   refuseField,
 } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { iso, DAY_MS, endFault, epoch } from '#src/shared/time.ts';
+import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 import {
   createOnce,
   issue,
@@ -32,40 +31,6 @@ import { claimKey } from '#src/writing/idempotency.ts';
 import { type OutboundState, outbound } from './outbound.decider.ts';
 import { readRecipientForAgent } from './recipients.ts';
 import { changeRequest, CONTACT_REFUSALS, NO_REQUEST, renderOutbound } from './requests.ts';
-
-type Enveloped = Pick<
-  OutboundState,
-  'outbound_id' | 'agent_id' | 'revision' | 'kind' | 'target' | 'content' | 'schedule' | 'via'
->;
-
-/**
- * Builds the text whose UTF-8 bytes are sent, as JCS (RFC 8785). People approve the hash of these
- * bytes, so any change of content, target, schedule or destination invalidates an approval.
- */
-export const envelopeOf = (
-  ownerId: string,
-  { outbound_id, agent_id, revision, kind, target, content, schedule, via }: Enveloped,
-): string => {
-  const { not_before, not_after } = schedule;
-  return canonicalJson({
-    type: 'tributary.outbound',
-    version: 1,
-    id: outbound_id,
-    revision,
-    owner_id: ownerId,
-    agent_id,
-    kind,
-    target,
-    content,
-    schedule: {
-      ...(not_before !== undefined && { not_before: iso(not_before) }),
-      not_after: iso(not_after),
-    },
-    via,
-  });
-};
-
-export const envelopeHash = (envelope: string): string => hash('sha256', envelope, 'hex');
 
 type Proposed = EventData<'OutboundProposed'>;
 type ContentInput = { subject?: string | undefined; text: string; link_ids: string[] };

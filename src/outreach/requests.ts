@@ -1,6 +1,6 @@
 /** Requests for outreach as agents read and cancel them. */
 import { allows, type Scope } from '#contracts/scopes.ts';
-import type { Outbound } from '#contracts/outreach/records.ts';
+import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
 import {
   outbound,
   type OutboundCommand,
@@ -9,7 +9,6 @@ import {
   statusAt,
 } from './outbound.decider.ts';
 import type { ContactFault } from './recipients.ts';
-import type { OutreachKind } from '#src/sending/settings.decider.ts';
 import { stateOf, streamOf } from '#src/writing/streams.ts';
 import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections.ts';
 import type { Deps, Handler } from '#src/calls/handlers.ts';
@@ -42,7 +41,11 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
     approval: {
       mode: approval.mode as Outbound['approval']['mode'],
       required: approval.required,
-      decisions: decisions.map((decision) => ({ ...decision, at: iso(decision.at) })),
+      ...present({ automatic: approval.automatic }),
+      decisions: decisions.map(({ sealed_how_asked: _ofPeople, ...decision }) => ({
+        ...decision,
+        at: iso(decision.at),
+      })),
     },
     status: statusAt(state, at),
     ...present({ status_reason }),
@@ -63,6 +66,21 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
   };
 };
 
+/**
+ * Renders a request for agents. Why a letter did not arrive is for people: otherwise an agent could ask which person
+ * refuses contact, and which address exists.
+ */
+const renderForAgent = (ownerId: string, state: OutboundState, at: number): Outbound => {
+  const { status_reason: reason, ...shown } = renderOutbound(ownerId, state, at);
+  if (state.kind !== 'handoff_delivery') return { ...shown, ...present({ status_reason: reason }) };
+  const { evidence: _ofMail, ...delivery } = shown.delivery;
+  const isPersons = shown.status === 'rejected' || shown.status === 'canceled';
+  const told = isPersons ? reason : FAILED.includes(shown.status) ? 'not_delivered' : undefined;
+  return { ...shown, delivery, ...present({ status_reason: told }) };
+};
+
+const FAILED: readonly string[] = ['failed', 'outcome_unknown'];
+
 export const NO_REQUEST = refuse('resource_not_found', 'There is no such outreach request.');
 
 export const CONTACT_REFUSALS: Readonly<Record<ContactFault, Refusal>> = {
@@ -81,13 +99,14 @@ type RequestChange = {
   ownerId: string;
   id: string;
   command: CommandFrom<OutboundState, OutboundCommand>;
+  render?: typeof renderOutbound;
   problems?: ProblemByRejection<OutboundRejection>;
 };
 
 export const changeRequest = (
   deps: Pick<Deps, 'log' | 'ids' | 'streamQueue'>,
   call: Call,
-  { ownerId, id, command, problems }: RequestChange,
+  { ownerId, id, command, problems, render = renderOutbound }: RequestChange,
 ): Promise<Outcome<Outbound>> =>
   changeRecord(deps, call, {
     ownerId,
@@ -95,7 +114,7 @@ export const changeRequest = (
     decider: outbound,
     command,
     refusal: (rejection) => refuseRejected(rejection, NO_REQUEST, problems),
-    render: (state) => renderOutbound(ownerId, state, state.updated_at),
+    render: (state) => render(ownerId, state, state.updated_at),
   });
 
 /** Reads a request of this owner from the log; undefined for any other id, another owner's included. */
@@ -106,14 +125,15 @@ export const outboundOf = (
 ): Promise<OutboundState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'outbound', id), decider: outbound });
 
-const SCOPE_OF: Record<OutreachKind, Scope> = {
+const SCOPE_OF: Record<OutboundKind, Scope> = {
   social_post: 'social:write',
   message: 'messages:write',
   agent_notification: 'agents:notify',
+  handoff_delivery: 'messages:write',
 };
 
 /** Any outreach scope allows the operation; the request itself needs the scope of its kind. */
-const kindRefusal = ({ caller, operation }: AgentCall, kind: OutreachKind): Refusal | undefined => {
+const kindRefusal = ({ caller, operation }: AgentCall, kind: OutboundKind): Refusal | undefined => {
   const scope = SCOPE_OF[kind];
   return allows(scope, caller.scopes) ? undefined : scopeMissing(operation, scope, caller);
 };
@@ -121,13 +141,14 @@ const kindRefusal = ({ caller, operation }: AgentCall, kind: OutreachKind): Refu
 export const getOutboundRequest: Handler<'getOutboundRequest'> = async (deps, input, call) => {
   const state = await outboundOf(deps, call.ownerId, input.outbound_id);
   if (!state) return NO_REQUEST;
-  return kindRefusal(call, state.kind) ?? done(renderOutbound(call.ownerId, state, call.at));
+  return kindRefusal(call, state.kind) ?? done(renderForAgent(call.ownerId, state, call.at));
 };
 
 export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = (deps, input, call) =>
   changeRequest(deps, call, {
     ownerId: call.ownerId,
     id: input.outbound_id,
+    render: renderForAgent,
     command(state) {
       if (!state) return NO_REQUEST;
       const refusal = kindRefusal(call, state.kind);

@@ -1,6 +1,5 @@
 /** Advances one approved request: reads its state, and sends it when it is due. */
 import { liveOwnerOf } from '#contracts/spaces.ts';
-import { agent } from '#src/access/access.decider.ts';
 import { type Deps, systemCall } from '#src/calls/handlers.ts';
 import type { Delivery, Channels } from '#src/ports/delivery.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
@@ -11,11 +10,15 @@ import {
   type Item,
   type NextStep,
   record,
-  type Scheduling,
   type Work,
 } from '#src/sending/dispatcher.ts';
-import type { OutreachChannel, OutreachState } from '#src/sending/settings.decider.ts';
-import { configuredChannel, readHalt, readSettings } from '#src/sending/settings.ts';
+import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
+import type {
+  OutreachChannel,
+  OutreachKind,
+  OutreachState,
+} from '#src/sending/settings.decider.ts';
+import { configuredChannel, readSettings } from '#src/sending/settings.ts';
 import { present } from '#src/shared/present.ts';
 import { stateOf, foldOf, streamOf } from '#src/writing/streams.ts';
 import { webhookSecret, judgeChannel } from './controls.ts';
@@ -25,18 +28,18 @@ import {
   type OutboundCommand,
   isAtItsEnd,
 } from './outbound.decider.ts';
-import { envelopeHash, envelopeOf } from './propose.ts';
 import { readRecipient } from './recipients.ts';
+import {
+  type DeliveryDeps,
+  findHalt,
+  isDeliveryRepeatable,
+  sendDelivery,
+} from './send-delivery.ts';
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };
 
 type Log = Pick<Deps, 'log'>;
-
-const isAgentSuspended = async (deps: Log, owner: string, agentId: string): Promise<boolean> => {
-  const stream = streamOf(liveOwnerOf(owner), 'agent', agentId);
-  return (await stateOf(deps, { stream, decider: agent }))?.status === 'suspended';
-};
 
 /** Finds the approved channel, unless sending is halted or the proposing agent is suspended. */
 const findOpenChannel = async (
@@ -45,11 +48,8 @@ const findOpenChannel = async (
   state: OutboundState,
 ): Promise<PinnedChannel | { halted: string }> => {
   const settings = await readSettings(deps, owner);
-  const halted = await readHalt(deps, settings);
-  if (halted !== undefined) return { halted };
-  return (await isAgentSuspended(deps, owner, state.agent_id))
-    ? { halted: 'the agent is suspended' }
-    : pinnedIn(settings, owner, state);
+  const halted = await findHalt(deps, owner, { own: settings, agentId: state.agent_id });
+  return halted === undefined ? pinnedIn(settings, owner, state) : { halted };
 };
 
 /** Finds the approved channel, also while sending is halted. */
@@ -64,6 +64,8 @@ const pinnedIn = (
   owner: string,
   { kind, via }: OutboundState,
 ): PinnedChannel => {
+  // The service mails a review link itself.
+  if (kind === 'handoff_delivery') return { fault: 'channel_changed' };
   const channel = configuredChannel(settings, owner, kind);
   if (!channel) return { fault: 'channel_changed' };
   if (settings?.disabled[kind] !== undefined) return { fault: 'channel_disabled' };
@@ -75,13 +77,20 @@ const pinnedIn = (
 const isRepeatable = ({ adapter, receiver_idempotent }: OutreachChannel): boolean =>
   adapter === 'file' || receiver_idempotent === true;
 
+/** A delivery of a review link goes over no channel. */
+const channelKindOf = ({ kind }: OutboundState): OutreachKind => {
+  if (kind === 'handoff_delivery') throw new Error('a review link is delivered by mail');
+  return kind;
+};
+
 /** Builds what the adapter needs for this attempt: the bytes whose hash was approved, and compared again when it was stored. */
 const deliveryOf = (
   { secrets, clock }: Pick<Deps, 'secrets' | 'clock'>,
   owner: string,
   { state, channel }: { state: OutboundState; channel: OutreachChannel },
 ): Delivery => {
-  const { outbound_id: outboundId, revision, attempts, kind, target, content_sha256, via } = state;
+  const { outbound_id: outboundId, revision, attempts, target, content_sha256, via } = state;
+  const kind = channelKindOf(state);
   const { secret_version: version = 1, rotating_until = 0 } = channel;
   const versions = rotating_until > clock.now() && version > 1 ? [version, version - 1] : [version];
   const ownerId = liveOwnerOf(owner);
@@ -106,7 +115,9 @@ export type SendingDeps = Pick<
   Deps,
   'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets' | 'following' | 'vault'
 > &
-  Scheduling & { channels: Channels };
+  DeliveryDeps & { channels: Channels };
+
+const isDelivery = ({ kind }: OutboundState): boolean => kind === 'handoff_delivery';
 
 type OutboundItem = Item<OutboundState, OutboundCommand, SendingDeps>;
 
@@ -122,12 +133,20 @@ const nextStep = async (item: OutboundItem): Promise<NextStep> => {
   if (status !== 'approved' && status !== 'dispatched') return { wait: not_after };
   const due = retry_at ?? not_before;
   if (now < due) return { wait: Math.min(due, not_after) };
-  const found = await findUsable(deps, call.ownerId, state);
   // Resuming wakes the request; until then only its time can run out.
+  if (isDelivery(state)) return (await isHalted(item)) ? { wait: not_after } : delivering(item);
+  const found = await findUsable(deps, call.ownerId, state);
   if ('halted' in found) return { wait: not_after };
   if ('fault' in found) return { act: () => record(item, giveUp(state, found.fault)) };
   return { act: () => send(item, found.channel) };
 };
+
+const isHalted = async ({ deps, call: { ownerId }, state }: OutboundItem): Promise<boolean> => {
+  const own = await readSettings(deps, ownerId);
+  return (await findHalt(deps, ownerId, { own, agentId: state.agent_id })) !== undefined;
+};
+
+const delivering = (item: OutboundItem): NextStep => ({ act: () => sendDelivery(item) });
 
 /** Finds the approved channel, unless sending is halted or the recipient cannot be contacted meanwhile. */
 const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState) => {
@@ -137,15 +156,16 @@ const findUsable = async (deps: SendingDeps, owner: string, state: OutboundState
 
 /** Whether the last attempt can be repeated: it went to the pinned channel, and a changed one stops the next attempt. */
 const isPinnedRepeatable = async ({ deps, call, state }: OutboundItem): Promise<boolean> => {
+  if (isDelivery(state)) return isDeliveryRepeatable(state);
   const found = await findPinnedChannel(deps, call.ownerId, state);
-  return isRepeatable('channel' in found ? found.channel : state.via);
+  return 'channel' in found ? isRepeatable(found.channel) : state.via.adapter === 'file';
 };
 
 const send = async (item: OutboundItem, channel: OutreachChannel): Promise<{ ok: boolean }> => {
   const { deps, call, state } = item;
   const { ownerId } = call;
   const made = await attempt(item, {
-    channel: deps.channels[state.via.adapter],
+    channel: deps.channels[channel.adapter],
     dispatch: (times, now) => {
       const contentSha256 = now ? envelopeHash(envelopeOf(ownerId, now)) : '';
       return { type: 'Dispatch' as const, contentSha256, ...times };

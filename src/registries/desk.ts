@@ -58,6 +58,7 @@ import {
   getOutreach,
   haltOutreach,
   resumeOutreach,
+  setAutomaticDelivery,
 } from '#src/outreach/controls.ts';
 import { listProjections, rebuildProjection, verifyProjection } from '#src/reading/projections.ts';
 import {
@@ -166,6 +167,7 @@ export const deskHandlers: DeskHandlers = {
   getOutreach,
   haltOutreach,
   resumeOutreach,
+  setAutomaticDelivery,
   setOwnerProfile,
   readOwnerProfile,
   confirmOwnerMailbox,

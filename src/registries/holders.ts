@@ -24,7 +24,13 @@ import {
   withdrawRequest,
 } from '#src/handoffs/confirm-rfq.ts';
 import { listCreator } from '#src/handoffs/create-list.ts';
-import { declineHandoff, openHandoff, reviewHandoff, reviseList } from '#src/handoffs/review.ts';
+import {
+  declineHandoff,
+  disownList,
+  openHandoff,
+  reviewHandoff,
+  reviseList,
+} from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
 import { deviceLoginStarter, pollDeviceLogin } from '#src/people/device-login.ts';
@@ -97,6 +103,7 @@ export const holderHandlers = (
     openHandoff,
     reviseList,
     declineHandoff,
+    disownList,
     submitRfq: rfqSubmitter(rfqs),
     readRequest,
     confirmRequest,

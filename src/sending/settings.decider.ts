@@ -11,6 +11,7 @@ export type OutreachCommand =
   | { type: 'Configure'; settings: Settings }
   | { type: 'Halt'; reason: string }
   | { type: 'Resume'; reason: string }
+  | { type: 'SetAutomaticDelivery'; perDay: number }
   | { type: 'DisableChannel'; kind: OutreachKind; reason: string };
 
 export type OutreachRejection = 'never_configured';
@@ -22,6 +23,8 @@ export type OutreachState = {
   halted?: string | undefined;
   /** The reasons of the channels that are disabled. */
   disabled: Partial<Record<OutreachKind, string>>;
+  /** Review links that are delivered a day without an approval; the owner sets it, and a new configuration keeps it. */
+  automatic_per_day?: number;
 };
 
 /** One stream per owner. The stream of the desk contains the halt of all owners. */
@@ -35,6 +38,8 @@ export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRe
         return { ...before, halted: event.data.reason };
       case 'OutreachResumed':
         return { ...before, halted: undefined };
+      case 'AutomaticDeliverySet':
+        return { ...before, automatic_per_day: event.data.per_day };
       case 'OutreachChannelDisabled':
         return {
           ...before,
@@ -54,6 +59,11 @@ export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRe
       case 'Resume':
         // Appended even if nothing is halted, as a record of who resumed.
         return accept({ type: 'OutreachResumed', data: { reason: command.reason } });
+      case 'SetAutomaticDelivery':
+        if (!state?.settings) return reject('never_configured', 'outreach is not configured');
+        return (state.automatic_per_day ?? 0) === command.perDay
+          ? accept()
+          : accept({ type: 'AutomaticDeliverySet', data: { per_day: command.perDay } });
       case 'DisableChannel': {
         const { kind, reason } = command;
         if (!state?.settings) return reject('never_configured', 'there is no such channel');

@@ -48,6 +48,20 @@ export const configuredChannel = (
   return channel && isTestSpace(ownerId) ? { adapter: 'file' } : channel;
 };
 
+/** Finds who decides on an owner's outreach; refuses if nobody does, or sending is halted. */
+export const findApprovers = async (
+  deps: Log,
+  ownerId: string,
+): Promise<
+  { ok: true; own: OutreachState & Required<Pick<OutreachState, 'settings'>> } | Refusal
+> => {
+  const own = await readSettings(deps, ownerId);
+  if ((await readHalt(deps, own)) !== undefined) return HALTED;
+  return own?.settings
+    ? { ok: true, own: { ...own, settings: own.settings } }
+    : refuse('approver_missing', 'No approver is configured for this owner.');
+};
+
 type Route = {
   mode: 'owner_controlled' | 'admin_approved';
   required: number;
@@ -60,10 +74,9 @@ export const findRoute = async (
   ownerId: string,
   kind: OutreachKind,
 ): Promise<Route | Refusal> => {
-  const own = await readSettings(deps, ownerId);
-  if ((await readHalt(deps, own)) !== undefined) return HALTED;
-  if (!own?.settings)
-    return refuse('approver_missing', 'No approver is configured for this owner.');
+  const found = await findApprovers(deps, ownerId);
+  if (!found.ok) return found;
+  const { own } = found;
   const channel = configuredChannel(own, ownerId, kind);
   if (!channel) return refuse('channel_not_verified', `No channel is connected for ${kind}.`);
   if (own.disabled[kind] !== undefined)

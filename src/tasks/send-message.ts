@@ -176,7 +176,10 @@ const revisionRequest = async (
   const state = foldOf(outbound, first < 1 ? stored : stored.slice(0, first));
   if (!state) return undefined;
   // A request of another kind is refused, but not for fields that the message does not have.
-  const unchanged = PROMOTIONS[state.kind] === request.operation ? fieldsOf(state) : {};
+  const unchanged =
+    state.kind !== 'handoff_delivery' && PROMOTIONS[state.kind] === request.operation
+      ? fieldsOf(state)
+      : {};
   return { ...request, input: { ...unchanged, ...request.input, revises: record } };
 };
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type BoundaryId, boundaryOf, BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
-import type { OutboundKind, Outbound } from '#contracts/outreach/records.ts';
+import type { ChannelKind, Outbound } from '#contracts/outreach/records.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import type { taskOperations } from '#contracts/tasks/operations.ts';
@@ -76,7 +76,7 @@ const withoutNull = ({ idempotency_key, revises, kind, ...input }: Record<string
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-const isKind = (kind: unknown): kind is OutboundKind =>
+const isKind = (kind: unknown): kind is ChannelKind =>
   typeof kind === 'string' && Object.hasOwn(PROMOTIONS, kind);
 
 type Schema = { properties?: Record<string, unknown>; required?: string[] };
@@ -237,7 +237,9 @@ export const viewOfHandoff = (record: Handoff, { task_id, context_id }: TaskRef)
   status: 'COMPLETED',
   at: record.created_at,
   version: 0,
-  says: 'The handoff is ready for the buyer. Give review_url to the buyer and to nobody else.',
+  says: record.delivery
+    ? 'The handoff is ready. The service mails its link to the buyer once the delivery is approved.'
+    : 'The handoff is ready for the buyer. Give review_url to the buyer and to nobody else.',
   artifacts: [{ id: 'handoff', name: 'handoff', content: record }],
   record: record.id,
 });

@@ -11,7 +11,7 @@ import { directoryMailer, smtpMailer, removeStoredMail } from '#src/delivery/mai
 import { expireConfirmations } from '#src/handoffs/confirm-rfq.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
-import { renderLetter } from '#src/interfaces/letters.ts';
+import { renderDelivery, renderLetter } from '#src/interfaces/letters.ts';
 import { queueDigest } from '#src/outreach/approvals.ts';
 import { outreachWork } from '#src/outreach/send-outbound.ts';
 import type { Mailer } from '#src/ports/delivery.ts';
@@ -169,11 +169,16 @@ export const createDispatchers = (
     directory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),
     makeDirectory,
   };
+  const mailers = openMailers(config);
+  const hourly = limiter({ count: config.confirmationMailsPerHour, per: 'hour' }, clock.monotonic);
   const outreach = {
     ...deps,
     schedule,
     onFault: faultLog(logger, 'outbound', 'outreach is delayed'),
     channels: deliveryChannels(outbox, { guard, clock }),
+    mailers,
+    hourly,
+    renderDelivery,
   };
   const push = {
     ...deps,
@@ -182,13 +187,12 @@ export const createDispatchers = (
     receivers: pushChannel({ request: guardedRequest(guard), clock }),
     wire: { bodyOf: pushBody, keysUrl: () => deps.origin() + KEYS_PATH },
   };
-  const mailers = openMailers(config);
   const mail = {
     ...deps,
     schedule,
     onFault: faultLog(logger, 'mail', 'mail is delayed'),
     mailers,
-    hourly: limiter({ count: config.confirmationMailsPerHour, per: 'hour' }, clock.monotonic),
+    hourly,
     render: <Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]) =>
       renderLetter(kind, facts, { origin: deps.origin() }),
   };

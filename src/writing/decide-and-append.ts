@@ -99,12 +99,21 @@ const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends s
 export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
   call: Call,
-  { stream, decider, command }: Target<State, Command, E, Reason> & { command: Command },
+  {
+    stream,
+    decider,
+    command,
+    effects = [],
+  }: Target<State, Command, E, Reason> & {
+    command: Command;
+    /** Appended after the events; each begins a new stream. */
+    effects?: readonly Append[];
+  },
 ): Promise<Written<State> | Refusal> => {
   const decision = decider.decide(undefined, command);
   if (!decision.accepted) throw new Error(`${call.operation} was rejected: ${decision.reason}`);
   const events = attribute(call, decision.events, writer.ids);
-  const result = await writer.log.append(stream, NO_STREAM, events);
+  const result = await writer.log.appendAll([{ stream, expected: NO_STREAM, events }, ...effects]);
   if (result.outcome === 'conflict') {
     const stored = await writer.log.readStream(stream);
     const first = replay(decider, stored, call);

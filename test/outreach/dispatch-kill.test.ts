@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { envelopeOf } from '#src/outreach/propose.ts';
+import { envelopeOf } from '#src/sending/envelope.ts';
 import type { OutreachChannel } from '#src/sending/settings.decider.ts';
 import type { Service } from '#src/main.ts';
 import { withService } from '../support/dispatch/service-in-process.ts';

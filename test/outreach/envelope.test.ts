@@ -1,6 +1,6 @@
 /** An approval covers every member of the envelope, whose stored form must never change. */
 import { describe, expect, it } from 'vitest';
-import { envelopeHash, envelopeOf } from '#src/outreach/propose.ts';
+import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 
 const OWNER = 'acme';
 const REQUEST = {

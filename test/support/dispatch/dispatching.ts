@@ -10,9 +10,11 @@ import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
+import { limiter } from '#src/calls/limits.ts';
 import { outreachWork, type SendingDeps } from '#src/outreach/send-outbound.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/sending/settings.decider.ts';
-import type { Delivery } from '#src/ports/delivery.ts';
+import { renderDelivery } from '#src/interfaces/letters.ts';
+import type { Delivery, MailDelivery } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { manualTime } from './manual-time.ts';
 import { playedChannel, runningOver } from './playing.ts';
@@ -36,6 +38,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const engine = await runProjections({ log, store, projections: PROJECTIONS, signal });
   const faults: unknown[] = [];
   const { channel, sent, play, sending } = playedChannel<Delivery>('seen');
+  const mailer = playedChannel<MailDelivery>('smtp_250');
   const { start, settle, stop } = runningOver({ log, following: engine });
   const deps: SendingDeps = {
     log,
@@ -48,6 +51,9 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     following: engine,
     schedule: time.schedule,
     channels: { file: channel, webhook: channel, a2a: channel },
+    mailers: { live: mailer.channel, test: mailer.channel },
+    hourly: limiter({ count: 500, per: 'hour' }, time.clock.monotonic),
+    renderDelivery,
     onFault: (error) => faults.push(error),
   };
   const acts = outreachActs({ log, ids, now: time.clock.now });

@@ -2,8 +2,9 @@
 import { limiter } from '#src/calls/limits.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import { type MailSendingDeps, mailWork } from '#src/sending/dispatch-mail.ts';
-import { renderLetter } from '#src/interfaces/letters.ts';
-import type { MailDelivery } from '#src/ports/delivery.ts';
+import { renderDelivery, renderLetter } from '#src/interfaces/letters.ts';
+import { outreachWork, type SendingDeps } from '#src/outreach/send-outbound.ts';
+import type { Delivery, MailDelivery } from '#src/ports/delivery.ts';
 import { freshKey } from '../world/app.ts';
 import { rfqWorld, STAFF_MAIL } from './rfqs.ts';
 import { manualTime } from './manual-time.ts';
@@ -38,6 +39,17 @@ export const mailing = async () => {
     start: (over: Partial<MailSendingDeps> = {}) => {
       const own = { ...deps, ...over };
       return start(new Dispatcher(own, mailWork(own)));
+    },
+    /** Starts what sends deliveries of review links, with the same mail servers. */
+    startDeliveries: (over: Partial<SendingDeps> = {}) => {
+      const { channel } = playedChannel<Delivery>('seen');
+      const own: SendingDeps = {
+        ...deps,
+        channels: { file: channel, webhook: channel, a2a: channel },
+        renderDelivery,
+        ...over,
+      };
+      return start(new Dispatcher(own, outreachWork(own)));
     },
     /** The events of messages, in log order, without their prefix. */
     async events(): Promise<string[]> {

@@ -4,7 +4,7 @@ import type { Call } from '#src/shared/call.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { stateOf } from '#src/writing/streams.ts';
-import { envelopeHash, envelopeOf } from '#src/outreach/propose.ts';
+import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 import { settingsStream } from '#src/sending/settings.ts';
 import { agent, type AgentCommand } from '#src/access/access.decider.ts';
 import {
