@@ -20,6 +20,7 @@ import {
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
   type HandoffLeadsRow,
+  type ConfirmedRow,
   type ReviewTokenRow,
   ALL_RFQS,
   listBy,
@@ -102,7 +103,7 @@ const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =
 
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
-  version: 5,
+  version: 6,
   handles: [
     'RfqSubmittedByBuyer',
     ...RFQ_EVENTS,
@@ -121,7 +122,7 @@ const sentRfqs: Projection<Row> = {
       const { owner, position } = stored;
       const submitted_at = confirmation.first_at ?? stored.at;
       const sent = { owner, handoff_id, agent_id, totals, submitted_at, sort: position };
-      return { ...sent, rfq: sentRfq(event.data) };
+      return { ...sent, rfq: sentRfq(event.data, event.at) };
     }
     // A lead can be won, and a handoff erased, without an RFQ.
     if (!row) return null;
@@ -165,10 +166,26 @@ const sentRfqs: Projection<Row> = {
 /** The RFQs that buyers sent, of all owners, newest first. */
 export const rfqs = withPlan(sentRfqs, { scope: ALL_RFQS, prefix: 'hnd_' });
 
+/** The lists that each mailbox confirmed, newest first; the scope is its keyed hash. */
+export const confirmedLists: Projection<ConfirmedRow> = {
+  name: 'confirmed-lists',
+  version: 1,
+  handles: ['RfqConfirmedByBuyer'],
+  place(event) {
+    const { mailbox, handoff_id } = typedEvent<'RfqConfirmedByBuyer'>(event).data;
+    return mailbox === undefined ? undefined : { scope: mailbox, key: handoff_id };
+  },
+  evolve(_row, event) {
+    const { handoff_id } = typedEvent<'RfqConfirmedByBuyer'>(event).data;
+    return { owner: event.owner, handoff_id, at: event.at, sort: event.position };
+  },
+  sort: (row) => row.sort,
+};
+
 /** The handoffs of each owner, newest first. */
 export const handoffs = ownerRecords({
   name: 'handoffs',
-  version: 6,
+  version: 7,
   handles: HANDOFF_EVENTS,
   begins: ['HandoffCreated', 'BuyerListCreated'],
   // An erasure contains only its subject, so its stream tells the kind of the record.

@@ -2,7 +2,7 @@
 import { accessRequests, access, credentials, openApplications } from './access.ts';
 import { codes, links } from './links.ts';
 import { erasures, mailboxes } from './privacy.ts';
-import { handoffLeads, reviewTokens, rfqs, handoffs } from './handoffs.ts';
+import { confirmedLists, handoffLeads, reviewTokens, rfqs, handoffs } from './handoffs.ts';
 import { history } from './audits.ts';
 import { openMail } from './sending.ts';
 import { openOutbound, outboundRequests } from './outreach.ts';
@@ -27,6 +27,7 @@ export const PROJECTIONS: readonly Projection[] = [
   openLeads,
   leadHints,
   rfqs,
+  confirmedLists,
   tasks,
   pushConfigs,
   codes,

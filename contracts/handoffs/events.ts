@@ -79,7 +79,10 @@ const subject = {
  */
 const HandoffDelivered = z.object({ ...subject, outbound_id: z.string(), list_sha256: z.string() });
 
-const HandoffOpenedByBuyer = z.object(subject);
+/** The act was made by a client without the headers that browsers send. */
+const byProgram = z.literal(true).optional();
+
+const HandoffOpenedByBuyer = z.object({ ...subject, by_program: byProgram });
 
 const HandoffListRevisedByBuyer = z.object({
   ...subject,
@@ -126,6 +129,20 @@ const RfqSubmittedByBuyer = z.object({
   consented_at: z.number(),
   /** Lines whose price or warnings had changed in the catalog. */
   news: z.array(lineNews).optional(),
+  /** What staff should know of how the list was sent; never a reason to refuse. */
+  seen: z
+    .object({
+      /** Whether the contact has the mailbox that the agent named. */
+      named: z.enum(['same', 'other', 'nobody']),
+      /** The contact is at the domain of the promoter's own mailbox. */
+      is_promoters: z.literal(true).optional(),
+      /** The service mailed the review link. */
+      is_delivered: z.literal(true).optional(),
+      /** When the list was created, in epoch milliseconds. */
+      created_at: z.number(),
+      by_program: byProgram,
+    })
+    .optional(),
 });
 
 const closed = z.object({ handoff_id: z.string(), sealed_reason: sealed });
@@ -163,7 +180,11 @@ const confirmed = moved.extend({
 });
 
 /** Only the holder of the contact's mailbox can cause it. */
-const RfqConfirmedByBuyer = confirmed;
+const RfqConfirmedByBuyer = confirmed.extend({
+  /** The keyed hash of the contact's mailbox. */
+  mailbox: z.string().optional(),
+  by_program: byProgram,
+});
 
 /** Staff know the buyer otherwise; the reason says how. */
 const RfqConfirmedByStaff = confirmed.extend({ sealed_reason: sealed });

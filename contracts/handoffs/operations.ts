@@ -650,20 +650,8 @@ const readRfq = deskQuery({
       .optional()
       .describe('Another promoter whose lead holds the mailbox of the contact'),
     evidence: z
-      .object({
-        seconds_after_creation: z
-          .int()
-          .describe('Seconds from the creation of the handoff to the RFQ'),
-        opened_before: z
-          .boolean()
-          .describe(
-            'Whether an earlier request opened the list: a button, or a script of its page',
-          ),
-      })
-      .describe(
-        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
-          'the list, too',
-      ),
+      .array(z.string())
+      .describe('What is known of how it came about, in words. No proof, and no reason to refuse'),
   }),
   example: {
     name: 'of a handoff',
@@ -681,7 +669,7 @@ const readRfq = deskQuery({
       confirmed_by: 'mailbox',
       questions: [],
       leads: [],
-      evidence: { seconds_after_creation: 93_600, opened_before: true },
+      evidence: ['confirmed from the same mailbox as the one the agent named'],
     },
   },
 });
@@ -748,6 +736,7 @@ const rfq = z.object({
   submitted_at: time,
   indicative_totals: z.array(money),
   state: z.enum(RFQ_STATES),
+  evidence: z.array(z.string()).describe('What is known of how it came about, in words'),
   quotation: quotationRef.optional().describe('The newest quotation'),
   open_questions: z.int().optional().describe('Questions of the buyer that wait for an answer'),
   won_value: z.array(money).optional(),
@@ -789,6 +778,7 @@ const listRfqs = inboxList({
     submitted_at: EXAMPLE_AT,
     indicative_totals: handoffExample.indicative_totals,
     state: 'confirmed',
+    evidence: ['confirmed from the same mailbox as the one the agent named'],
   },
 });
 
@@ -822,6 +812,8 @@ const quantities = z.map(z.string(), z.string()).default(new Map());
 const LIST_TOKENS_MAX = 4;
 const listRevision = z.int().min(0);
 const enteredText = z.string();
+/** Whether the request has what browsers send. */
+const client = z.enum(['browser', 'program']).default('browser');
 
 /** The buyer's contact, checked only if the list can still be sent. */
 export const buyerContact = z.strictObject({
@@ -886,7 +878,7 @@ export const buyerOperations = {
   ),
   /** Shows the list, priced with the quantities that the buyer entered, and products that match words. Changes nothing. */
   reviewHandoff: holderView({ quantities, words: compared.default('') }, review),
-  openHandoff: act({}, review, ['HandoffOpenedByBuyer']),
+  openHandoff: act({ client }, review, ['HandoffOpenedByBuyer']),
   /**
    * Saves new quantities, and puts a line on the list; 0 removes a line. Changed and added lines get their current prices.
    */
@@ -917,6 +909,7 @@ export const buyerOperations = {
   /** Sends the list as a request for quotation. No other operation of any registry can. */
   submitRfq: act(
     {
+      client,
       list_revision: listRevision,
       quantities,
       /** The totals that the buyer saw; default: those of the list. */
@@ -945,7 +938,7 @@ export const buyerOperations = {
   /** Shows a sent RFQ to the holder of its mailbox. Changes nothing. */
   readRequest: holderView({}, request),
   /** Confirms the RFQ. No other operation but a move by staff can; the review link cannot. */
-  confirmRequest: act({ list_revision: listRevision }, request, [
+  confirmRequest: act({ client, list_revision: listRevision }, request, [
     'RfqConfirmedByBuyer',
     'LeadRfqObserved',
     'MailQueued',

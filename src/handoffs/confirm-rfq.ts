@@ -14,11 +14,14 @@ import { confirmationTokenOf, requestPath } from '#src/shared/signing.ts';
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { handoffOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff, type HandoffCommand } from './handoff.decider.ts';
+import { evidenceOf } from './evidence.ts';
 import { contactOf, forgetDropped, listForLetter } from './render-handoff.ts';
 import { conflictOf, findMailedLink, type MailedLink, makeReview, type Review } from './review.ts';
-import { isRfqOutcome, isUnconfirmed, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
+import { isRfqOutcome, isUnconfirmed, rfqConfirmedAt, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
 
-type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
+type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail' | 'readModels'>;
+
+type Confirmed = { state: HandoffState; by: 'buyer' | 'staff'; byProgram?: boolean };
 
 /**
  * Makes the appends of the messages about an RFQ that is confirmed now, by the buyer or by staff: to staff, to the owner, and
@@ -27,11 +30,19 @@ type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail'>;
 export const noticesOfConfirmed = async (
   deps: NoticeDeps,
   call: Call,
-  { state, by }: { state: HandoffState; by: 'buyer' | 'staff' },
+  { state, by, byProgram = false }: Confirmed,
 ): Promise<Append[]> => {
   const { handoff_id, totals, rfq, rfqs_sent: number = 0 } = state;
   const facts = { handoff_id, lines: state.lines.length, totals };
-  const toStaff = await noticeOfRfq(deps, call, facts);
+  const evidence = rfq
+    ? await evidenceOf(deps, {
+        ownerId: call.ownerId,
+        handoffId: handoff_id,
+        rfq: by === 'buyer' ? rfqConfirmedAt(rfq, { at: call.at, byProgram }) : rfq,
+        at: call.at,
+      })
+    : [];
+  const toStaff = await noticeOfRfq(deps, call, { ...facts, evidence });
   const list = listForLetter(call.ownerId, state);
   const toOwner = await mailToOwner(deps, call, {
     kind: 'rfq_confirmed',
@@ -142,9 +153,10 @@ export const confirmRequest: HolderHandler<'confirmRequest', BuyerRequest> = asy
   const confirmed = await actOnRequest(deps, holderCall, (state, { row, call }) => {
     const { at } = call;
     const { number } = row;
+    const byProgram = input.client === 'program';
     return issue(
-      { type: 'ConfirmRfq', at, number, listRevision: input.list_revision },
-      { effects: () => noticesOfConfirmed(deps, call, { state, by: 'buyer' }) },
+      { type: 'ConfirmRfq', at, number, listRevision: input.list_revision, byProgram },
+      { effects: () => noticesOfConfirmed(deps, call, { state, by: 'buyer', byProgram }) },
     );
   });
   if (!confirmed.ok) return confirmed;

@@ -178,7 +178,7 @@ const WITHDRAWN_BY_BUYER = 'withdrawn_by_buyer';
 /** `number` is that of the sending whose link was opened; `listRevision` is the list that its page showed. */
 type ConfirmationCommand =
   | { type: 'ConfirmByStaff'; sealedReason: string }
-  | { type: 'ConfirmRfq'; at: number; number: number; listRevision: number }
+  | { type: 'ConfirmRfq'; at: number; number: number; listRevision: number; byProgram?: boolean }
   | { type: 'DisownRfq'; at: number; number: number }
   | { type: 'WithdrawRfq'; at: number; number: number }
   | { type: 'ExpireConfirmation'; at: number };
@@ -218,6 +218,16 @@ const confirmed = ({ totals, rfq }: HandoffState, reference: DroppedReference) =
   submitted_at: rfq?.submitted_at ?? 0,
 });
 
+const confirmedByBuyer = (
+  state: HandoffState,
+  { byProgram }: Extract<ConfirmationCommand, { type: 'ConfirmRfq' }>,
+  reference: DroppedReference,
+) => ({
+  ...confirmed(state, reference),
+  ...present({ mailbox: state.rfq?.seen?.mailbox }),
+  ...(byProgram && { by_program: true as const }),
+});
+
 /** Decides on a confirmation, on what the holder of the mailbox does otherwise, and on the end of the time for it. */
 const decideConfirmation = (
   state: HandoffState,
@@ -246,7 +256,7 @@ const decideConfirmation = (
   if (!isUnconfirmed(rfq, at))
     return reject('confirmation_over', 'the request was not confirmed in time, or has ended');
   return command.listRevision === state.list_revision
-    ? accept({ type: 'RfqConfirmedByBuyer', data: confirmed(state, reference) })
+    ? accept({ type: 'RfqConfirmedByBuyer', data: confirmedByBuyer(state, command, reference) })
     : reject('list_changed', `the list is now at revision ${state.list_revision}`);
 };
 
@@ -293,6 +303,7 @@ type SubmitRfq = PricedList & {
   /** The totals that the buyer's page showed. */
   shown: PricedList['totals'];
   news: NonNullable<Submitted['news']>;
+  seen?: Pick<NonNullable<Submitted['seen']>, 'named' | 'is_promoters' | 'by_program'>;
 };
 
 type Reference = Pick<Submitted, 'handoff_id' | 'agent_id' | 'dims' | 'link_id'>;
@@ -320,11 +331,23 @@ const rfqSubmitted = (
       consent_text: consentText,
       consented_at: at,
       ...(news.length > 0 && { news }),
+      ...(command.seen && { seen: seenOf(state, command.seen) }),
       list_revision: isSaved ? listRevision : listRevision + 1,
       totals: isSaved ? state.totals : command.totals,
     },
   };
 };
+
+/** A list that a browser opened was not sent by a program alone. */
+const seenOf = (
+  { created_at, delivered_at, opened_by_program }: HandoffState,
+  { by_program, ...seen }: NonNullable<SubmitRfq['seen']>,
+): Submitted['seen'] => ({
+  ...seen,
+  ...(delivered_at !== undefined && { is_delivered: true }),
+  created_at,
+  ...(by_program && opened_by_program && { by_program }),
+});
 
 /** The members that the sending sets. Until the RFQ is confirmed, the list stays in review. */
 const submittedRfq = (
@@ -340,7 +363,7 @@ const submittedRfq = (
     ),
     rfqs_sent: confirmation.number,
     rfq: {
-      ...sentRfq(data),
+      ...sentRfq(data, at),
       contact,
       contact_subject,
       submitted_at: confirmation.first_at ?? at,
@@ -374,7 +397,7 @@ export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'CreateBuyerList'; list: EventData<'BuyerListCreated'> }
   | { type: 'DeliverHandoff'; at: number; outboundId: string; listSha256: string }
-  | { type: 'OpenHandoff'; at: number }
+  | { type: 'OpenHandoff'; at: number; byProgram?: boolean }
   | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
   | SubmitRfq
@@ -451,7 +474,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       case 'OpenHandoff':
         return state.status === 'in_review'
           ? accept()
-          : accept({ type: 'HandoffOpenedByBuyer', data: referenceTo(state) });
+          : accept({
+              type: 'HandoffOpenedByBuyer',
+              data: { ...referenceTo(state), ...(command.byProgram && { by_program: true }) },
+            });
       case 'ReviseList':
         return revise(state, command);
       case 'DeclineHandoff': {
@@ -580,7 +606,10 @@ const changesOf = (
     case 'HandoffDelivered':
       return { delivered_at: event.at };
     case 'HandoffOpenedByBuyer':
-      return { status: 'in_review' };
+      return {
+        status: 'in_review',
+        ...(event.data.by_program && { opened_by_program: true }),
+      };
     case 'HandoffListRevisedByBuyer':
       return { status: 'in_review', ...applyChange(state, event.data), totals: event.data.totals };
     case 'HandoffDeclinedByBuyer':
@@ -634,6 +663,8 @@ export type HandoffState = RecordVersion &
     lines: HandoffLine[];
     /** When the letter with the review link was first given to the mail server: from then on the list is the buyer's. */
     delivered_at?: number;
+    /** A client without a browser's headers opened it. */
+    opened_by_program?: true;
     /** The buyer made the list; its author is not an agent. */
     made_by_buyer?: true;
     status: HandoffStatus;

@@ -185,11 +185,12 @@ export const rfqLetters: LetterTexts<
       'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
     ],
   }),
-  rfq_notice: ({ owner_id, handoff_id, lines, totals }, { origin }) => ({
+  rfq_notice: ({ owner_id, handoff_id, lines, totals, evidence }, { origin }) => ({
     subject: `New RFQ ${handoff_id}`,
     paragraphs: [
       `A buyer sent an RFQ and confirmed it: ${count(lines)}, in total ${money(totals)}. ` +
         `The list is ${handoff_id} of the promoter ${owner_id}.`,
+      ...(evidence.length > 0 ? [`What is known of it: ${evidence.join('; ')}.`] : []),
       `Staff read it, with the contact of the buyer, by: tributary rfq show ${handoff_id}`,
       {
         text: 'Over HTTP with a desk token of the role staff: GET',

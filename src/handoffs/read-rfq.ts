@@ -25,6 +25,7 @@ import { present } from '#src/shared/present.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';
+import { evidenceOf } from './evidence.ts';
 import { renderGoods } from './fulfillment.ts';
 import { renderMove, renderQuotation, rfqOwner } from './move-rfq.ts';
 import { type Question, questionsIn, textsOfQuotation } from './quotations.ts';
@@ -93,7 +94,7 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
     ...(await progressOf(deps, { ...call, ownerId: owner_id }, { state, rfq, stored, contact })),
-    evidence: evidenceOf(stored),
+    evidence: await evidenceOf(deps, { ownerId: owner_id, handoffId: handoff_id, rfq, at: call.at }),
   });
 };
 
@@ -161,21 +162,6 @@ const progressOf = async (
   };
 };
 
-const evidenceOf = (stored: readonly StoredEvent[]) => {
-  const firstOf = (type: string) => stored.find((event) => event.type === type)?.meta;
-  const [created, opened, sent] = [
-    stored[0]?.meta,
-    firstOf('HandoffOpenedByBuyer'),
-    firstOf('RfqSubmittedByBuyer'),
-  ];
-  const ms = Math.max(0, (sent?.at ?? 0) - (created?.at ?? 0));
-  return {
-    seconds_after_creation: Math.floor(ms / 1000),
-    // The request that sends the list also opens it.
-    opened_before: opened !== undefined && opened.request !== sent?.request,
-  };
-};
-
 const NO_CURRENCY = refuse('parameter_invalid', 'An amount can be compared in one currency only.', {
   errors: [{ pointer: '/currency', code: 'required', detail: 'is required with min_amount' }],
 });
@@ -210,13 +196,20 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
       (currency === undefined ||
         row.totals.some((total) => total.currency === currency && total.amount >= least)),
   });
-  const data = rows.map((row) => ({
+  // Each row reads one page of the index of mailboxes.
+  const evidence = await Promise.all(
+    rows.map(({ owner: ownerId, handoff_id: handoffId, rfq }) =>
+      evidenceOf(deps, { ownerId, handoffId, rfq, at: call.at }),
+    ),
+  );
+  const data = rows.map((row, index) => ({
     handoff_id: row.handoff_id,
     owner_id: row.owner,
     agent_id: row.agent_id,
     submitted_at: iso(row.submitted_at),
     indicative_totals: row.totals,
     state: stateOf(row),
+    evidence: evidence[index] ?? [],
     ...present({
       quotation: renderQuotation(row.rfq),
       open_questions: row.rfq.open_questions?.length,

@@ -186,7 +186,10 @@ const press = async (
   const outcome =
     button === 'confirm'
       ? await holders.perform(admission, 'confirmRequest', {
-          input: { list_revision: revisionOf(fieldsOf(body)) },
+          input: {
+            list_revision: revisionOf(fieldsOf(body)),
+            client: admission.arrival.client,
+          },
         })
       : await holders.perform(admission, BUTTONS[button], { input: {} });
   if (outcome.ok) return reply.redirect(requestPath(encodeURIComponent(token)), 303);

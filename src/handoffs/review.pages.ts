@@ -828,7 +828,9 @@ const openRoute =
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refused = admissions.refuseNow(request, reply);
     if (refused) return refused;
-    const outcome = await holders.perform(admissions.of(request), 'openHandoff', { input: {} });
+    const admission = admissions.of(request);
+    const { client } = admission.arrival;
+    const outcome = await holders.perform(admission, 'openHandoff', { input: { client } });
     // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();
@@ -872,12 +874,14 @@ const addressAfter = (act: ActName, token: string, fields: EnteredFields): strin
   return `${address}${address.includes('?') ? '&' : '?'}saved=1#notice`;
 };
 
+const from = ({ arrival: { address, client } }: HolderAdmission) => ({ address, client });
+
 const actsOf = ({ holders }: App): Record<ActName, Act> => ({
   quantities: (admission, fields) =>
     holders.perform(admission, 'reviseList', { input: revisionInput(fields) }),
   send: (admission, fields) =>
     holders.perform(admission, 'submitRfq', {
-      input: { ...rfqInput(fields), address: admission.arrival.address },
+      input: { ...rfqInput(fields), ...present(from(admission)) },
     }),
   decline: (admission, fields) =>
     holders.perform(admission, 'declineHandoff', { input: declineInput(fields) }),

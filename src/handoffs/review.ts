@@ -274,15 +274,27 @@ const findList = async (deps: Deps, call: HolderCall): Promise<List | undefined>
   return { stream: streamOf(ownerId, 'handoff', handoff_id), owned: { ...call, ownerId } };
 };
 
+type Client = 'browser' | 'program';
+
+const opening = (at: number, client: Client) => ({
+  type: 'OpenHandoff' as const,
+  at,
+  byProgram: client === 'program',
+});
+
 /** Records that the buyer looks at the list. An open list stays as it is, and a closed one is refused. */
-export const openList = async (deps: Deps, call: HolderCall): Promise<Outcome<Review>> => {
+export const openList = async (
+  deps: Deps,
+  call: HolderCall,
+  client: Client,
+): Promise<Outcome<Review>> => {
   const list = await findList(deps, call);
   if (!list) return NO_LIST;
   const { stream, owned } = list;
   const written = await decideAndAppend(deps, owned, {
     stream,
     decider: review,
-    command: (state) => (state ? issue({ type: 'OpenHandoff' as const, at: owned.at }) : NO_LIST),
+    command: (state) => (state ? issue(opening(owned.at, client)) : NO_LIST),
   });
   return answer(deps, list, written);
 };
@@ -295,6 +307,7 @@ export const actOnList = async (
   deps: Deps,
   call: HolderCall,
   commandFor: CommandFor,
+  client: Client = 'browser',
 ): Promise<Outcome<Review>> => {
   const list = await findList(deps, call);
   if (!list) return NO_LIST;
@@ -306,7 +319,7 @@ export const actOnList = async (
       let { state } = change;
       if (!state) return NO_LIST;
       if (isUnopened(state, owned.at)) {
-        const opened = await change.execute(issue({ type: 'OpenHandoff', at: owned.at }));
+        const opened = await change.execute(issue(opening(owned.at, client)));
         if (opened === 'conflict' || !opened.ok) return opened;
         state = opened.state;
       }
@@ -426,8 +439,8 @@ const REVISION_LIMITS = {
   lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
 };
 
-export const openHandoff: HolderHandler<'openHandoff', Review> = (deps, _input, call) =>
-  openList(deps, call);
+export const openHandoff: HolderHandler<'openHandoff', Review> = (deps, { client }, call) =>
+  openList(deps, call, client);
 
 export const reviseList: HolderHandler<'reviseList', Review> = (deps, input, call) =>
   actOnList(deps, call, (state, { at }) => {

@@ -45,6 +45,12 @@ export type RfqProgress = Proposing<RfqMove> & {
   confirmation?: { number: number; until: number } | undefined;
   /** Absent while it is unconfirmed. */
   confirmed_by?: 'mailbox' | 'staff';
+  /** What is known of how it came about, for staff. `mailbox`: the keyed hash of its contact's; times in epoch milliseconds. */
+  seen?: NonNullable<EventData<'RfqSubmittedByBuyer'>['seen']> & {
+    mailbox: string;
+    sent_at: number;
+    confirmed_at?: number;
+  };
   /** A code of the service; texts of people are sealed. */
   reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */
@@ -66,11 +72,35 @@ export type RfqProgress = Proposing<RfqMove> & {
   counted_lead?: string | undefined;
 };
 
-/** The RFQ as it is sent. */
-export const sentRfq = ({ confirmation }: EventData<'RfqSubmittedByBuyer'>): RfqProgress => ({
+/** The RFQ as it is sent at `at`, in epoch milliseconds. */
+export const sentRfq = (
+  { confirmation, seen, mailbox_keys }: EventData<'RfqSubmittedByBuyer'>,
+  at: number,
+): RfqProgress => ({
   state: 'unconfirmed',
   confirmation: { number: confirmation.number, until: confirmation.until },
+  ...(seen && { seen: { ...seen, mailbox: mailbox_keys.mailbox, sent_at: at } }),
 });
+
+/** The RFQ as its mailbox confirms it. What a browser confirmed was not made by a program alone. */
+export const rfqConfirmedAt = (
+  rfq: RfqProgress,
+  { at, byProgram }: { at: number; byProgram: boolean },
+): RfqProgress => {
+  const { by_program, ...seen } = rfq.seen ?? {};
+  const isProgram = by_program && byProgram;
+  return {
+    ...rfq,
+    state: 'confirmed',
+    confirmation: undefined,
+    confirmed_by: 'mailbox',
+    ...(rfq.seen && {
+      seen: { ...(seen as Seen), confirmed_at: at, ...(isProgram && { by_program }) },
+    }),
+  };
+};
+
+type Seen = NonNullable<RfqProgress['seen']>;
 
 export const isConfirmed = (event: {
   type: string;
@@ -116,7 +146,9 @@ export const foldRfq = (
   }
   if (event.type === 'RfqMoveRefused') return before;
   const { reason, sealed_reason, alone } = event.data as Partial<EventData<'RfqWon'>>;
-  return asStored({ ...before, reason, sealed_reason, alone, ...changesOf(event) });
+  const moved = asStored({ ...before, reason, sealed_reason, alone, ...changesOf(event) });
+  if (event.type !== 'RfqConfirmedByBuyer') return moved;
+  return asStored(rfqConfirmedAt(moved, { at: event.at, byProgram: event.data.by_program === true }));
 };
 
 type Move = Exclude<

@@ -11,6 +11,7 @@ import {
 import { type Limiter, networkOf } from '#src/calls/limits.ts';
 import { queueMail } from '#src/sending/mail.ts';
 import { pointerOf } from '#src/calls/input.ts';
+import type { Call } from '#src/shared/call.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
@@ -26,6 +27,7 @@ import {
 } from './review.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
+import { relateContact } from './evidence.ts';
 import { contactSubjectOf } from './render-handoff.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/signing.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
@@ -47,8 +49,8 @@ const TOO_MANY = 'The network has sent as many requests as it can in a day.';
  */
 export const rfqSubmitter =
   (limit: Pick<Limiter, 'take'>): HolderHandler<'submitRfq', Review> =>
-  (deps, input, call) =>
-    actOnList(deps, call, async (state, owned) => {
+  (deps, input, call) => {
+    const commandFor = async (state: ReviewState, owned: Call) => {
       const { at } = owned;
       const { handoff_id } = state;
       const { list_revision: listRevision, quantities, shown = state.totals } = input;
@@ -78,6 +80,7 @@ export const rfqSubmitter =
       const sealed = await deps.vault.seal(sending.contactSubject, JSON.stringify(contact));
       if (sealed === null) return ERASED_LIST;
       const { lines, totals } = list;
+      const related = await relateContact(deps, owned.ownerId, { state, email: contact.email });
       const letter = {
         kind: 'rfq_confirmation' as const,
         sealedFor: sending.contactSubject,
@@ -92,10 +95,13 @@ export const rfqSubmitter =
           mailboxKeys: deriveMailboxKeys(deps.secrets, contact.email),
           ...list,
           news: newsOf(deps, list),
+          seen: { ...related, ...(input.client === 'program' && { by_program: true as const }) },
         },
         { effects: () => queueMail(deps, owned, letter) },
       );
-    });
+    };
+    return actOnList(deps, call, commandFor, input.client);
+  };
 
 /** The parts of the next sending of a list that its number and its time decide, with the token of its mailed link. */
 const nextSending = (

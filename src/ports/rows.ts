@@ -30,6 +30,9 @@ export type ReviewTokenRow = {
   quotes?: number;
 };
 
+/** A list that a mailbox confirmed, at that time in epoch milliseconds. */
+export type ConfirmedRow = { owner: string; handoff_id: string; at: number; sort: number };
+
 /** The only scope of the list of all owners. */
 export const ALL_OWNERS = 'all';
 

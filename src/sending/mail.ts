@@ -42,6 +42,8 @@ export type MailFacts = {
     handoff_id: string;
     lines: number;
     totals: Totals;
+    /** What is known of how it came about, in words. */
+    evidence: readonly string[];
   };
   /** To the mailbox that the sender of an RFQ entered. Contains no text that others wrote. `path` is that of the link. */
   rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };

@@ -132,6 +132,8 @@ export type Arrival = {
   address: string;
   /** The page of a person, as its path. */
   page?: string;
+  /** Of the holder of a link: whether the request has what browsers send. */
+  client?: 'browser' | 'program';
 };
 
 /** A request whose caller is known and within its limits. */

@@ -40,3 +40,15 @@ export const deviceOf = (userAgent: string | undefined): string => {
   const system = named(SYSTEMS);
   return `${named(BROWSERS) ?? 'A browser'}${system === undefined ? '' : ` on ${system}`}`;
 };
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * Whether a request has what browsers send: Sec-Fetch headers or, from older ones, a language and a User-Agent of theirs. A
+ * program can send both, so this is evidence and no proof.
+ */
+export const clientOf = (headers: Headers): 'browser' | 'program' => {
+  const isOlder =
+    headers['accept-language'] !== undefined && /^Mozilla\//.test(String(headers['user-agent']));
+  return headers['sec-fetch-mode'] !== undefined || isOlder ? 'browser' : 'program';
+};

@@ -144,37 +144,6 @@ describe('A product that was withdrawn from the catalog', () => {
   });
 });
 
-describe('The evidence of an RFQ', () => {
-  const evidenceOf = async (id: string) =>
-    ((await rfqOf(id)).body as { evidence: object }).evidence;
-  const sent = { list_revision: '1', ...CONTACT };
-
-  it('The evidence of an RFQ tells staff how soon it was sent, and whether the list was opened before', async () => {
-    const sku = await publish(800);
-    const [program, person] = [await listOf([sku, 4]), await listOf([sku, 4])];
-    expect((await post(`${program.path}/send`, sent)).status).toBe(303);
-    expect(await evidenceOf(program.id)).toEqual({
-      seconds_after_creation: 0,
-      opened_before: false,
-    });
-    await post(`${person.path}/open`, {});
-    app.clock.advance(90_500);
-    expect((await post(`${person.path}/send`, sent)).status).toBe(303);
-    expect(await evidenceOf(person.id)).toEqual({
-      seconds_after_creation: 90,
-      opened_before: true,
-    });
-  });
-
-  it('The evidence of an RFQ counts a refused form as an opening, and a clock that was set back as no time', async () => {
-    const { id, path } = await listOf([await publish(800), 4]);
-    app.clock.advance(-5_000);
-    expect((await post(`${path}/send`, { ...sent, email: 'nope' })).status).toBe(422);
-    expect((await post(`${path}/send`, sent)).status).toBe(303);
-    expect(await evidenceOf(id)).toEqual({ seconds_after_creation: 0, opened_before: true });
-  });
-});
-
 describe('A closed list', () => {
   it('A closed list refuses other quantities with the reason that the request was sent before', async () => {
     const { id, path } = await listOf([await publish(800), 4], [await publish(800), 4]);

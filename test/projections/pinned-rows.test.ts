@@ -12,7 +12,7 @@ import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
   'links@1': '2f75d7eae290408a',
-  'handoffs@6': 'cfa36af1d419565b',
+  'handoffs@7': 'cfa36af1d419565b',
   'handoff-leads@2': 'c3631f40da1a13c2',
   'leads@8': 'f8cbfdda73fe1e77',
   'outbound@4': '3454fbf177e89106',
@@ -21,7 +21,8 @@ const PINNED: Readonly<Record<string, string>> = {
   'open-applications@1': '45257463d8e47f4a',
   'open-leads@4': '14b3f89245b62a92',
   'lead-hints@2': 'ad091ecde9c55f2f',
-  'rfqs@5': '1bb591434cfbcb75',
+  'rfqs@6': '1bb591434cfbcb75',
+  'confirmed-lists@1': '4b13d85541f975d0',
   'tasks@1': '6640293e5f36755b',
   'push-configs@1': 'ee31ffb6583eb0a8',
   'codes@2': '23c70b0f94dc0283',

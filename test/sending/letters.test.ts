@@ -19,7 +19,11 @@ const waiting = { requests: 2, has_more: false, owners: 1, oldest_at: AT };
 
 /** Facts of each kind with every optional one. */
 const FACTS: MailFacts = {
-  rfq_notice: { ...rfq, owner_id: 'northwind' },
+  rfq_notice: {
+    ...rfq,
+    owner_id: 'northwind',
+    evidence: ['confirmed from the same mailbox as the one the agent named'],
+  },
   rfq_confirmation: { path: '/request/t1', lines: 5, totals: GBP, until: AT },
   rfq_receipt: { ...rfq, path: '/request/t1', list },
   rfq_quotation: {
