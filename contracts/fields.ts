@@ -250,7 +250,7 @@ export const idempotencyKey = exempt(
     .min(1)
     .max(LIMITS.IDEMPOTENCY_KEY_CHARS_MAX)
     .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must consist of A-Z a-z 0-9 . _ : ~ + / = -' }),
-).describe('One per intent, the same on every retry. Never expires');
+).describe('One per intent, the same on every retry');
 
 const flat = (text: z.ZodString) =>
   z
@@ -301,13 +301,14 @@ export const campaign = identifier(64).describe(
   'Your name for the campaign; reports can be grouped by it',
 );
 export const externalId = identifier(128).describe(
-  'Your own reference; several records may have the same one. No personal data: e-mail addresses and telephone ' +
-    'numbers are refused',
+  'Your own reference; need not be unique. No e-mail address or telephone number',
 );
 export const linkId = id('lnk').describe('Id of one of your links');
 export const handoffId = id('hnd').describe('Id of one of your handoffs');
 export const productId = id('prd').describe('Id of a product, from an answer of searchProducts');
-export const category = ofProduct.line(100).describe('Exact name of a category');
+export const category = ofProduct
+  .line(100)
+  .describe('Name of a category in any case; includes its subcategories');
 
 /** A list; in a query, one comma-separated value. */
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>

@@ -1,7 +1,7 @@
 /** Read models of links: each owner's links, and the codes by which visitors find them. */
 import { LINK_EVENTS, type LinkEventType, type Happened } from '#contracts/registries/events.ts';
-import type { LinkSettings } from '#src/owners/profile.decider.ts';
-import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
+import type { OwnerSettings } from '#src/owners/profile.decider.ts';
+import { type CodeRow, OWNER_SETTINGS } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
 import { link } from '#src/links/link.decider.ts';
 import { ownerRecords } from './owner-records.ts';
@@ -9,25 +9,26 @@ import { ownerRecords } from './owner-records.ts';
 type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
 
 /** The link of each short code, and the settings of each owner, as far as a redirect and its visit need them. */
-export const codes: Projection<CodeRow | LinkSettings> = {
+export const codes: Projection<CodeRow | OwnerSettings> = {
   name: 'codes',
-  version: 2,
+  version: 3,
   handles: [...LINK_EVENTS, 'OwnerProfileSet', 'OwnerProfileRemoved'],
   begins: ['LinkCreated'],
   place(event) {
     const { data } = typedEvent<Event>(event);
     return 'code' in data
       ? { scope: data.code, key: '' }
-      : { scope: event.owner, key: LINK_SETTINGS };
+      : { scope: event.owner, key: OWNER_SETTINGS };
   },
   evolve(row, event) {
     const { type, data } = typedEvent<Event>(event);
     if (type === 'OwnerProfileRemoved') return null;
     if (type === 'OwnerProfileSet') {
-      const { attribution_days, fallback } = data;
+      const { attribution_days, fallback, stale_stock_days } = data;
       return {
         ...(attribution_days !== undefined && { attribution_days }),
         ...(fallback && { fallback }),
+        ...(stale_stock_days !== undefined && { stale_stock_days }),
       };
     }
     if (type === 'LinkDisabled') {

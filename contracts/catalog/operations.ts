@@ -29,9 +29,18 @@ import { defineOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS } from '#contracts/problems.ts';
 import { visibleText } from '#contracts/texts.ts';
 import { decoded, plainLine, plainText } from './plain-text.ts';
-import { facet, productRecord } from './records.ts';
+import { excluder, facet, productFieldNames, productRow } from './records.ts';
 
-const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
+const FACETS = [
+  'category',
+  'ship_from',
+  'brand',
+  'origin',
+  'stock',
+  'certifications',
+  'lead_time',
+  'price',
+] as const;
 
 export const searchProducts = defineOperation({
   kind: 'query',
@@ -39,13 +48,18 @@ export const searchProducts = defineOperation({
   http: { method: 'GET', path: '/products', status: 200 },
   summary: 'Search published ready-stock products',
   guidance:
-    'Every word of q must match the beginning of a word of title, sku, gtin, mpn, category or brand; a word without a match ' +
-    'is also tried with one typo (for three letters, only with two letters swapped). Prices are indicative, and are ' +
-    'compared at at_quantity. If the catalog changes between pages, products that did not change are neither skipped ' +
-    'nor repeated; get the changed ones with updated_since afterwards. Use the product ids or skus in createLink and ' +
-    'createHandoff.',
+    'Every word of q must match the beginning of a word of title, sku, gtin, mpn, category, brand, certifications or ' +
+    'description, whatever its case and accents; a word without a match is also tried with one typo (for three letters, ' +
+    'only with two letters swapped). Words that no product has are left out. If no product has all others, words of titles ' +
+    'and codes are kept first, then those of categories and brands, then the rest, equal ones in the order of q: each as ' +
+    'long as a product has it beside those that are kept. relaxed names the words that were left out. Filters are never ' +
+    'relaxed: if nothing is left, excluded_by names the ones to change. Prices are indicative, and are compared at ' +
+    'at_quantity. If the catalog changes between pages, products that did not change are neither skipped nor repeated; get ' +
+    'the changed ones with updated_since afterwards. Use the product ids or skus in createLink and createHandoff.',
   brief:
-    'q matches beginnings of words of title, sku, gtin, mpn, category and brand, also with a typo. Prices are indicative, for ' +
+    'q matches beginnings of words of title, sku, gtin, mpn, category, brand, certifications and description, also with a ' +
+    'typo. If no product has all words, relaxed names those left out: unknown ones, then those of descriptions, of ' +
+    'categories and brands, of titles. If filters leave nothing, excluded_by names them. Prices are indicative, for ' +
     'at_quantity. Use the ids or skus in createLink and createHandoff.',
   input: z
     .strictObject({
@@ -56,14 +70,22 @@ export const searchProducts = defineOperation({
         })
         .optional()
         .describe('Words, each matched by prefix'),
+      fields: list(z.enum(productFieldNames).meta({ id: 'ProductField' }), productFieldNames.length)
+        .optional()
+        .describe('Only these members of each product; default: all'),
       ids: list(id('prd'), LIMITS.SEARCH_IDS_MAX).optional().describe('Only these ids'),
       skus: list(sku, LIMITS.SEARCH_IDS_MAX).optional().describe('Only these stock-keeping units'),
       category: category
         .optional()
-        .describe(`Exact name; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`),
-      brand: ofProduct.line(100).optional().describe('Exact name of the brand'),
-      origin: country.optional().describe('Country of origin, as an ISO 3166-1 alpha-2 code'),
-      ship_from: country.optional().describe('Country of dispatch, as an ISO 3166-1 alpha-2 code'),
+        .describe(
+          `Name in any case, with its subcategories; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`,
+        ),
+      brand: ofProduct.line(100).optional().describe('Name of the brand in any case'),
+      certifications: list(ofProduct.line(100), PRODUCT_LIMITS.CERTIFICATIONS_MAX)
+        .optional()
+        .describe('Names in any case; only products that have all of them'),
+      origin: country.optional().describe('Country of origin, like GB'),
+      ship_from: country.optional().describe('Country of dispatch, like GB'),
       at_quantity: quantity
         .optional()
         .describe(
@@ -87,14 +109,26 @@ export const searchProducts = defineOperation({
         .describe('Order of the rows; price sorts by currency first, then by amount'),
       facets: list(z.enum(FACETS).meta({ id: 'Facet' }), FACETS.length)
         .optional()
-        .describe('Fields whose values are counted'),
+        .describe(
+          'What is counted, by the value that a filter takes: lead_time by at most so many days, price by currency and range',
+        ),
       limit,
       cursor: cursor.optional(),
     })
     .meta({ dependentRequired: { price_min: ['currency'], price_max: ['currency'] } }),
   output: z.object({
-    data: z.array(productRecord),
+    data: z.array(productRow),
     page: page.extend({ total: z.int() }),
+    relaxed: z
+      .array(z.string())
+      .optional()
+      .describe('Words of q that were left out, because no product has them beside the others'),
+    excluded_by: z
+      .array(excluder)
+      .optional()
+      .describe(
+        'If total is 0, the filters that exclude everything: each alone if a product is left without it, otherwise together',
+      ),
     facets: z.array(facet).optional(),
     as_of: asOf,
   }),

@@ -1,6 +1,7 @@
 /** A product as operations answer it. */
 import { z } from 'zod';
 import { country, id, money, time } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
 
 export const productRecord = z
   .object({
@@ -35,6 +36,12 @@ export const productRecord = z
         as_of: time.describe(
           'When the feed last updated it (updated_at), if the feed says so; otherwise when it last changed here',
         ),
+        stale: z
+          .literal(true)
+          .optional()
+          .describe(
+            `as_of is more days ago than the owner allows; default: ${LIMITS.STOCK_STALE_DAYS} days`,
+          ),
       })
       .describe('An indication, never a reservation'),
     certifications: z.array(z.string()).optional(),
@@ -46,10 +53,28 @@ export const productRecord = z
 
 export type Product = z.infer<typeof productRecord>;
 
+/** A product as a search answers it. */
+export const productRow = productRecord.partial().meta({
+  id: 'ProductRow',
+  description: 'A product: all members of Product, or those that fields names',
+});
+
+export const productFieldNames = Object.keys(productRecord.shape) as (keyof Product)[];
+
+/** A filter that leaves nothing. */
+export const excluder = z.object({
+  filter: z.string().describe('A parameter of the call'),
+  total_without: z.int().describe('Number of products without this filter'),
+  closest: z.string().optional().describe('The most similar value that products have'),
+});
+
 export const facet = z.object({
   field: z.string(),
   values: z
     .array(z.object({ value: z.string(), count: z.int() }))
-    .describe('Most frequent first; at most 500 for category, 50 for other fields'),
+    .describe(
+      'Most frequent first, ranges rising; at most 500 for category, 50 for other fields. A category includes its ' +
+        'subcategories; the count of a lead time includes shorter ones',
+    ),
   more: z.int().describe('Number of further values'),
 });

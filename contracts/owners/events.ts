@@ -13,6 +13,8 @@ const OwnerProfileSet = z.object({
   mailbox_keys: mailboxKeys,
   /** Of tokens signed from now on; the default if absent. */
   attribution_days: z.number().optional(),
+  /** After how many days stock is stale; the default if absent. */
+  stale_stock_days: z.number().optional(),
   /** Where the owner's links lead that would lead nowhere; `ref` of a product is its id. */
   fallback: linkTarget.optional(),
 });

@@ -19,6 +19,14 @@ const profile = {
     .max(LIMITS.ATTRIBUTION_DAYS_MAX)
     .optional()
     .describe(`How long clicks from now on are attributed. Default: ${LIMITS.ATTRIBUTION_DAYS}`),
+  stale_stock_days: z
+    .int()
+    .min(1)
+    .max(LIMITS.STOCK_STALE_DAYS_MAX)
+    .optional()
+    .describe(
+      `After how many days agents of the owner see stock as stale. Default: ${LIMITS.STOCK_STALE_DAYS}`,
+    ),
   fallback: target
     .optional()
     .describe(
@@ -31,6 +39,7 @@ const exampleProfile = {
   postal_address: '1 High Street\nLondon',
   mailbox: 'office@acme.example',
   attribution_days: 60,
+  stale_stock_days: 14,
   fallback: { kind: 'category', ref: 'Gifts' },
 };
 
@@ -79,6 +88,7 @@ const readOwnerProfile = deskQuery({
     mailbox: z.string(),
     mailbox_confirmed_at: time.optional(),
     attribution_days: z.int(),
+    stale_stock_days: z.int(),
     fallback: linkRecord.shape.target.optional(),
     updated_at: time,
   }),

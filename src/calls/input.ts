@@ -214,8 +214,15 @@ const faultsOf = (issue: Issue, raw: unknown, hint: Hint): InputFault[] => {
   const pointer = pointerOf(issue.path);
   if (given === undefined && issue.code !== 'custom')
     return [{ pointer, code: 'required', detail: 'is required' }];
-  return [withValue({ pointer, code: codeOf(issue), detail: issue.message }, given)];
+  const detail = issue.message + nearest(issue, given, hint);
+  return [withValue({ pointer, code: codeOf(issue), detail }, given)];
 };
+
+/** Of the values that a name may have, the one that it was meant to be. */
+const nearest = (issue: Issue, given: unknown, hint: Hint): string =>
+  issue.code === 'invalid_value' && issue.values.length > 1 && typeof given === 'string'
+    ? hint(given, issue.values.map(String))
+    : '';
 
 /** The contract's own code, where it names one. */
 const codeOf = (issue: Issue): string => {

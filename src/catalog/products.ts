@@ -1,15 +1,17 @@
 /** Products as answers show them, prices of lines, and the targets of links. */
 import type { z } from 'zod';
 import { type Product, productRecord as contract } from '#contracts/catalog/records.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Warning } from '#contracts/handoffs/records.ts';
 import type { target } from '#contracts/links/records.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Deps } from '#src/calls/handlers.ts';
+import type { OwnerSettings } from '#src/owners/profile.decider.ts';
 import type { CatalogProduct, ProductView, Catalog } from '#src/ports/catalog.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { iso } from '#src/shared/time.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 
 /** The tier that applies at `quantity`, or the first one below its quantity. */
 const tierAt = (product: Pick<CatalogProduct, 'price_tiers'>, quantity: number) => {
@@ -18,7 +20,17 @@ const tierAt = (product: Pick<CatalogProduct, 'price_tiers'>, quantity: number) 
   return product.price_tiers.findLast((tier) => tier.min_quantity <= quantity) ?? first;
 };
 
-export const renderProduct = (product: CatalogProduct, atQuantity?: number): Product => {
+/** How a product is shown: prices at which quantity, and stock of before which time as stale. */
+export type ProductShowing = { atQuantity?: number | undefined; staleBefore: number };
+
+/** Returns the time before which the stock that an owner's agents see is stale. */
+export const staleBefore = (settings: OwnerSettings | undefined, at: number): number =>
+  at - (settings?.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS) * DAY_MS;
+
+export const renderProduct = (
+  product: CatalogProduct,
+  { atQuantity, staleBefore: fresh }: ProductShowing,
+): Product => {
   const { currency } = product;
   const quantity = atQuantity ?? product.moq;
   const { brand, gtin, mpn, image_url, origin_country, ship_from, lead_time_days } = product;
@@ -44,6 +56,7 @@ export const renderProduct = (product: CatalogProduct, atQuantity?: number): Pro
       level: product.stock.level,
       available_quantity: product.stock.available_quantity,
       as_of: iso(product.stock.as_of),
+      ...(product.stock.as_of < fresh && { stale: true as const }),
     },
     ...present({ certifications: product.certifications }),
     status: 'published',
@@ -52,17 +65,21 @@ export const renderProduct = (product: CatalogProduct, atQuantity?: number): Pro
   };
 };
 
-/** A product as JSON, cut where the price depends on the quantity of the query. */
+/** A product as JSON, cut where the price depends on the quantity of the query, and where the stock can be stale. */
 type ProductText = {
   before: string;
+  /** From the currency of the price to the age of the stock. */
+  between: string;
   after: string;
-  of: Pick<CatalogProduct, 'moq' | 'price_tiers'>;
+  of: Pick<CatalogProduct, 'moq' | 'price_tiers'> & { stockAt: number };
 };
 
 // The quotes prevent a match inside a text of the product.
 const QUANTITY = '"price_at_quantity":{"quantity":';
 const AMOUNT = ',"unit_price":{"amount":';
 const CURRENCY = ',"currency":';
+const AS_OF = /"as_of":"[^"]*"/g;
+const STALE = ',"stale":true';
 
 /** Memory for the objects and their headers. */
 const OVERHEAD_BYTES = 400;
@@ -73,26 +90,39 @@ const TWO_BYTES = /[^\0-\xff]/;
 /** Renders and checks a product once for all searches that find it. */
 export const PRODUCT_TEXT: ProductView<ProductText> = {
   show(product) {
-    const rendered = renderProduct(product);
+    const rendered = renderProduct(product, { staleBefore: 0 });
     const { error } = contract.safeParse(rendered);
     if (error) throw new Error(`${product.product_id} is outside its contract: ${error.message}`);
     const text = JSON.stringify(rendered);
     const quantity = text.indexOf(QUANTITY) + QUANTITY.length;
+    const currency = text.indexOf(CURRENCY, quantity);
+    AS_OF.lastIndex = currency;
+    AS_OF.test(text);
     return {
       before: text.slice(0, quantity),
-      after: text.slice(text.indexOf(CURRENCY, quantity)),
-      of: { moq: product.moq, price_tiers: product.price_tiers },
+      between: text.slice(currency, AS_OF.lastIndex),
+      after: text.slice(AS_OF.lastIndex),
+      of: {
+        moq: product.moq,
+        price_tiers: product.price_tiers,
+        stockAt: product.stock.as_of,
+      },
     };
   },
-  bytes: ({ before, after }) => {
-    const chars = before.length + after.length;
+  bytes: ({ before, between, after }) => {
+    const chars = before.length + between.length + after.length;
     return OVERHEAD_BYTES + (TWO_BYTES.test(before) || TWO_BYTES.test(after) ? 2 * chars : chars);
   },
 };
 
-/** Builds the JSON of `renderProduct` for a quantity that is a whole number. */
-export const productJson = ({ before, after, of }: ProductText, atQuantity = of.moq): string =>
-  before + String(atQuantity) + AMOUNT + String(tierAt(of, atQuantity).unit_price) + after;
+/** Builds the JSON of `renderProduct`, for a quantity that is a whole number. */
+export const productJson = (
+  { before, between, after, of }: ProductText,
+  { atQuantity = of.moq, staleBefore: fresh }: ProductShowing,
+): string => {
+  const price = String(atQuantity) + AMOUNT + String(tierAt(of, atQuantity).unit_price);
+  return before + price + between + (of.stockAt < fresh ? STALE : '') + after;
+};
 
 type StoredLine = EventData<'HandoffCreated'>['lines'][number];
 type RequestedLine = {
@@ -230,10 +260,12 @@ export const resolveTarget = (
       const { product_id, category } = product;
       return to({ kind, ref: product_id }, { product_id, category });
     }
-    case 'category':
-      return catalog.hasCategory(ref)
-        ? to(entered, { category: ref })
-        : noTarget(pointer, 'the catalog has no such category');
+    case 'category': {
+      const category = catalog.categoryNamed(ref);
+      return category === undefined
+        ? noTarget(pointer, 'the catalog has no such category')
+        : to({ kind, ref: category }, { category });
+    }
     case 'search':
       return to(entered, {});
   }

@@ -308,6 +308,7 @@ export const listingPage = (listing: ListingView): Page => {
 <header class="head"><h1>${heading}</h1>
 <p class="quiet">${summary}</p>${promotionNotice(source)}${listLink(source)}${searchForm(words, source)}</header>
 ${hits.total === 0 && html`<p class="lede">Nothing matches. Try fewer or other words.</p>`}
+${hits.relaxed && html`<p>No product matches all words. Left out: ${hits.relaxed.join(', ')}.</p>`}
 <ul class="results">${hits.products.map((product) => productResult(product, { writer, source }))}</ul>
 ${pager(page, pages, href)}`,
   };

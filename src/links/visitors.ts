@@ -10,16 +10,16 @@ import {
 import { VISITOR_BURST_SECONDS } from '#contracts/performance/records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';
-import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { limiter, networkOf } from '#src/calls/limits.ts';
 import type { SignaturesOf } from '#src/calls/rules.ts';
 import { pathOfTarget, priceLines, totalsOf } from '#src/catalog/products.ts';
-import type { LinkSettings } from '#src/owners/profile.decider.ts';
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
-import { type CodeRow, LINK_SETTINGS } from '#src/ports/rows.ts';
+import { categoriesAbove, stepsOf } from '#src/ports/folded-text.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
 import type { Ids, Clock, Secrets } from '#src/ports/system.ts';
+import { readOwnerSettings } from '#src/reading/owner-settings.ts';
 import { cached } from '#src/shared/cached.ts';
 import type { Call, VisitorCall } from '#src/shared/call.ts';
 import { done, refuse, type Outcome } from '#src/shared/outcome.ts';
@@ -301,7 +301,7 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   const link = await findCode(deps, input.code);
   if (!link) return NO_LINK;
   const { row } = link;
-  const settings = await readSettings(deps, row.owner);
+  const settings = await readOwnerSettings(deps, row.owner);
   const fallback = settings?.fallback && deps.origin() + pathOfTarget(settings.fallback);
   if (row.disabled) return done(present({ target: fallback }));
   const destination = destinationOf(deps, { row, fallback, at });
@@ -332,10 +332,6 @@ const recordVisit = async (
     return undefined;
   }
 };
-
-/** Reads what an owner decides for all links, those of the test space included. */
-const readSettings = ({ readModels }: Pick<Deps, 'readModels'>, ownerId: string) =>
-  readModels.get<LinkSettings>('codes', liveOwnerOf(ownerId), LINK_SETTINGS);
 
 type Click = Pick<AttributionClaims, 'target'> & {
   visitId: string;
@@ -415,11 +411,11 @@ const NO_CATEGORY = refuse(
 
 /** Splits a path like `Stationery > Pens` into its steps. */
 const crumbsOf = (catalog: Catalog, category: string): Crumb[] => {
-  const names = category.split(' > ');
-  return names.map((name, index) => {
-    const path = names.slice(0, index + 1).join(' > ');
-    return { name, category: catalog.hasCategory(path) ? path : undefined };
-  });
+  const names = stepsOf(category);
+  return categoriesAbove(category).map((path, index) => ({
+    name: names[index] ?? path,
+    category: catalog.categoryNamed(path),
+  }));
 };
 
 export const viewProduct: VisitorHandler<'viewProduct'> = async (deps, input, { at }) => {
@@ -457,7 +453,8 @@ const listingOf = async (
 /** The category that a text names, without signs behind the name. Its name may end with a sign, as in `Mugs (large)`. */
 const categoryIn = (catalog: Catalog, text: string): string | undefined => {
   for (let name = text; name !== ''; name = name.slice(0, -1)) {
-    if (catalog.hasCategory(name)) return name;
+    const category = catalog.categoryNamed(name);
+    if (category !== undefined) return category;
     if (/[\p{L}\p{N}]$/u.test(name)) return undefined;
   }
   return undefined;

@@ -12,8 +12,8 @@ import {
 type Event = EventOf<OwnerEventType>;
 type Profile = EventData<'OwnerProfileSet'>;
 
-/** What an owner decides for all links. */
-export type LinkSettings = Pick<Profile, 'attribution_days' | 'fallback'>;
+/** What an owner decides for all links and all agents. */
+export type OwnerSettings = Pick<Profile, 'attribution_days' | 'fallback' | 'stale_stock_days'>;
 
 export type ProfileCommand =
   | { type: 'SetProfile'; profile: Profile }

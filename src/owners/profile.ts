@@ -132,7 +132,8 @@ const forget = async ({ vault }: Deps, before: ProfileState | undefined): Promis
 };
 
 export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, input, call) => {
-  const { owner_id: ownerId, name, postal_address, mailbox, attribution_days } = input;
+  const { owner_id: ownerId, name, postal_address, mailbox } = input;
+  const { attribution_days, stale_stock_days } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
   const reserved = refuseHouseNames(deps, { '/owner_id': ownerId, '/name': name });
   if (reserved) return reserved;
@@ -158,7 +159,7 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
         sealed_profile: sealed,
         ...(isKept && { keeps_mailbox: true as const }),
         mailbox_keys: deriveMailboxKeys(deps.secrets, mailbox),
-        ...present({ attribution_days, fallback: fallback?.target }),
+        ...present({ attribution_days, stale_stock_days, fallback: fallback?.target }),
       };
       return issue(
         { type: 'SetProfile' as const, profile },
@@ -179,13 +180,14 @@ export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, in
   const state = await readProfile(deps, owner_id);
   const profile = await shownProfile(deps, state);
   if (!state || !profile) return NO_PROFILE;
-  const { attribution_days = LIMITS.ATTRIBUTION_DAYS, fallback, confirmed_at, updated_at } = state;
+  const { fallback, confirmed_at, updated_at } = state;
   return done({
     owner_id,
     ...(typeof profile === 'string'
       ? { name: profile, postal_address: profile, mailbox: profile }
       : profile),
-    attribution_days,
+    attribution_days: state.attribution_days ?? LIMITS.ATTRIBUTION_DAYS,
+    stale_stock_days: state.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS,
     ...present({ fallback }),
     ...(confirmed_at !== undefined && { mailbox_confirmed_at: iso(confirmed_at) }),
     updated_at: iso(updated_at),

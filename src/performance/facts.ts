@@ -1,6 +1,7 @@
 /** The facts of an owner in memory, and their sums by day. */
 import { type Dimension, METRICS } from '#contracts/performance/records.ts';
 import type { Position } from '#src/ports/event-log.ts';
+import { isWithinCategory } from '#src/ports/folded-text.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { type PackedNumbers, unpackNumbers } from '#src/ports/packed-numbers.ts';
 import {
@@ -176,7 +177,14 @@ export const matcherOf = (
   const wanted = (Object.entries(filters) as [Dimension, string][]).filter(
     ([name]) => name !== 'country',
   );
-  return (dims) => wanted.every(([name, value]) => valueOf(dims, name) === value);
+  const tests = wanted.map(([name, value]) => {
+    const isWithin = name === 'category' ? isWithinCategory(value) : undefined;
+    return (dims: Dims): boolean => {
+      const own = valueOf(dims, name);
+      return isWithin ? own !== null && isWithin(own) : own === value;
+    };
+  });
+  return (dims) => tests.every((passes) => passes(dims));
 };
 
 /** The dimensions of some lines of a set's fact. Products and categories of its source do not count for them. */

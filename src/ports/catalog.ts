@@ -17,15 +17,32 @@ export type CatalogProduct = Published['product'] & {
   updated_at: number;
 };
 
+/** What a search counts the values of. */
+export type FacetField =
+  | 'category'
+  | 'ship_from'
+  | 'brand'
+  | 'origin'
+  | 'stock'
+  | 'certifications'
+  | 'lead_time'
+  | 'price';
+
 export type ProductSearch = {
-  /** Each word must match a word of title, sku, gtin, mpn, category or brand, by prefix or with one typo. */
+  /**
+   * Each word must match a word of a product, by prefix or with one typo. If no product has all words, some are left out
+   * (`CatalogText.match`).
+   */
   q?: string;
   ids?: string[];
   skus?: string[];
+  /** A category and those below it, and a brand, in any spelling. */
   category?: string;
+  brand?: string;
+  /** All of them, in any spelling. */
+  certifications?: string[];
   ship_from?: string;
   origin?: string;
-  brand?: string;
   /** In minor units, compared with the unit price at `at_quantity`. */
   price_min?: number;
   price_max?: number;
@@ -41,7 +58,7 @@ export type ProductSearch = {
   offset: number;
   /** The page begins after this row, whatever has changed before it. */
   after?: ProductMark;
-  facets: ('category' | 'ship_from' | 'brand' | 'origin' | 'stock')[];
+  facets: FacetField[];
 };
 
 /**
@@ -56,7 +73,7 @@ export type ProductMark = {
   product_id: string;
   /** Number of rows up to the mark when it was made; the search for the mark starts there. */
   shown: number;
-  /** The word weights of its scores; scores by other weights are not comparable. */
+  /** Which words were left out, and the weights of the others; scores by other weights are not comparable. */
   weights?: string;
 };
 
@@ -71,7 +88,11 @@ export type ProductHits<Shown = CatalogProduct> = {
   products: Shown[];
   /** Number of matches on all pages. */
   total: number;
-  /** The most frequent values of each field, and the number of further values. */
+  /** The words that the search left out, because no product has them beside the others. */
+  relaxed?: string[];
+  /** If nothing matches: the filters that leave nothing, and how many products match without each. */
+  excluded_by?: { filter: string; total_without: number }[];
+  /** The values of each field, and the number of further values. */
   facets: { field: string; values: { value: string; count: number }[]; more: number }[];
   /** Where the next page continues; absent on the last page. */
   last?: ProductMark;
@@ -95,7 +116,10 @@ export type Catalog = {
   startingWith(field: 'product_id' | 'sku', prefix: string, limit: number): string[];
   /** Returns the last state of withdrawn products by id, with the reason that staff gave. */
   withdrawn(ids: readonly string[]): Map<string, { product: CatalogProduct; reason: string }>;
-  hasCategory(category: string): boolean;
+  /** Returns a category, which may have only categories below it, as most products spell it; undefined if it has none. */
+  categoryNamed(category: string): string | undefined;
+  /** Returns every value that a filter on the field accepts. */
+  namesOf(field: 'category' | 'brand' | 'certifications'): string[];
   search(query: ProductSearch): ProductHits;
   /** Searches, and renders each product. Renderings are cached by view, so views must be constants. */
   show<Shown>(query: ProductSearch, view: ProductView<Shown>): ProductHits<Shown>;

@@ -17,7 +17,7 @@ export type CodeRow = {
 };
 
 /** The key of an owner's row beside those of the codes. */
-export const LINK_SETTINGS = 'settings';
+export const OWNER_SETTINGS = 'settings';
 
 /**
  * `confirms`: the token belongs to the mail that confirms an RFQ; the number is the sending's. `quotes`: it belongs to the

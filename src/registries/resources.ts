@@ -17,8 +17,9 @@ import { maskingDeps } from '#src/sealing/suppression.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
 import { listing } from '#src/reading/lists.ts';
+import { readOwnerSettings } from '#src/reading/owner-settings.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
-import { renderProduct } from '#src/catalog/products.ts';
+import { renderProduct, staleBefore } from '#src/catalog/products.ts';
 
 /**
  * The kinds of record that can be read by id, and the scope that each needs: the scope that reads
@@ -69,9 +70,12 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
     const state = await leadOf(deps, ownerId, id);
     return state && showLead(maskingDeps(deps), state, { ownerId, at: deps.clock.now() });
   },
-  async product({ catalog }, _ownerId, id) {
-    const product = catalog.byId([id]).get(id);
-    return product && renderProduct(product);
+  async product(deps, ownerId, id) {
+    const product = deps.catalog.byId([id]).get(id);
+    const settings = await readOwnerSettings(deps, ownerId);
+    return (
+      product && renderProduct(product, { staleBefore: staleBefore(settings, deps.clock.now()) })
+    );
   },
 };
 

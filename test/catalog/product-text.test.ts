@@ -18,7 +18,7 @@ const text = fc.oneof(
   fc.constantFrom('"price_at_quantity":{"quantity":', ',"currency":', '\\"', '}}', '£ 5 "net"'),
 );
 
-test('productJson equals the JSON of renderProduct at any quantity', () => {
+test('productJson equals the JSON of renderProduct at any quantity and age of stock', () => {
   const product = fc.record({
     title: text,
     description: text,
@@ -36,10 +36,11 @@ test('productJson equals the JSON of renderProduct at any quantity', () => {
   });
   const quantity = fc.option(fc.integer({ min: 1, max: 100_000_000 }), { nil: undefined });
   fc.assert(
-    fc.property(product, quantity, (over, atQuantity) => {
+    fc.property(product, quantity, fc.nat(), (over, atQuantity, age) => {
       const one = productOf(over);
       const shown = PRODUCT_TEXT.show(one);
-      expect(productJson(shown, atQuantity)).toBe(JSON.stringify(renderProduct(one, atQuantity)));
+      const showing = { atQuantity, staleBefore: one.stock.as_of + 2 ** 30 - age };
+      expect(productJson(shown, showing)).toBe(JSON.stringify(renderProduct(one, showing)));
       expect(PRODUCT_TEXT.bytes(shown)).toBeGreaterThan(100);
     }),
   );

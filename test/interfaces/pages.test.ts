@@ -121,7 +121,9 @@ describe('A list of products', () => {
     const second = await search('/s?q=CUP&page=2');
     expect([first.length, second.length]).toEqual([24, 6]);
     expect(new Set([...first, ...second]).size).toBe(30);
-    expect(await search('/c/Home?page=999999')).toHaveLength(6);
+    // Its subcategory has one more.
+    expect(await search('/c/Home?page=999999')).toHaveLength(7);
+    expect((await get('/c/hOME%3Elamps%2Flight')).status).toBe(301);
     expect((await get('/c/Home?page=2')).text).toContain('Page 2 of 2');
   });
 

@@ -25,7 +25,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'confirmed-lists@1': '4b13d85541f975d0',
   'tasks@1': '6640293e5f36755b',
   'push-configs@1': 'ee31ffb6583eb0a8',
-  'codes@2': '23c70b0f94dc0283',
+  'codes@3': '23c70b0f94dc0283',
   'review-tokens@4': '47a3ac17d5c24567',
   'credentials@8': '67d4b1cc9d6b9c0a',
   'access@8': 'bb233535916b4bb5',

@@ -151,9 +151,10 @@ describe('A search of the catalog', () => {
       expect(catalog.count()).toBe(live.size);
       for (let n = 0; n < ASKED_BETWEEN_CHANGES; n += 1) {
         const query = randomQuery();
-        const { last, ...hits } = catalog.show(query, view);
+        const { last, relaxed: _relaxed, excluded_by = [], ...hits } = catalog.show(query, view);
         const expected = walked(catalog, query);
         expect({ change, query, ...hits }).toEqual({ change, query, ...expected });
+        expect(excluded_by.length > 0).toBe(hits.total === 0);
         const end = query.offset + query.limit;
         expect(last?.shown).toBe(end < expected.total ? end : undefined);
       }

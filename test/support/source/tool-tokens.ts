@@ -5,7 +5,7 @@ import { connection } from '#contracts/access/records.ts';
 import { connectionForTools, TOOLS, type ToolEntry } from '#src/interfaces/mcp/tools.ts';
 
 /** The most that each count may be. */
-export const TOKENS_MAX = { average: 420, model: 7_500, wire: 12_000, connection: 700 };
+export const TOKENS_MAX = { average: 420, model: 7_500, wire: 14_000, connection: 700 };
 
 const tokensOf = (value: unknown): number => countTokens(JSON.stringify(value));
 

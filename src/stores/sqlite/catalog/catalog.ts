@@ -10,6 +10,7 @@ import {
   type CatalogProgress,
 } from '#src/ports/catalog.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import { splitWords } from '#src/ports/folded-text.ts';
 import type { Pause } from '#src/ports/system.ts';
 import { LruCache } from '#src/stores/caches.ts';
 import {
@@ -41,24 +42,17 @@ import {
 } from './product-state.ts';
 import { Ranks } from './row-order.ts';
 import { CatalogSearch } from './search.ts';
-import {
-  splitWords,
-  Vocabulary,
-  addWordChange,
-  COLUMN_GROUPS,
-  type WordChanges,
-  CatalogText,
-} from './text.ts';
+import { Vocabulary, addWordChange, COLUMN_GROUPS, type WordChanges, CatalogText } from './text.ts';
 
 /** Rises with every change of the file's contents; a file of another version is rebuilt. */
-export const CATALOG_VERSION = 5;
+export const CATALOG_VERSION = 6;
 
 /**
  * `body` is the whole product. `facts` is what a search computes with, in a table of its own so that
  * opening reads a tenth of the file. A withdrawn product remains as a row that is not live, with the
  * reason, so that it keeps its first publication date when it is published again.
  *
- * The tokenizer is the simplest one, because vocabulary.ts has already folded and split the text: one
+ * The tokenizer is the simplest one, because folded-text.ts has already folded and split the text: one
  * rule for the index, the query and the vocabulary. detail=column, because scores need the column of a
  * word and never its offset.
  */
@@ -161,7 +155,7 @@ const textsOf = (product: CatalogProduct): string[] => [
   [product.sku, product.gtin, product.mpn].filter((code) => code !== undefined).join(' '),
   product.category,
   product.brand ?? '',
-  product.description,
+  [product.description, ...(product.certifications ?? [])].join(' '),
 ];
 
 const hasSameText = (one: CatalogEntry | undefined, other: CatalogEntry): boolean =>
@@ -593,7 +587,8 @@ const catalogOf = (db: DatabaseSync, index: Index, pause: Pause): Catalog => {
     skusOf: prepareSkusOf(db),
     startingWith: prepareStartingWith(db),
     withdrawn: prepareWithdrawn(db),
-    hasCategory: (category) => columns.values('category').liveOf(category) > 0,
+    categoryNamed: (category) => columns.values('category').spellingOf(category),
+    namesOf: (field) => columns.values(field).liveNames,
     search(query) {
       const { rows, ...hits } = searcher.search(query);
       return { products: reader.products(rows), ...hits };

@@ -4,6 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
+import { categoriesAbove, nameKey } from '#src/ports/folded-text.ts';
 import { LruCache } from '#src/stores/caches.ts';
 import { RecordDamaged } from '#src/stores/sqlite/failure.ts';
 
@@ -65,8 +66,22 @@ class PriceTierColumn {
 
 // The facts of a product that a search computes with, in the order of the columns in columns.ts.
 
-const CODED = ['category', 'brand', 'ship_from', 'origin', 'currency', 'stock'] as const;
+const CODED = [
+  'category',
+  'brand',
+  'ship_from',
+  'origin',
+  'currency',
+  'stock',
+  'certifications',
+] as const;
 export type Coded = (typeof CODED)[number];
+
+/** Fields whose value has several names, each of which finds the product. A value of another field is its only name. */
+const NAMES_IN: { [Field in Coded]?: (value: string) => string[] } = {
+  category: categoriesAbove,
+  certifications: (value) => JSON.parse(value) as string[],
+};
 const COUNTED = ['live', 'moq', 'available', 'lead_time', 'updated', 'price', 'words'] as const;
 export type Counted = (typeof COUNTED)[number];
 
@@ -83,7 +98,7 @@ export type Facts = {
  * lead time is infinite. Infinity is null here, because JSON cannot represent it.
  */
 export const factsOf = (product: CatalogProduct, live: boolean, words: number): Facts => {
-  const { stock, price_tiers, moq } = product;
+  const { stock, price_tiers, moq, certifications = [] } = product;
   const unknown = stock.level === 'in_stock' ? null : -1;
   const tiers = price_tiers.flatMap(({ min_quantity, unit_price }) => [min_quantity, unit_price]);
   const price = price_tiers.findLast((tier) => tier.min_quantity <= moq) ?? price_tiers[0];
@@ -95,6 +110,7 @@ export const factsOf = (product: CatalogProduct, live: boolean, words: number): 
       product.origin_country ?? null,
       product.currency,
       stock.level,
+      certifications.length > 0 ? JSON.stringify(certifications) : null,
     ],
     counts: [
       live ? 1 : 0,
@@ -122,15 +138,27 @@ export const requireFacts = (
       throw new RecordDamaged('the checksum of the facts of a product does not fit');
 };
 
+/** A name, and the codes of the values that have it, with its spelling in each. */
+type CodedName = { codes: number[]; spellings: string[] };
+
 /**
  * The values of one field as codes, numbered in order of appearance; 0 is no value. A Float64Array like
  * all columns, because the compiler optimizes a loop that meets only one kind of array better.
  */
 class CodedColumn {
+  readonly #namesIn: (value: string) => string[];
   readonly #codes = new Map<string, number>();
   readonly #values: string[] = [''];
   readonly #live: number[] = [0];
+  readonly #names: CodedName[] = [];
+  readonly #places = new Map<string, number>();
+  /** The places in `#names` of the names of each code. */
+  readonly #namesOf: number[][] = [[]];
   #rows = new Float64Array(INITIAL_ROWS);
+
+  constructor(namesIn: (value: string) => string[] = (value) => [value]) {
+    this.#namesIn = namesIn;
+  }
 
   /** The code of each row. */
   get rows(): Float64Array {
@@ -146,8 +174,40 @@ class CodedColumn {
     return this.#codes.get(value);
   }
 
-  liveOf(value: string): number {
-    return this.#live[this.#codes.get(value) ?? 0] ?? 0;
+  /** Returns the codes of all values that have the name, in any spelling. */
+  codesOf(name: string): readonly number[] {
+    return this.#names[this.#places.get(nameKey(name)) ?? -1]?.codes ?? [];
+  }
+
+  /** Returns how many live rows have the name. */
+  liveOf(name: string): number {
+    return this.codesOf(name).reduce((sum, code) => sum + (this.#live[code] ?? 0), 0);
+  }
+
+  /** Returns the name as most live rows spell it; undefined if none has it. */
+  spellingOf(name: string): string | undefined {
+    const place = this.#places.get(nameKey(name));
+    return place === undefined || this.liveOf(name) === 0 ? undefined : this.#spelling(place);
+  }
+
+  /** Returns every name that live rows have. */
+  get liveNames(): string[] {
+    const isLive = ({ codes }: CodedName): boolean => codes.some((code) => this.#live[code] !== 0);
+    return this.#names.flatMap((name, place) => (isLive(name) ? this.#spelling(place) : []));
+  }
+
+  /** Sums the counts of the codes by name. */
+  countNames(counts: Uint32Array): { value: string; count: number }[] {
+    const ofNames = new Uint32Array(this.#names.length);
+    for (let code = 1; code < counts.length; code += 1) {
+      const count = counts[code] ?? 0;
+      if (count === 0) continue;
+      for (const place of this.#namesOf[code] ?? []) ofNames[place] = (ofNames[place] ?? 0) + count;
+    }
+    const named: { value: string; count: number }[] = [];
+    for (const [place, count] of ofNames.entries())
+      if (count > 0) named.push({ value: this.#spelling(place), count });
+    return named;
   }
 
   grow(size: number): void {
@@ -160,12 +220,38 @@ class CodedColumn {
   }
 
   set(row: number, value: string | null): void {
-    let code = value === null ? 0 : this.#codes.get(value);
-    if (code === undefined && value !== null) {
-      code = this.#values.push(value) - 1;
-      this.#codes.set(value, code);
+    this.#rows[row] = value === null ? 0 : (this.#codes.get(value) ?? this.#add(value));
+  }
+
+  #add(value: string): number {
+    const code = this.#values.push(value) - 1;
+    this.#codes.set(value, code);
+    this.#live[code] = 0;
+    const places = new Set<number>();
+    for (const spelling of this.#namesIn(value)) {
+      const key = nameKey(spelling);
+      const place = this.#places.get(key) ?? this.#names.push({ codes: [], spellings: [] }) - 1;
+      this.#places.set(key, place);
+      if (places.has(place)) continue;
+      places.add(place);
+      this.#names[place]?.codes.push(code);
+      this.#names[place]?.spellings.push(spelling);
     }
-    this.#rows[row] = code ?? 0;
+    this.#namesOf[code] = [...places];
+    return code;
+  }
+
+  /** The spelling that most live rows have; of several the first by code point, which is the same on every node. */
+  #spelling(place: number): string {
+    const { codes = [], spellings = [] } = this.#names[place] ?? {};
+    if (codes.length === 1) return spellings[0] ?? '';
+    const live = new Map<string, number>();
+    for (const [index, spelling] of spellings.entries())
+      live.set(spelling, (live.get(spelling) ?? 0) + (this.#live[codes[index] ?? 0] ?? 0));
+    const [best = ['']] = [...live].sort(
+      ([one, rows], [other, others]) => others - rows || (one < other ? -1 : 1),
+    );
+    return best[0];
   }
 }
 
@@ -174,11 +260,12 @@ const CACHED_QUANTITIES_MAX = 16;
 
 const recordOf = <Key extends string, Value>(
   keys: readonly Key[],
-  make: () => Value,
-): Record<Key, Value> => Object.fromEntries(keys.map((key) => [key, make()])) as Record<Key, Value>;
+  make: (key: Key) => Value,
+): Record<Key, Value> =>
+  Object.fromEntries(keys.map((key) => [key, make(key)])) as Record<Key, Value>;
 
 export class CatalogColumns {
-  readonly #coded = recordOf(CODED, () => new CodedColumn());
+  readonly #coded = recordOf(CODED, (field) => new CodedColumn(NAMES_IN[field]));
   readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
   readonly #tiers = new PriceTierColumn();
   /** Prices of all rows at the quantities of recent queries. */

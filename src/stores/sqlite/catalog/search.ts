@@ -1,9 +1,9 @@
 /** Searches the catalog: filters, words and pages. */
-import type { ProductMark, ProductSearch, ProductHits } from '#src/ports/catalog.ts';
+import type { FacetField, ProductMark, ProductSearch, ProductHits } from '#src/ports/catalog.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { LruCache } from '#src/stores/caches.ts';
 import type { CatalogColumns } from './columns.ts';
-import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
+import { conditionsOf, countValues, type FacetCounts, type Filter, filterRows } from './filter.ts';
 import { type OrderedRows, type SearchIndex, orderRows } from './row-order.ts';
 import type { CatalogText, Matches } from './text.ts';
 
@@ -67,15 +67,15 @@ const currencyOf = (columns: CatalogColumns, row: number): string => {
   return values[rows[row] ?? 0] ?? '';
 };
 
-type FacetField = ProductSearch['facets'][number];
-
 type SearchResult = {
   total: number;
   /** The first rows in order, as many as were needed so far. */
   ordered: OrderedRows;
   facets: Map<FacetField, FacetCounts>;
-  /** The weights of a text's words. */
+  /** The weights of a text's words, and those that were left out. */
   weights?: string;
+  relaxed?: readonly string[];
+  excludedBy?: NonNullable<ProductHits['excluded_by']>;
 };
 
 type Sources = SearchIndex & {
@@ -95,7 +95,25 @@ const FACET_VALUE_ROWS = 16;
 const FIRST_ROWS = [32, 128];
 
 const NO_COUNTS: FacetCounts = { values: [], more: 0 };
-const NO_ROWS = new Uint32Array(0);
+
+/** In the order in which they are named. A record, so that none can be forgotten. */
+const FILTERS = Object.keys({
+  q: 0,
+  ids: 0,
+  skus: 0,
+  category: 0,
+  brand: 0,
+  certifications: 0,
+  origin: 0,
+  ship_from: 0,
+  currency: 0,
+  price_min: 0,
+  price_max: 0,
+  moq_max: 0,
+  min_available: 0,
+  lead_time_max_days: 0,
+  updated_since: 0,
+} satisfies Record<Filter, 0>) as Filter[];
 
 const intersection = (one: Uint32Array, other: Uint32Array): Uint32Array => {
   const others = new Set(other);
@@ -123,13 +141,15 @@ export class CatalogSearch {
       result = this.#resultFor(query, Infinity);
       from = startIn(result);
     }
-    const { ordered, facets: counts, weights } = result;
+    const { ordered, facets: counts, weights, relaxed = [], excludedBy = [] } = result;
     const rows = ordered.rows.subarray(from, from + limit);
     const end = from + rows.length;
     const hasNext = rows.length > 0 && end < total;
     return {
       rows,
       total,
+      ...(relaxed.length > 0 && { relaxed: [...relaxed] }),
+      ...(excludedBy.length > 0 && { excluded_by: excludedBy }),
       facets: facets.map((field) => ({ field, ...(counts.get(field) ?? NO_COUNTS) })),
       ...(hasNext && {
         last: {
@@ -173,25 +193,50 @@ export class CatalogSearch {
     const matches = query.q === undefined ? undefined : text.match(query.q, query.after?.weights);
     const rows = this.#select(query, matches);
     const facets = new Map<FacetField, FacetCounts>();
-    for (const field of fields) facets.set(field, countValues(columns, field, rows));
+    for (const field of fields)
+      facets.set(field, countValues(columns, field, rows, query.at_quantity));
     const ordered = orderRows(this.#sources, rows, { query, count, matches });
     return {
       total: rows.length,
       ordered,
       facets,
-      ...(matches && ordered.scores && { weights: matches.weights }),
+      ...(matches && { weights: matches.weights, relaxed: matches.relaxed }),
+      ...(rows.length === 0 && { excludedBy: this.#excluders(query) }),
     };
   }
 
   /** Returns the rows that pass, rising; valid until the next call. */
   #select(query: ProductSearch, matches: Matches | undefined): Uint32Array {
     const { columns, rowsOfIds, rowsOfSkus } = this.#sources;
-    const conditions = conditionsOf(columns, query);
-    if (!conditions) return NO_ROWS;
     let rows = matches ? matches.rows : columns.liveRows;
     if (query.ids) rows = intersection(rows, rowsOfIds(query.ids));
     if (query.skus) rows = intersection(rows, rowsOfSkus(query.skus));
-    return filterRows(columns, conditions, rows);
+    return filterRows(columns, conditionsOf(columns, query), rows);
+  }
+
+  /**
+   * Names the filters that leave nothing: those without which something matches; if there is none, those that match nothing
+   * alone; otherwise all, which match nothing only together.
+   */
+  #excluders(query: ProductSearch): NonNullable<ProductHits['excluded_by']> {
+    const { columns, text } = this.#sources;
+    if (columns.liveCount === 0) return [];
+    const set = FILTERS.filter((name) => query[name] !== undefined);
+    const totalOf = (names: readonly Filter[]): number => {
+      const only = Object.fromEntries(names.map((name) => [name, query[name]]));
+      const { at_quantity, sort, limit, offset } = query;
+      const matches = only['q'] === undefined ? undefined : text.match(query.q ?? '');
+      const asked = { ...only, ...(at_quantity !== undefined && { at_quantity }) };
+      return this.#select({ ...asked, sort, limit, offset, facets: [] }, matches).length;
+    };
+    const named = set.map((filter) => ({
+      filter,
+      total_without: totalOf(set.filter((other) => other !== filter)),
+    }));
+    const decisive = named.filter(({ total_without }) => total_without > 0);
+    if (decisive.length > 0) return decisive;
+    const alone = named.filter(({ filter }) => totalOf([filter]) === 0);
+    return alone.length > 0 ? alone : named;
   }
 }
 

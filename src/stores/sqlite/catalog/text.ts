@@ -1,5 +1,6 @@
 /** Words of products and of searches: how texts are cut, which words there are, and which products contain each. */
 import { DatabaseSync } from 'node:sqlite';
+import { splitWords } from '#src/ports/folded-text.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { Pause } from '#src/ports/system.ts';
 import { LruCache } from '#src/stores/caches.ts';
@@ -217,13 +218,16 @@ const WEIGHT_OF = Uint8Array.from({ length: 2 * WHOLE }, (_, bits) =>
   ),
 );
 
+/** The least weighted frequency of a word in a row whose title or codes have it. */
+const TITLE_FREQUENCY = WEIGHT_OF[TITLE_OR_SKU] ?? 0;
+
 /** If more than this share of all rows may match, all are checked instead of sorting the matches. */
 const SORTED_SHARE = 32;
 
 /** Prefixes of more words, such as the first digits of SKUs, are left to FTS5. */
 const WORDS_MAX = 256;
 
-/** Quoted, so that no word is an operator; words have no quotes (vocabulary.ts). */
+/** Quoted, so that no word is an operator; words have no quotes (folded-text.ts). */
 const ftsTerm = (word: string, isWhole: boolean): string => (isWhole ? `"${word}"` : `"${word}" *`);
 
 /** Frequency or column groups by row, for the call that runs; all 0 between calls. */
@@ -393,44 +397,6 @@ export class SortedWords {
   }
 }
 
-/** Letters that people type as others, and that no decomposition reaches. */
-const LETTERS: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  ø: 'o',
-  đ: 'd',
-  ð: 'd',
-  ħ: 'h',
-  ı: 'i',
-  ł: 'l',
-  þ: 'th',
-};
-const OTHER_LETTERS = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g');
-
-const NON_ASCII = /[^\0-\x7f]/;
-const ASCII_WORD = /[a-z0-9]+/g;
-const ACCENTS = /[\u0300-\u036f]+/g;
-
-/** Each Han or kana character is a word, because these scripts have no spaces between words. */
-const ALONE = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]';
-const WORD = new RegExp(`${ALONE}|[[\\p{L}\\p{N}\\p{M}]--${ALONE}]+`, 'gv');
-
-/**
- * Splits text into words, the same way for the index and for queries: lower case, without accents, in compatibility
- * form, so that a full-width or composed letter equals the plain one.
- */
-export const splitWords = (text: string): string[] => {
-  if (!NON_ASCII.test(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
-  const folded = text
-    .normalize('NFKD')
-    .replace(ACCENTS, '')
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(OTHER_LETTERS, (letter) => LETTERS[letter] ?? letter);
-  return folded.match(WORD) ?? [];
-};
-
 /** Whether the words differ by one inserted, removed or replaced letter, or by two exchanged ones. */
 const isOneTypoApart = (one: string, other: string): boolean => {
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
@@ -528,8 +494,31 @@ const K1 = 1.2;
 const B = 0.75;
 /** Scores are integers, so that a sum does not depend on its order. */
 const SCALE = 1_000_000;
-/** A page's mark has space for the weights of this many words; people search for three. */
-const PINNED_WORDS_MAX = 50;
+/** A page's mark has space for the weights of this many words; people search for three. Others are left out. */
+const WORDS_USED_MAX = 50;
+/** Stands in the weights of a mark for a word that was left out. */
+const LEFT_OUT = '-';
+
+/** A word of a search that products have, and its place in the search. */
+type Term = Matches & { place: number; weight: WordWeight; matches: WordMatches };
+
+/** `relaxed`: the words that were left out. */
+export type TextMatches = Matches & { weights: string; relaxed: string[] };
+
+/** The weights of the terms as a mark has them, so that the next page uses the same words with the same weights. */
+const pinsOf = (kept: readonly Term[], words: number): string => {
+  const pins = Array.from({ length: Math.min(words, WORDS_USED_MAX) }, () => LEFT_OUT);
+  for (const { place, weight } of kept) pins[place] = String(weight.rarity);
+  return [kept[0]?.weight.mean ?? 0, ...pins].join(' ');
+};
+
+/** Whether a title or code has the word (2), a category or brand (1), or only other texts (0). */
+const importanceOf = ({ frequencies }: TermFrequencies): number => {
+  let most = 0;
+  for (let i = 0; i < frequencies.length && most < TITLE_FREQUENCY; i += 1)
+    most = Math.max(most, frequencies[i] ?? 0);
+  return most >= TITLE_FREQUENCY ? 2 : Number(most > 1);
+};
 
 /** Returns the first index from `from` on whose row is at least `row`. Galloping search. */
 const indexFrom = (rows: Uint32Array, from: number, row: number): number => {
@@ -549,9 +538,10 @@ const indexFrom = (rows: Uint32Array, from: number, row: number): number => {
   return at;
 };
 
-/** Writes the common rows and the sums of their scores into `into`, which can be `one`. */
-const intersect = (one: Matches, other: Matches, into: Matches): Matches => {
+/** Writes the common rows and the sums of their scores into `into`, which can be `a` or `b`. */
+const intersect = (a: Matches, b: Matches, into: Matches): Matches => {
   const { rows, scores } = into;
+  const [one, other] = a.rows.length <= b.rows.length ? [a, b] : [b, a];
   let count = 0;
   let at = 0;
   for (let i = 0; i < one.rows.length && at < other.rows.length; i += 1) {
@@ -603,25 +593,34 @@ export class CatalogText {
   }
 
   /**
-   * Returns the products that match every word, none if there is no word; valid until the next call.
-   * With the `weights` of an earlier match of the same text, unchanged products score as they did then.
+   * Returns the products that match every word, none if there is no word; valid until the next call. Leaves out words that no
+   * product has. If no product has all others, keeps those of titles and codes first, then those of categories and brands,
+   * then the rest, equal ones as they were typed: each as long as a product has it beside those that are kept. With the
+   * `weights` of an earlier match of the same text, it leaves out the same words, and unchanged products score as they did.
    */
-  match(text: string, weights?: string): Matches & { weights: string } {
-    const words = this.#vocabulary;
-    this.#stopReading ??= this.#postings.readAhead(words.wordsOfLetters(), this.#pause);
-    const [mean = 0, ...rarities] = weights?.split(' ').map(Number) ?? [];
-    const all: Matches[] = [];
-    const used: number[] = [];
-    for (const word of new Set(splitWords(text))) {
+  match(text: string, weights?: string): TextMatches {
+    this.#stopReading ??= this.#postings.readAhead(this.#vocabulary.wordsOfLetters(), this.#pause);
+    const words = [...new Set(splitWords(text))];
+    const [mean, ...pinned] = weights?.split(' ') ?? [];
+    const terms: Term[] = [];
+    for (const [place, word] of words.entries()) {
+      const earlier = pinned[place];
+      if (place >= WORDS_USED_MAX || earlier === LEFT_OUT) continue;
       const matches = this.#matchesOf(word);
-      if (matches.rows.length === 0) return { ...NOTHING, weights: '' };
-      const rarity = rarities[all.length];
-      const weight = rarity === undefined ? matches : { rarity, mean };
-      if (all.length === 0) used.push(weight.mean);
-      if (used.length <= PINNED_WORDS_MAX) used.push(weight.rarity);
-      all.push(this.#weigh(matches, weight));
+      if (matches.rows.length === 0 && weights === undefined) continue;
+      const weight = earlier === undefined ? matches : { rarity: +earlier, mean: Number(mean) };
+      const { rows, scores } = this.#weigh(matches, weight);
+      terms.push({ place, rows, scores, weight, matches });
     }
-    return { ...this.#intersectAll(all), weights: used.join(' ') };
+    const all = this.#intersectAll(terms);
+    const isKept = all.rows.length > 0 || weights !== undefined || terms.length < 2;
+    const { kept, found } = isKept ? { kept: terms, found: all } : this.#intersectMost(terms);
+    return {
+      ...found,
+      weights: pinsOf(kept, words.length),
+      relaxed:
+        kept.length === 0 ? [] : words.filter((_, at) => !kept.some(({ place }) => place === at)),
+    };
   }
 
   /** Call after texts have changed. */
@@ -634,13 +633,38 @@ export class CatalogText {
     this.#stopReading?.();
   }
 
-  #intersectAll(all: Matches[]): Matches {
-    all.sort((one, other) => one.rows.length - other.rows.length);
-    const [fewest = NOTHING, ...others] = all;
-    const { length } = fewest.rows;
+  #intersectAll(terms: readonly Matches[]): Matches {
+    const [fewest = NOTHING, ...others] = terms.toSorted(
+      (one, other) => one.rows.length - other.rows.length,
+    );
+    const scratch = this.#scratchFor(fewest);
+    return others.reduce((matches, other) => intersect(matches, other, scratch), fewest);
+  }
+
+  /** Keeps the more important terms, each as long as a row has it beside those that are kept. */
+  #intersectMost(terms: readonly Term[]): { kept: Term[]; found: Matches } {
+    const [first, ...others] = terms
+      .map((term) => ({ term, importance: importanceOf(term.matches) }))
+      .sort((one, other) => other.importance - one.importance)
+      .map(({ term }) => term);
+    if (!first) throw new Error('there is no term to keep');
+    const kept = [first];
+    let found: Matches = first;
+    const scratch = this.#scratchFor(first);
+    for (const term of others) {
+      // Without common rows, nothing is written, and what was found remains.
+      const common = intersect(found, term, scratch);
+      if (common.rows.length === 0) continue;
+      kept.push(term);
+      found = common;
+    }
+    return { kept, found };
+  }
+
+  #scratchFor({ rows: { length } }: Matches): Matches {
     if (this.#scratch.rows.length < length)
       this.#scratch = { rows: new Uint32Array(2 * length), scores: new Float64Array(2 * length) };
-    return others.reduce((matches, other) => intersect(matches, other, this.#scratch), fewest);
+    return this.#scratch;
   }
 
   #matchesOf(word: string): WordMatches {
