@@ -57,6 +57,8 @@ type AsTool = Documented & {
   scope: NeededScope;
   /** What the description of the tool says instead of the guidance, where that has more than a model needs. */
   brief?: string;
+  /** What tools/list shows as the answer's schema, where the whole one is too long. */
+  shows?: z.ZodType;
   /** What to do after the call, if the guidance does not say so. */
   next?: string;
   /** Whether a call can remove something that no later call restores. */

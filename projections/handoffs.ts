@@ -25,6 +25,7 @@ import {
   ALL_RFQS,
   listBy,
   HAS_QUESTION,
+  MADE_BY_AGENTS,
   NEEDS_APPROVAL,
   OPEN_RFQS,
   type RfqRow,
@@ -32,7 +33,7 @@ import {
 import { withPlan } from './plans.ts';
 import { type Projection, typedEvent, recordIdOf } from './projection.ts';
 import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
-import { ownerRecords } from './owner-records.ts';
+import { listsOfRecord, ownerRecords, type RecordRow } from './owner-records.ts';
 
 /** Bounds the size of a row; a handoff has few leads in practice. */
 const LEADS_MAX = 100;
@@ -182,18 +183,33 @@ export const confirmedLists: Projection<ConfirmedRow> = {
   sort: (row) => row.sort,
 };
 
-/** The handoffs of each owner, newest first. */
-export const handoffs = ownerRecords({
-  name: 'handoffs',
-  version: 7,
-  handles: HANDOFF_EVENTS,
-  begins: ['HandoffCreated', 'BuyerListCreated'],
-  // An erasure contains only its subject, so its stream tells the kind of the record.
-  keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
-    event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
-  // Nothing that reads rows asks about the worth and the goods of lines, which take as much room as the list.
-  fold(state: HandoffState | undefined, event) {
-    const { worth: _worth, goods: _goods, ...row } = handoff.evolve(state, event);
-    return row;
-  },
-});
+/** The handoffs of each owner, newest first, and by what agents find those that they made. */
+export const handoffs: Projection<RecordRow<HandoffState>> = {
+  ...ownerRecords({
+    name: 'handoffs',
+    version: 8,
+    handles: HANDOFF_EVENTS,
+    begins: ['HandoffCreated', 'BuyerListCreated'],
+    // An erasure contains only its subject, so its stream tells the kind of the record.
+    keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
+      event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
+    // Nothing that reads rows asks about the worth and the goods of lines, which take as much room as the list.
+    fold(state: HandoffState | undefined, event) {
+      const { worth: _worth, goods: _goods, ...row } = handoff.evolve(state, event);
+      return row;
+    },
+  }),
+  // The list that a buyer made belongs to the buyer.
+  lists: (row) =>
+    row.made_by_buyer
+      ? []
+      : [
+          [MADE_BY_AGENTS, row.sort],
+          ...listsOfRecord(row, {
+            status: row.status,
+            campaigns: [row.dims.campaign],
+            external_id: row.external_id,
+            texts: [row.title],
+          }),
+        ],
+};

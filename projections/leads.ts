@@ -35,7 +35,7 @@ const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string | undef
 
 const records = ownerRecords({
   name: 'leads',
-  version: 8,
+  version: 9,
   handles: LEAD_EVENTS,
   begins: ['LeadSubmitted'],
   keyOf: leadOfEvent,

@@ -3,8 +3,8 @@ import { LINK_EVENTS, type LinkEventType, type Happened } from '#contracts/regis
 import type { OwnerSettings } from '#src/owners/profile.decider.ts';
 import { type CodeRow, OWNER_SETTINGS } from '#src/ports/rows.ts';
 import { type Projection, typedEvent } from './projection.ts';
-import { link } from '#src/links/link.decider.ts';
-import { ownerRecords } from './owner-records.ts';
+import { link, type LinkState, nameOfLink } from '#src/links/link.decider.ts';
+import { listsOfRecord, ownerRecords, type RecordRow } from './owner-records.ts';
 
 type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
 
@@ -52,12 +52,21 @@ export const codes: Projection<CodeRow | OwnerSettings> = {
   },
 };
 
-/** The links of each owner, newest first. */
-export const links = ownerRecords({
-  name: 'links',
-  version: 1,
-  handles: LINK_EVENTS,
-  begins: ['LinkCreated'],
-  keyOf: ({ data }: Happened<LinkEventType>) => data.link_id,
-  fold: link.evolve,
-});
+/** The links of each owner, newest first, and by what agents find them. */
+export const links: Projection<RecordRow<LinkState>> = {
+  ...ownerRecords({
+    name: 'links',
+    version: 2,
+    handles: LINK_EVENTS,
+    begins: ['LinkCreated'],
+    keyOf: ({ data }: Happened<LinkEventType>) => data.link_id,
+    fold: link.evolve,
+  }),
+  lists: (row) =>
+    listsOfRecord(row, {
+      status: row.status,
+      campaigns: [row.dims.campaign],
+      external_id: row.external_id,
+      texts: [nameOfLink(row), row.slug],
+    }),
+};

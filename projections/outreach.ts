@@ -8,12 +8,13 @@ import {
   foldOutbound,
   isSettled,
   isUndispatched,
+  nameOfOutbound,
   type OutboundState,
 } from '#src/outreach/outbound.decider.ts';
 import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';
 import type { Projection } from './projection.ts';
-import { type RecordRow, ownerRecords } from './owner-records.ts';
+import { listsOfRecord, type RecordRow, ownerRecords } from './owner-records.ts';
 
 /** The outreach requests of all owners that wait for a person or for the dispatcher. */
 export const openOutbound = openRecords({
@@ -31,14 +32,19 @@ export const openOutbound = openRecords({
 export const outboundRequests: Projection<RecordRow<OutboundState>> = {
   ...ownerRecords({
     name: 'outbound',
-    version: 4,
+    version: 5,
     handles: OUTBOUND_EVENTS,
     begins: ['OutboundProposed'],
     keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
     fold: foldOutbound,
   }),
-  lists: ({ status, schedule, sort }) => [
-    [listBy({ status }), sort],
-    ...(isUndispatched(status) ? [[OUTBOUND_BY_EXPIRY, schedule.not_after] as const] : []),
+  lists: (row) => [
+    ...listsOfRecord(row, {
+      status: row.status,
+      campaigns: row.campaigns ?? [],
+      external_id: row.external_id,
+      texts: [nameOfOutbound(row)],
+    }),
+    ...(isUndispatched(row.status) ? [[OUTBOUND_BY_EXPIRY, row.schedule.not_after] as const] : []),
   ],
 };

@@ -143,7 +143,7 @@ const auditState = deskQuery({
   },
 });
 
-const { as_of: _position, ...performanceFields } = getPerformance.input.shape;
+const { as_of: _position, names: _names, ...performanceFields } = getPerformance.input.shape;
 
 const auditPerformance = deskQuery({
   roles: auditRoles,

@@ -51,7 +51,7 @@ export const lineItem = z
   })
   .meta({ id: 'HandoffLine' });
 
-const HANDOFF_STATUSES = [
+export const HANDOFF_STATUSES = [
   'awaiting_buyer',
   'in_review',
   'rfq_submitted',

@@ -5,6 +5,8 @@ import { attributionDims, linkTarget, storedMetadata } from '#contracts/event-fi
 const LinkCreated = z.object({
   link_id: z.string(),
   agent_id: z.string(),
+  /** Title of the product. */
+  name: z.string().optional(),
   target: linkTarget,
   destination_url: z.string(),
   code: z.string(),

@@ -23,6 +23,8 @@ export const utm = z.strictObject({
   content: line(255).optional().describe('utm_content'),
 });
 
+export const LINK_STATUSES = ['active', 'disabled', 'expired'] as const;
+
 export const linkRecord = z
   .object({
     id: id('lnk'),
@@ -44,7 +46,7 @@ export const linkRecord = z
     expired_url: z.string().optional(),
     disclosure: z.string().describe('Text to show beside the link'),
     metadata: shownMetadata.optional(),
-    status: z.enum(['active', 'disabled', 'expired']),
+    status: z.enum(LINK_STATUSES),
     ...versioned,
   })
   .meta({ id: 'Link' });

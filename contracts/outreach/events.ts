@@ -35,6 +35,8 @@ const proposal = {
     required: z.number(),
     automatic: z.object({ lead_id: z.string() }).optional(),
   }),
+  /** Of its links. */
+  campaigns: z.array(z.string()).optional(),
   external_id: z.string().optional(),
 };
 

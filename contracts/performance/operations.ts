@@ -109,6 +109,11 @@ export const getPerformance = defineOperation({
     country: countryShown.optional(),
     agent_id: id('agt').optional().describe("Id of one of the owner's agents"),
     handoff_id: handoffId.optional(),
+    names: z.int().min(0).max(1).optional().describe('1: names beside ids'),
+    include: z
+      .enum(['empty'])
+      .optional()
+      .describe('Also rows of links or campaigns without events, if they are grouped'),
     as_of: z
       .int()
       .min(0)

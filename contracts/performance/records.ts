@@ -119,6 +119,10 @@ export const reportRow = z
         `Value of each field of group_by, null if there is none. A country with fewer than ` +
           `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted as ${OTHER_COUNTRIES}`,
       ),
+    names: z
+      .partialRecord(z.enum(DIMENSIONS), z.string())
+      .optional()
+      .describe('With names=1: product and campaign of a link, title of a product or handoff'),
     metrics,
     comparison: metrics
       .optional()

@@ -105,6 +105,8 @@ export const projectionDeskOperations = {
   verifyProjection,
 };
 
+const RECORD_KINDS = ['link', 'handoff', 'lead', 'outreach', 'product'] as const;
+
 /** One record, as an MCP resource. Its scope depends on the kind of record. */
 export const readRecord = defineToolOperation({
   kind: 'query',
@@ -112,7 +114,7 @@ export const readRecord = defineToolOperation({
   summary: 'Read one record by its id',
   guidance: 'The resource templates list the kinds of records.',
   input: z.strictObject({
-    kind: z.enum(['link', 'handoff', 'lead', 'product']),
+    kind: z.enum(RECORD_KINDS),
     id: z.string(),
   }),
   output: z.looseObject({ id: z.string() }),
@@ -127,7 +129,7 @@ export const completeValue = defineToolOperation({
   summary: 'List the values that begin with a text',
   guidance: 'Prompts and resource templates name their arguments.',
   input: z.strictObject({
-    kind: z.enum(['link', 'handoff', 'lead', 'product', 'product_ref', 'campaign']),
+    kind: z.enum([...RECORD_KINDS, 'product_ref', 'campaign']),
     value: z.string(),
   }),
   output: z.object({ values: z.array(z.string()), has_more: z.boolean() }),

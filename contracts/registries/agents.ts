@@ -7,6 +7,7 @@ import { getPerformance } from '#contracts/performance/operations.ts';
 import { listLeads, submitLead } from '#contracts/leads/operations.ts';
 import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
 import { completeValue, readRecord } from '#contracts/reading/operations.ts';
+import { getRecord, listRecords } from '#contracts/records/operations.ts';
 import { searchProducts } from '#contracts/catalog/operations.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
@@ -29,8 +30,15 @@ export const outreachOperations = registryOf({
   cancelOutboundRequest: outreachAgentOperations.cancelOutboundRequest,
 });
 
+/** Operations of agents only over MCP: they see and steer what is theirs. */
+export const ownOperations = registryOf({ listRecords, getRecord });
+
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */
-export const agentOperations = { ...operations, ...outreachOperations } as const;
+export const agentOperations = {
+  ...operations,
+  ...outreachOperations,
+  ...ownOperations,
+} as const;
 
 /** Operations that agents call through methods of MCP for resources and prompts, not as a tool. */
 export const recordOperations = {

@@ -230,6 +230,8 @@ type Target = EventData<'LinkCreated'>['target'];
 /** A page of this service, and the dimensions of links to it. */
 type Destination = {
   target: Target;
+  /** Title of the product. */
+  name?: string;
   url: string;
   dims: { product_id?: string; category?: string };
 };
@@ -257,8 +259,8 @@ export const resolveTarget = (
     case 'product': {
       const product = catalog.byId([ref]).get(ref) ?? catalog.bySku([ref]).get(ref);
       if (!product) return noTarget(pointer, 'no published product has this id or sku');
-      const { product_id, category } = product;
-      return to({ kind, ref: product_id }, { product_id, category });
+      const { product_id, category, title: name } = product;
+      return { ...to({ kind, ref: product_id }, { product_id, category }), name };
     }
     case 'category': {
       const category = catalog.categoryNamed(ref);

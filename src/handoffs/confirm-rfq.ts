@@ -17,7 +17,13 @@ import { type HandoffState, handoff, type HandoffCommand } from './handoff.decid
 import { evidenceOf } from './evidence.ts';
 import { contactOf, forgetDropped, listForLetter } from './render-handoff.ts';
 import { conflictOf, findMailedLink, type MailedLink, makeReview, type Review } from './review.ts';
-import { isRfqOutcome, isUnconfirmed, rfqConfirmedAt, rfqStateAt, type RfqProgress } from './rfq.decider.ts';
+import {
+  isRfqOutcome,
+  isUnconfirmed,
+  rfqConfirmedAt,
+  rfqStateAt,
+  type RfqProgress,
+} from './rfq.decider.ts';
 
 type NoticeDeps = Pick<Deps, 'log' | 'ids' | 'vault' | 'secrets' | 'staffMail' | 'readModels'>;
 

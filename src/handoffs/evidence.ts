@@ -80,10 +80,7 @@ const speedText = ({ created_at, sent_at, confirmed_at, by_program }: Seen): str
   return by_program ? [`${acts}${client}`] : [];
 };
 
-const countsText = ({
-  lists,
-  promoters,
-}: Awaited<ReturnType<typeof countLists>>): string[] => {
+const countsText = ({ lists, promoters }: Awaited<ReturnType<typeof countLists>>): string[] => {
   if (lists < 2) return [];
   const number = lists > COUNTED_MAX ? `at least ${COUNTED_MAX}` : String(lists);
   return [
@@ -102,7 +99,9 @@ export const evidenceOf = async (
   const counts = await countLists(deps, { ownerId, handoffId, seen, at });
   return [
     `${act} ${NAMED[seen.named]}`,
-    ...(seen.is_delivered ? ['the service mailed its link to the mailbox that the agent named'] : []),
+    ...(seen.is_delivered
+      ? ['the service mailed its link to the mailbox that the agent named']
+      : []),
     ...countsText(counts),
     ...(seen.is_promoters ? ["the mailbox is at the domain of the promoter's own mailbox"] : []),
     ...speedText(seen),

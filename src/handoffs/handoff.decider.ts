@@ -17,6 +17,7 @@ import {
   type RecordVersion,
   asStored,
 } from '#src/shared/decider.ts';
+import { present } from '#src/shared/present.ts';
 import {
   eraseRfq,
   isRfqOutcome,
@@ -429,6 +430,10 @@ const isUndecided = ({ status }: HandoffState): boolean =>
  */
 export const isOpen = (state: HandoffState, at: number): boolean =>
   isUndecided(state) && at < Math.max(state.expires_at, state.rfq?.confirmation?.until ?? 0);
+
+/** The status as it is shown at `at`, in epoch milliseconds. */
+export const shownStatus = (state: HandoffState, at: number): HandoffStatus | 'expired' =>
+  isUndecided(state) && !isOpen(state, at) ? 'expired' : state.status;
 
 export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffRejection> = {
   evolve(state, event) {

@@ -305,7 +305,9 @@ export const questionsIn = async (
 export const writtenByBuyer = async (vault: OpeningVault, stored: readonly StoredEvent[]) => {
   const declined = stored.flatMap(({ type, data, meta: { at } }) => {
     const { sealed_reason } = data as EventData<'QuotationDeclined'>;
-    return type === 'QuotationDeclined' && sealed_reason !== undefined ? [{ at, sealed_reason }] : [];
+    return type === 'QuotationDeclined' && sealed_reason !== undefined
+      ? [{ at, sealed_reason }]
+      : [];
   });
   const opened = await openTexts(
     vault,

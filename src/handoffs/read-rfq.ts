@@ -94,7 +94,12 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
     ...(await progressOf(deps, { ...call, ownerId: owner_id }, { state, rfq, stored, contact })),
-    evidence: await evidenceOf(deps, { ownerId: owner_id, handoffId: handoff_id, rfq, at: call.at }),
+    evidence: await evidenceOf(deps, {
+      ownerId: owner_id,
+      handoffId: handoff_id,
+      rfq,
+      at: call.at,
+    }),
   });
 };
 

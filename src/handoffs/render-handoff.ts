@@ -23,7 +23,7 @@ import { present } from '#src/shared/present.ts';
 import { reviewTokenOf } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
 import { releaseAfterWrite } from '#src/writing/decide-and-append.ts';
-import { type HandoffState, isOpen } from './handoff.decider.ts';
+import { type HandoffState, shownStatus } from './handoff.decider.ts';
 import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
@@ -49,7 +49,6 @@ export const renderHandoff = (
 ): Handoff => {
   const { email, ...buyer } = state.buyer;
   const shownEmail = email === undefined ? undefined : shownText(opened(email));
-  const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     id: state.handoff_id,
     owner_id: ownerId,
@@ -65,7 +64,7 @@ export const renderHandoff = (
     ...(state.deliver
       ? { delivery: shownDelivery(state) }
       : { review_url: reviewUrlOf(state, reviewToken(state.handoff_id)) }),
-    status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
+    status: shownStatus(state, at),
     ...present({ status_reason: state.status_reason, rfq: shownRfq(state.rfq, at) }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,

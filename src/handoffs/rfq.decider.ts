@@ -148,7 +148,9 @@ export const foldRfq = (
   const { reason, sealed_reason, alone } = event.data as Partial<EventData<'RfqWon'>>;
   const moved = asStored({ ...before, reason, sealed_reason, alone, ...changesOf(event) });
   if (event.type !== 'RfqConfirmedByBuyer') return moved;
-  return asStored(rfqConfirmedAt(moved, { at: event.at, byProgram: event.data.by_program === true }));
+  return asStored(
+    rfqConfirmedAt(moved, { at: event.at, byProgram: event.data.by_program === true }),
+  );
 };
 
 type Move = Exclude<

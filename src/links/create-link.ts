@@ -67,6 +67,7 @@ const makeFacts = (
   return {
     link_id: `lnk_${name}`,
     agent_id: call.caller.agentId,
+    ...present({ name: target.name }),
     target: target.target,
     destination_url: withUtm(target.url, utm),
     code,

@@ -20,6 +20,10 @@ export type LinkRejection = 'link_exists' | 'link_unknown';
 export type LinkState = EventData<'LinkCreated'> &
   RecordVersion & { status: 'active' | 'disabled' };
 
+/** What names the link: the title that its product had, the category or the words of a search. */
+export const nameOfLink = ({ name, target }: LinkState): string | undefined =>
+  name ?? (target.kind === 'product' ? undefined : target.ref);
+
 export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
   evolve(state, event) {
     if (event.type === 'LinkCreated') {

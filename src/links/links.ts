@@ -7,11 +7,13 @@ import type { CodeRow } from '#src/ports/rows.ts';
 import { present } from '#src/shared/present.ts';
 import { openAttribution } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
-import type { LinkState } from './link.decider.ts';
+import { type LinkState, nameOfLink } from './link.decider.ts';
+
+export const linkStatusAt = ({ status, expires_at }: LinkState, at: number): Link['status'] =>
+  status === 'active' && expires_at !== undefined && expires_at <= at ? 'expired' : status;
 
 /** Renders a link as the contract shows it at `at`, in epoch milliseconds. */
 export const renderLink = (ownerId: string, state: LinkState, at: number): Link => {
-  const expired = state.expires_at !== undefined && state.expires_at <= at;
   const { campaign, channel, sub_ids } = state.dims;
   return {
     id: state.link_id,
@@ -35,12 +37,19 @@ export const renderLink = (ownerId: string, state: LinkState, at: number): Link 
     ...present({ expired_url: state.expired_url }),
     disclosure: LINK_DISCLOSURE,
     ...present({ metadata: state.metadata }),
-    status: state.status === 'active' && expired ? 'expired' : state.status,
+    status: linkStatusAt(state, at),
     version: state.version,
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),
   };
 };
+
+/** The name of a link: one that was created without the title of its product has the one in the catalog. */
+export const shownNameOfLink = (
+  { catalog }: Pick<Deps, 'catalog'>,
+  state: LinkState,
+): string | undefined =>
+  nameOfLink(state) ?? catalog.byId([state.target.ref]).get(state.target.ref)?.title;
 
 const CODE = /^[a-z0-9-]{3,64}$/;
 

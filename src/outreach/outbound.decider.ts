@@ -62,6 +62,10 @@ export type OutboundState = EventData<'OutboundProposed'> &
     evidence?: string;
   };
 
+/** What names the request: its account, its recipient or the card of another agent. */
+export const nameOfOutbound = ({ target }: Pick<OutboundState, 'target'>): string | undefined =>
+  target['account_ref'] ?? target['recipient_ref'] ?? target['agent_card_url'];
+
 const ENDS: readonly OutboundStatus[] = [
   'confirmed',
   'failed',
@@ -130,6 +134,7 @@ const changesOf = (
       return {
         ...event.data,
         external_id: event.data.external_id,
+        campaigns: event.data.campaigns,
         status: 'pending_approval',
         status_reason: undefined,
         decisions: [],

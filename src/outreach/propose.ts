@@ -40,7 +40,7 @@ const contentOf = async (
   deps: Pick<Deps, 'log'>,
   ownerId: string,
   { subject, text, link_ids }: ContentInput,
-): Promise<Proposed['content'] | Refusal> => {
+): Promise<Pick<Proposed, 'content' | 'campaigns'> | Refusal> => {
   const links = await Promise.all(link_ids.map((id) => linkOf(deps, ownerId, id)));
   const faultsOf = (
     faulty: (link: LinkState | undefined) => boolean,
@@ -63,7 +63,11 @@ const contentOf = async (
       errors: [{ pointer: '/text', code: 'disclosure_missing', detail }],
     });
   }
-  return { ...present({ subject }), text, link_ids };
+  const campaigns = [...new Set(links.flatMap((link) => link?.dims.campaign ?? []))];
+  return {
+    content: { ...present({ subject }), text, link_ids },
+    ...(campaigns.length > 0 && { campaigns }),
+  };
 };
 
 /** Text that a reader or an app shows as a link, also without a scheme. */
@@ -203,8 +207,9 @@ const prepare = async (
   if (isRefusal(schedule)) return schedule;
   const route = await findRoute(deps, call.ownerId, kind);
   if (isRefusal(route)) return route;
-  const content = await contentOf(deps, call.ownerId, { ...input, subject });
-  if (isRefusal(content)) return content;
+  const written = await contentOf(deps, call.ownerId, { ...input, subject });
+  if (isRefusal(written)) return written;
+  const { content, campaigns } = written;
   const proposed = {
     outbound_id: id,
     agent_id: call.caller.agentId,
@@ -222,6 +227,6 @@ const prepare = async (
     ...proposed,
     content_sha256: envelopeHash(envelope),
     approval: { mode: route.mode, required: route.required },
-    ...present({ external_id: input.external_id }),
+    ...present({ campaigns, external_id: input.external_id }),
   };
 };

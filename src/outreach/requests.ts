@@ -125,7 +125,7 @@ export const outboundOf = (
 ): Promise<OutboundState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'outbound', id), decider: outbound });
 
-const SCOPE_OF: Record<OutboundKind, Scope> = {
+export const SCOPE_OF: Record<OutboundKind, Scope> = {
   social_post: 'social:write',
   message: 'messages:write',
   agent_notification: 'agents:notify',
@@ -133,7 +133,10 @@ const SCOPE_OF: Record<OutboundKind, Scope> = {
 };
 
 /** Any outreach scope allows the operation; the request itself needs the scope of its kind. */
-const kindRefusal = ({ caller, operation }: AgentCall, kind: OutboundKind): Refusal | undefined => {
+export const kindRefusal = (
+  { caller, operation }: AgentCall,
+  kind: OutboundKind,
+): Refusal | undefined => {
   const scope = SCOPE_OF[kind];
   return allows(scope, caller.scopes) ? undefined : scopeMissing(operation, scope, caller);
 };

@@ -13,6 +13,7 @@ import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { nameOf } from '#src/writing/streams.ts';
+import { emptyBuckets, emptyBy, withNames } from './beside-rows.ts';
 import { aggregate, type Report, type Countries } from './aggregate.ts';
 import {
   type Bucket,
@@ -142,11 +143,16 @@ type CountingDeps = Pick<
   'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
 > & { log: Pick<Deps['log'], 'head' | 'readBack'> };
 
-export const getPerformance: Handler<'getPerformance', PerformanceDeps> = (
+export const getPerformance: Handler<'getPerformance', PerformanceDeps> = async (
   deps,
   input,
-  { caller, at, file },
-) => countPerformance(deps, input, { ownerId: caller.ownerId, at, file });
+  { ownerId, at, file },
+) => {
+  const counted = await countPerformance(deps, input, { ownerId, at, file });
+  if (!counted.ok || input.names !== 1) return counted;
+  const { data, ...report } = counted.value;
+  return { ...counted, value: { data: await withNames(deps, ownerId, data), ...report } };
+};
 
 /** Counts the performance of an owner; `at` is now, in epoch milliseconds. */
 export const countPerformance = async (
@@ -169,8 +175,11 @@ export const countPerformance = async (
   if (isRefusal(source)) return source;
 
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
-  const asked = { after, limit: input.limit, isWhole };
-  const { counted, compared, joined, page } = await count(source, query, { comparison, asked });
+  const asking = { comparison, asked: { after, limit: input.limit, isWhole } };
+  const fault = refuseBeside(input, query, isWhole);
+  if (fault) return fault;
+  const withEmpty = input.include && emptyMaker(deps, ownerId, { query, source });
+  const { counted, compared, joined, page } = await count(source, query, { ...asking, withEmpty });
   if (isRefusal(page)) return page;
   const { last } = page;
   // A page takes milliseconds to render, so no two are rendered in one turn.
@@ -207,10 +216,32 @@ export const countPerformance = async (
   );
 };
 
-type Counting = { comparison: Comparison | undefined; asked: AskedRows };
+/** Refuses what a file, or a report without these groups, cannot show. */
+const refuseBeside = (
+  { names, include }: Input,
+  query: Query,
+  isFile: boolean,
+): Refusal | undefined => {
+  if (names === 1 && isFile) return invalid('/names', 'not_together', 'a file has ids only');
+  return include && emptyBy(query) === undefined
+    ? invalid('/include', 'not_together', 'needs link_id or campaign in group_by')
+    : undefined;
+};
 
-const count = async (source: Source, query: Query, { comparison, asked }: Counting) => {
-  const mayBePart = query.groupBy.length > 0 && !comparison && !asked.isWhole;
+const emptyMaker =
+  (deps: CountingDeps, ownerId: string, { query, source }: { query: Query; source: Source }) =>
+  (known: readonly Bucket[]): Promise<Bucket[]> =>
+    emptyBuckets(deps, { ownerId, query, upTo: source.asOf.position }, known);
+
+type Counting = {
+  comparison: Comparison | undefined;
+  asked: AskedRows;
+  /** Makes buckets of what has no events. */
+  withEmpty: ((known: readonly Bucket[]) => Promise<Bucket[]>) | undefined;
+};
+
+const count = async (source: Source, query: Query, { comparison, asked, withEmpty }: Counting) => {
+  const mayBePart = query.groupBy.length > 0 && !comparison && !asked.isWhole && !withEmpty;
   // Totals need no days. Facts that are counted one by one do not depend on the period.
   const inTotal = mayBePart ? { ...query, granularity: 'total' as const } : query;
   const selection = await source.select(inTotal);
@@ -219,9 +250,14 @@ const count = async (source: Source, query: Query, { comparison, asked }: Counti
   const compared = comparison && (await countBefore(source, comparison));
   const joined = compared && (await join(await counted.all(), await compared.all()));
   const { countries } = counted;
+  const allBuckets = async (): Promise<readonly Bucket[] | undefined> => {
+    if (!withEmpty) return joined?.buckets;
+    const known = joined?.buckets ?? (await counted.all());
+    return [...known, ...(await withEmpty(known))];
+  };
   const page = isPart
     ? await countPage(source.select, query, { ...asked, countries })
-    : pageOfRows(await orderedBuckets(counted, query, joined?.buckets), asked);
+    : pageOfRows(await orderedBuckets(counted, query, await allBuckets()), asked);
   return { counted, compared, joined, page };
 };
 

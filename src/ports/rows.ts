@@ -170,6 +170,34 @@ export const listOfExternalId = (externalId: string): string => {
   return listBy({ external_id: encodeURIComponent(folded.toWellFormed()) });
 };
 
+/** The list of an owner's records of a campaign. */
+export const listOfCampaign = (campaign: string): string =>
+  listBy({ campaign: encodeURIComponent(campaign.toWellFormed()) });
+
+/** An owner's records of one kind by the position of their last event. */
+export const BY_CHANGE = 'changed';
+
+/** The handoffs that agents made. */
+export const MADE_BY_AGENTS = 'agents';
+
+/** The words of a text, in small letters and without accents. */
+export const foldedWords = (text: string): string[] =>
+  text
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu) ?? [];
+
+const BEGINNING_CHARS = 3;
+
+/** The list of the records with a word that begins like this one; undefined for a word that is too short for it. */
+export const listOfWord = (word: string): string | undefined => {
+  const beginning = [...word].slice(0, BEGINNING_CHARS);
+  return beginning.length < BEGINNING_CHARS
+    ? undefined
+    : listBy({ word: encodeURIComponent(beginning.join('')) });
+};
+
 /** The list of the records that are assigned to a person. Names of lists are ASCII, and ids of people need not be. */
 export const listOfPerson = (personId: string): string =>
   listBy({ assigned: encodeURIComponent(personId) });

@@ -129,6 +129,8 @@ type RowSearch<R extends Row> = {
   /** The place after which it begins, in the order in which it reads. */
   after: number | undefined;
   isMatch(row: R): boolean;
+  /** Whether neither this row nor any after it can match. */
+  isEnd?(row: R): boolean;
   /** The number of matches after which it ends. */
   limit: number;
   /** The number of rows after which it ends. */
@@ -141,7 +143,17 @@ export type ScannedRows<R extends Row> = { rows: R[]; next: number | null };
 /** Reads the rows of all ranges in order, until enough rows match or too many were read. */
 export const scanLists = async <R extends Row>(
   readModels: Pick<ReadModels, 'list'>,
-  { name, scope, ranges, isAscending = false, after, isMatch, limit, rowsMax }: RowSearch<R>,
+  {
+    name,
+    scope,
+    ranges,
+    isAscending = false,
+    after,
+    isMatch,
+    isEnd: isPast,
+    limit,
+    rowsMax,
+  }: RowSearch<R>,
 ): Promise<ScannedRows<R>> => {
   const matches: R[] = [];
   let place = after ?? (isAscending ? 0 : Number.MAX_SAFE_INTEGER);
@@ -162,6 +174,7 @@ export const scanLists = async <R extends Row>(
     const { rows, isEnd } = mergePages(await Promise.all(pages), step, isAscending ? -1 : 1);
     for (const [i, [sort, row]] of rows.entries()) {
       place = sort;
+      if (isPast?.(row)) return { rows: matches, next: null };
       if (isMatch(row) && matches.push(row) === limit)
         return { rows: matches, next: isEnd && i === rows.length - 1 ? null : sort };
     }

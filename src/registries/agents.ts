@@ -16,6 +16,8 @@ import {
   requestSocialPost,
 } from '#src/outreach/propose.ts';
 import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
+import { getRecord } from '#src/records/read-record.ts';
+import { listRecords } from '#src/records/list-records.ts';
 
 /** What the handlers of agents need. */
 export type AgentDeps = PerformanceDeps;
@@ -37,6 +39,8 @@ export const agentHandlers: Handlers = {
   requestAgentNotification,
   getOutboundRequest,
   cancelOutboundRequest,
+  listRecords,
+  getRecord,
 };
 
 export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>;

@@ -198,7 +198,7 @@ const pipelinesOver = (deps: AppDeps) => {
     takeCode: codeTakerOf(signIns.networks),
     agents,
     tasks,
-    records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor>({
+    records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor<AgentDeps>>({
       ...shared,
       registry: recordOperations,
       handlers: recordHandlers,

@@ -28,6 +28,9 @@ const NEEDS: Record<OperationId, string[] | null> = {
   requestAgentNotification: ['agents:notify'],
   getOutboundRequest: OUTBOUND,
   cancelOutboundRequest: OUTBOUND,
+  // Of outreach: what a kind needs is in test/records.
+  listRecords: OUTBOUND,
+  getRecord: ['social:write'],
 };
 const SCOPES = [
   'products:read',
@@ -73,6 +76,10 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
     case 'getOutboundRequest':
     case 'cancelOutboundRequest':
       return { outbound_id: recordIds.outbound_id };
+    case 'getRecord':
+      return { id: recordIds.outbound_id };
+    case 'listRecords':
+      return { kind: 'outreach' };
     default:
       return {};
   }
@@ -225,7 +232,7 @@ describe('Every operation on every surface', () => {
   it('Every operation on every surface reports records of another owner as not found', async () => {
     const rival = await app.agent('rival');
     await freshRequest(acme.key);
-    for (const id of ['getOutboundRequest', 'cancelOutboundRequest'] as const)
+    for (const id of ['getOutboundRequest', 'cancelOutboundRequest', 'getRecord'] as const)
       await judge(id, rival.key, 'resource_not_found');
     const made = await app.send({
       method: 'POST',

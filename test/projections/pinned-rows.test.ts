@@ -11,11 +11,11 @@ import { rowsAfter } from '../support/world/fold.ts';
 import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': '2f75d7eae290408a',
-  'handoffs@7': 'cfa36af1d419565b',
+  'links@2': '23294b20bf1db6d6',
+  'handoffs@8': '6745be630d60e4a4',
   'handoff-leads@2': 'c3631f40da1a13c2',
-  'leads@8': 'f8cbfdda73fe1e77',
-  'outbound@4': '3454fbf177e89106',
+  'leads@9': '19e151bc77e0c80e',
+  'outbound@5': '23b1e6d0fc250705',
   'open-outbound@4': '2c248a00daf16036',
   'open-mail@1': '4b66ae8d7652be43',
   'open-applications@1': '45257463d8e47f4a',

@@ -32,8 +32,15 @@ describe('The read model of links', () => {
         updated_at: MIDNIGHT + 5,
         version: 1,
         sort: 1,
+        changed: 3,
       },
       sort: 1,
+      lists: [
+        ['status=disabled', 1],
+        ['campaign=autumn', 1],
+        ['word=aut', 1],
+        ['changed', 3],
+      ],
     });
     expect(rows['anna/lnk_2']).toMatchObject({ row: { status: 'active', version: 0 }, sort: 2 });
   });
@@ -103,8 +110,17 @@ describe('The read models of handoffs', () => {
           updated_at: MIDNIGHT,
           version: 3,
           sort: 1,
+          changed: 4,
         },
         sort: 1,
+        lists: [
+          ['agents', 1],
+          ['status=rfq_submitted', 1],
+          ['campaign=autumn', 1],
+          ['word=lis', 1],
+          ['word=aut', 1],
+          ['changed', 4],
+        ],
       },
     });
   });
@@ -169,6 +185,7 @@ describe('The read model of leads', () => {
         updated_at: MIDNIGHT + 3,
         version: 1,
         sort: 1,
+        changed: 3,
       },
       sort: 1,
       lists: [

@@ -1,7 +1,7 @@
 /** `llms.txt` and the API catalog. */
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { AGENT_BASE, toolName } from '#contracts/places.ts';
-import { operations, outreachOperations } from '#contracts/registries/agents.ts';
+import { operations, outreachOperations, ownOperations } from '#contracts/registries/agents.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
 import { A2A_BASE, CARD_PATH } from '#src/interfaces/a2a/card.ts';
 import { MCP_PATH, SERVER_CARD_TYPE } from '#src/interfaces/mcp/documents.ts';
@@ -19,6 +19,10 @@ const useCases = (origin: string): string[] => [
     (operation) =>
       `- [${operation.summary}](${origin}/docs/outreach.md): MCP \`${toolName(operation)}\`` +
       ` (${[operation.scope].flat().join(' or ')})`,
+  ),
+  ...Object.values(ownOperations).map(
+    (operation) =>
+      `- [${operation.summary}](${origin}/docs/mcp.md): MCP \`${toolName(operation)}\``,
   ),
   ...Object.values(SKILLS).map(
     ({ id, name }) => `- [${name}](${origin}/docs/a2a.md): A2A skill \`${id}\``,

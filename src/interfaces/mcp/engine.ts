@@ -4,13 +4,14 @@ import { z } from 'zod';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
 import { line } from '#contracts/fields.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
-import { agentOperations } from '#contracts/registries/agents.ts';
+import { OWN_RECORDS, type RecordKind } from '#contracts/records/records.ts';
 import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
 import { readInput } from '#src/calls/input.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
 import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
-import { type CompletedKind, type RecordKind, RECORDS } from '#src/registries/resources.ts';
+import { RECORD_SCOPES } from '#src/records/read-record.ts';
+import type { CompletedKind } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
 import { isRecord } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
@@ -275,17 +276,20 @@ const DOCUMENTS: readonly Document[] = [
 
 type Template = { kind: RecordKind; path: string; title: string; untrusted: readonly string[] };
 
+const PATHS: Readonly<Record<RecordKind, string>> = {
+  link: 'links',
+  handoff: 'handoffs',
+  lead: 'leads',
+  outreach: 'outreach',
+  product: 'products',
+};
+
 const TEMPLATES: readonly Template[] = (
-  [
-    ['link', 'Link', agentOperations.createLink.output],
-    ['handoff', 'Handoff', agentOperations.createHandoff.output],
-    ['lead', 'Lead', agentOperations.submitLead.output],
-    ['product', 'Product', agentOperations.searchProducts.output.shape.data.element],
-  ] as const
-).map(([kind, title, schema]) => ({
+  Object.entries(OWN_RECORDS) as [RecordKind, z.ZodType][]
+).map(([kind, schema]) => ({
   kind,
-  path: `${SCHEME}${kind}s/`,
-  title,
+  path: `${SCHEME}${PATHS[kind]}/`,
+  title: `${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`,
   untrusted: untrustedIn(toolSchema(schema, 'output')),
 }));
 
@@ -295,12 +299,12 @@ const resourceList = (): object => ({
 
 /** The records that a key with these scopes can read. */
 const templateList = (scopes: ReadonlySet<string>): object => ({
-  resourceTemplates: TEMPLATES.filter(({ kind }) => scopes.has(RECORDS[kind].scope)).map(
+  resourceTemplates: TEMPLATES.filter(({ kind }) => allows(RECORD_SCOPES[kind], scopes)).map(
     ({ kind, path, title }) => ({
       uriTemplate: `${path}{id}`,
       name: kind,
       title,
-      description: `A ${kind} by its id, whole; needs ${RECORDS[kind].scope}`,
+      description: `A ${kind} by its id, whole; needs ${[RECORD_SCOPES[kind] ?? []].flat().join(' or ')}`,
       mimeType: JSON_TYPE,
     }),
   ),

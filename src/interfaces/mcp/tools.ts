@@ -344,7 +344,7 @@ const toolOf = (id: OperationId): Tool => {
       ),
       inputSchema: toolSchema(operation.input, 'input'),
       ...(!isRepeated && {
-        outputSchema: withoutRepetitions(toolSchema(output, 'published output')),
+        outputSchema: withoutRepetitions(toolSchema(operation.shows ?? output, 'published output')),
       }),
       annotations: {
         title,

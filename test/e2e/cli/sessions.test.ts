@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ended, json, killAll, run, serve, start, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { ROOT } from '../../support/source/tree.ts';
+import { TOOLS } from '#src/interfaces/mcp/tools.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const directory = directories('tributary-sessions-');
@@ -51,7 +52,7 @@ describe('A session of an agent', () => {
   it("An agent's session over MCP searches, links and proposes a post", async () => {
     const said = await session('mcp', 'one');
     expect(steps(said)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'refused', 'ok', 'ok', 'refused']);
-    expect(said[1]?.['tools']).toHaveLength(12);
+    expect(said[1]?.['tools']).toHaveLength(TOOLS.length);
     expect(said[4]).toMatchObject({ same: true });
   });
 

@@ -1,8 +1,9 @@
 /** Completion of every argument of prompts and of every variable of resource templates. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCOPE_NAMES, type Scope } from '#contracts/scopes.ts';
+import { OUTBOUND_SCOPES, SCOPE_NAMES, type Scope } from '#contracts/scopes.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { listIn, mcpAgent, type McpAgent } from '../../support/clients/mcp.ts';
+import { configure } from '../../support/world/outreach.ts';
 
 let app: TestApp;
 let agent: McpAgent;
@@ -26,6 +27,11 @@ const promote = async (who: McpAgent, campaign: string): Promise<Record<string, 
       external_id: `crm-${campaign}`,
       company: { name: `Shop ${campaign}`, country: 'GB' },
     }),
+    outreach: await made('request_social_post', {
+      network: 'x',
+      account_ref: 'shop',
+      text: 'Mugs are back.',
+    }),
     campaign: [campaign],
   };
 };
@@ -33,6 +39,7 @@ const promote = async (who: McpAgent, campaign: string): Promise<Record<string, 
 beforeAll(async () => {
   app = await testApp();
   await app.publish(['MUG-1', 'MUG-2', 'POT-1', 'MUG%', 'mug-3'].map((sku) => feedProduct(sku)));
+  await Promise.all(['acme', 'rival'].map((owner) => configure(app, owner)));
   agent = mcpAgent(app, (await app.agent('acme')).key);
   rival = mcpAgent(app, (await app.agent('rival')).key);
   own = await promote(agent, 'spring');
@@ -55,6 +62,7 @@ const OF_TEMPLATES: Record<string, Scope> = {
   link: 'links:write',
   handoff: 'handoffs:write',
   lead: 'leads:read',
+  outreach: 'social:write',
   product: 'products:read',
 };
 
@@ -107,7 +115,7 @@ const completed = async (who: McpAgent, { ref, name }: Place, value: string) => 
 describe('MCP completion', () => {
   it('MCP completion answers the values of each argument that begin with what was typed, and none of another owner', async () => {
     const places = await placesOf();
-    expect(places).toHaveLength(7);
+    expect(places).toHaveLength(8);
     for (const place of places) {
       const all = place.values === undefined ? [] : (own[place.values] ?? []);
       expect(await completed(agent, place, '')).toEqual({ values: all, hasMore: false });
@@ -128,7 +136,9 @@ describe('MCP completion', () => {
       if (scope === undefined) continue;
       const narrow = mcpAgent(app, (await app.agent('acme', [scope])).key);
       expect((await completed(narrow, place, '')).values.length).toBeGreaterThan(0);
-      const rest = SCOPE_NAMES.filter((name) => name !== scope);
+      const isProposing = (OUTBOUND_SCOPES as readonly string[]).includes(scope);
+      const needed: readonly string[] = isProposing ? OUTBOUND_SCOPES : [scope];
+      const rest = SCOPE_NAMES.filter((name) => !needed.includes(name));
       const without = mcpAgent(app, (await app.agent('acme', rest)).key);
       const params = { ref: place.ref, argument: { name: place.name, value: '' } };
       const { status, body } = await without.legacy('completion/complete', params);

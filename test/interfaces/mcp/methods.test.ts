@@ -161,11 +161,11 @@ describe('MCP resources', () => {
     const lead = JSON.parse(contentOf(await read(agent, uris['leads']))?.text ?? '') as object;
     const { data } = (await agent.done('list_leads')) as { data: object[] };
     expect(lead).toEqual(data[0]);
-    const handoff = contentOf(await read(agent, uris['handoffs']))?.text ?? '';
-    expect(JSON.parse(handoff)).toMatchObject({
-      status: 'awaiting_buyer',
-      buyer: { email: 'ada@shop.example' },
-    });
+    for (const kind of kinds.filter((name) => name !== 'leads')) {
+      const id = uris[kind]?.split('/').at(-1);
+      const shown = JSON.parse(contentOf(await read(agent, uris[kind]))?.text ?? '') as object;
+      expect(await agent.done('get_record', { id })).toEqual(shown);
+    }
   });
 
   it('MCP resources of another owner are not found, like ids that do not exist', async () => {

@@ -75,6 +75,7 @@ export const ORDER = [
   'outreach',
   'tasks',
   'performance',
+  'records',
   'proof',
   'audits',
   'transfer',

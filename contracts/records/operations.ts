@@ -1,0 +1,101 @@
+/** Operations of agents on the records of their owner, of all kinds. */
+import { z } from 'zod';
+import { EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
+import { linkExample, productExample } from '#contracts/examples/records.ts';
+import { asOf, campaign, cursor, limit, page, time, unstored } from '#contracts/fields.ts';
+import { defineToolOperation } from '#contracts/operation.ts';
+import { PAGE_PROBLEMS, TOKEN_PROBLEMS } from '#contracts/problems.ts';
+import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
+import { ID_PREFIXES, LISTED_KINDS, listedRecord, OWN_RECORDS, STATES } from './records.ts';
+
+/** Each kind needs one of them. */
+const LISTED_SCOPES = ['links:write', 'handoffs:write', ...OUTBOUND_SCOPES] as const;
+
+export const listRecords = defineToolOperation({
+  kind: 'query',
+  scope: LISTED_SCOPES,
+  summary: "List the owner's links, handoffs or outreach requests, newest first",
+  guidance:
+    'Needs the scope that writes the kind. Read on with next_cursor while has_more is true; a page can be short. With ' +
+    'updated_since, the newest change comes first. Lists that buyers made are not shown.',
+  brief:
+    'Read on with next_cursor while has_more is true; a page can be short. With updated_since, the newest change comes first.',
+  next: 'getRecord shows one whole; listLeads lists leads.',
+  input: z.strictObject({
+    kind: z.enum(LISTED_KINDS).describe('Kind of record'),
+    state: z.enum(STATES).optional().describe('Of this kind'),
+    campaign: unstored
+      .identifier(64)
+      .optional()
+      .describe(campaign.description ?? ''),
+    external_id: unstored.identifier(128).optional().describe('Your own reference'),
+    text: unstored
+      .line(100)
+      .optional()
+      .describe('Beginnings of words in name, campaign, slug or external_id; all must match'),
+    updated_since: time.optional().describe('Only what changed at this time or later'),
+    limit,
+    cursor: cursor.optional(),
+  }),
+  output: z.object({ data: z.array(listedRecord), page, as_of: asOf }),
+  problems: ['scope_missing', 'parameter_invalid', ...PAGE_PROBLEMS],
+  examples: [
+    {
+      name: 'the links of a campaign',
+      input: { kind: 'link', campaign: 'spring-sale' },
+      output: {
+        data: [
+          {
+            id: linkExample.id,
+            name: productExample.title,
+            status: 'active',
+            agent_id: linkExample.agent_id,
+            campaign: 'spring-sale',
+            short_url: linkExample.short_url,
+            updated_at: linkExample.updated_at,
+          },
+        ],
+        page: { next_cursor: null, has_more: false },
+        as_of: EXAMPLE_AS_OF,
+      },
+    },
+  ],
+});
+
+const ID = new RegExp(`^(${Object.values(ID_PREFIXES).join('|')})_[0-9a-z]{24}$`);
+
+export const getRecord = defineToolOperation({
+  kind: 'query',
+  scope: [...LISTED_SCOPES, 'leads:read', 'products:read'],
+  summary:
+    'Read one link, handoff, lead, outreach request or product whole, with its counts so far',
+  guidance: 'Needs the scope that writes the kind, or that reads leads or products.',
+  brief: '',
+  input: z.strictObject({
+    id: z
+      .string()
+      .regex(ID, { error: 'must be an id like lnk_…, hnd_…, led_…, out_… or prd_…' })
+      .describe('lnk_…, hnd_…, led_…, out_… or prd_…'),
+  }),
+  output: z.union([
+    OWN_RECORDS.link,
+    OWN_RECORDS.handoff,
+    OWN_RECORDS.lead,
+    OWN_RECORDS.outreach,
+    OWN_RECORDS.product,
+  ]),
+  shows: z.object({ id: z.string() }),
+  problems: ['scope_missing', 'parameter_invalid', 'resource_not_found', ...TOKEN_PROBLEMS],
+  examples: [
+    {
+      name: 'a link',
+      after: 'createLink',
+      input: { id: linkExample.id },
+      output: {
+        ...linkExample,
+        name: productExample.title,
+        counts: { clicks_raw: 3, clicks_valid: 2 },
+      },
+    },
+  ],
+});
