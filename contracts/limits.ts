@@ -48,7 +48,7 @@ export const LIMITS = {
   SIGN_IN_CODES_MAX: 5,
   /** To one mailbox. */
   SIGN_IN_LINKS_PER_HOUR: 10,
-  /** Links that are asked for, and codes that are typed. */
+  /** For each way in: links that are asked for, codes that are typed, passkeys, accounts, and so on. */
   SIGN_INS_PER_NETWORK_PER_HOUR: 100,
   SESSION_IDLE_HOURS: 12,
   SESSION_DAYS: 7,

@@ -390,13 +390,64 @@ const removePasskey = deskCommand({
   },
 });
 
+const offerAccountLink = deskQuery({
+  isOnPage: true,
+  isSensitive: true,
+  problems: [
+    'role_missing',
+    'parameter_invalid',
+    'resource_not_found',
+    'fresh_sign_in_needed',
+    'overloaded',
+  ],
+  roles: DESK_ROLE_NAMES,
+  path: '/me/accounts/offer',
+  summary: 'Show where your browser goes to link your account of the OpenID provider',
+  guidance: `For your session in this browser, for ${LIMITS.SIGN_IN_MINUTES} minutes. linkAccount takes the answer of the provider.`,
+  fields: {},
+  output: z.object({
+    asked: z.string().describe('Send it to linkAccount with the answer'),
+    url: z.string().describe('Address of the provider'),
+  }),
+  example: {
+    name: 'in a browser',
+    input: {},
+    output: { asked: 'x…', url: 'https://id.house.example/auth?…' },
+  },
+});
+
+const linkAccount = deskCommand({
+  isOnPage: true,
+  isSensitive: true,
+  problems: ['overloaded'],
+  roles: DESK_ROLE_NAMES,
+  path: '/me/accounts',
+  status: 201,
+  summary: 'Link your account of the OpenID provider, with which you sign in without a mailed link',
+  guidance:
+    'At most one account of a provider, and only from a browser in which you are signed in. An account that is that of ' +
+    'another person, or has the mailbox of one, is refused.',
+  fields: {
+    asked: unstored.line(200).describe('From offerAccountLink'),
+    answer: unstored
+      .text(8_000)
+      .describe('The query with which the provider sent the browser back'),
+  },
+  output: z.object({ issuer: z.string() }),
+  example: {
+    name: 'an account',
+    input: { idempotency_key: 'link-1', asked: 'x…', answer: '?code=…&state=…' },
+    output: { issuer: 'https://id.house.example' },
+  },
+});
+
 const unlinkAccount = deskCommand({
   isSensitive: true,
   destructive: true,
   roles: DESK_ROLE_NAMES,
   path: '/me/accounts/unlink',
   summary: 'Unlink your account of an OpenID provider: it no longer signs in',
-  guidance: 'An account that you unlinked stays so. Sign in with a mailed link or a passkey.',
+  guidance: 'Sign in with a mailed link or a passkey. You alone can link it again.',
   fields: { issuer: unstored.line(500).describe('Issuer of the account, from whoAmI') },
   output: z.object({ issuer: z.string(), unlinked: z.literal(true) }),
   example: {
@@ -418,6 +469,8 @@ export const peopleDeskOperations = {
   listPeople,
   listSessions,
   readDeviceLogin,
+  linkAccount,
+  offerAccountLink,
   offerPasskey,
   readPerson,
   removePasskey,
@@ -495,7 +548,7 @@ export const signInOperations = {
     }),
   ),
   /** Shows what a browser needs to ask for a passkey: nothing of any person. */
-  askForPasskey: holderView({}, z.looseObject({ asked: z.string() })),
+  askForPasskey: holderView({ address: compared }, z.looseObject({ asked: z.string() })),
   /** Starts the session of a person by a passkey. The credential is the cookie of the browser that asked for one. */
   usePasskey: act(
     { answer: compared, to: compared.optional(), replaces: compared.optional(), ...client },
@@ -503,7 +556,10 @@ export const signInOperations = {
     [...SIGN_IN, 'PasskeyRefused'],
   ),
   /** Begins a sign-in at the OpenID provider: where the browser goes. Nothing of any person. */
-  askForOpenId: holderView({}, z.looseObject({ asked: z.string(), url: z.string() })),
+  askForOpenId: holderView(
+    { address: compared },
+    z.looseObject({ asked: z.string(), url: z.string() }),
+  ),
   /** Starts the session of the person of an account. The credential is the cookie of the browser that began. */
   useOpenId: act(
     { query: compared, to: compared.optional(), replaces: compared.optional(), ...client },

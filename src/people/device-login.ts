@@ -3,7 +3,6 @@ import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { DeskHandler, HolderHandler } from '#src/calls/desk-handler.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { isLinkAbout, linkToken, subjectOfLink } from '#src/sending/mail.ts';
@@ -46,44 +45,41 @@ const loginStream = (id: string): string => streamOf(DESK, 'login', id);
 
 const LOGIN_MS = LIMITS.SIGN_IN_MINUTES * MINUTE_MS;
 
-/** Makes a handler that begins a login, within a limit for each network. The device code is derived: nothing secret is stored. */
-export const deviceLoginStarter =
-  (
-    limit: Limiter,
-  ): HolderHandler<
-    'startDeviceLogin',
-    { device_code: string; user_code: string; interval: number; expires_in: number }
-  > =>
-  async (deps, { address, device }, holderCall) => {
-    const asked = limit.take(networkOf(address));
-    if (!asked.allowed) return tooMany(asked, limit);
-    const call = { ...holderCall, ownerId: DESK, actor: 'person' };
-    for (;;) {
-      const code = newCode(deps.ids);
-      const login_id = loginIdOf(deps, code);
-      const client = JSON.stringify({ device, place: networkText(address) } satisfies UsedIn);
-      const sealed_client = (await deps.vault.seal(login_id, client)) ?? '';
-      const data = { login_id, sealed_client, expires_at: call.at + LOGIN_MS };
-      const appended = await deps.log.appendAll([
-        {
-          stream: loginStream(login_id),
-          expected: NO_STREAM,
-          events: attribute(call, [{ type: 'DeviceLoginStarted', data }], deps.ids),
-        },
-      ]);
-      // Another login had this code before.
-      if (appended.outcome === 'conflict') continue;
-      return done(
-        {
-          device_code: linkToken(deps.secrets, { subject: login_id }),
-          user_code: shownCode(code),
-          interval: LIMITS.DEVICE_LOGIN_POLL_S,
-          expires_in: LOGIN_MS / 1_000,
-        },
-        { position: appended.position },
-      );
-    }
-  };
+type BegunLogin = { device_code: string; user_code: string; interval: number; expires_in: number };
+
+/** Begins a login. The device code is derived: nothing secret is stored. */
+export const startDeviceLogin: HolderHandler<'startDeviceLogin', BegunLogin> = async (
+  deps,
+  { address, device },
+  holderCall,
+) => {
+  const call = { ...holderCall, ownerId: DESK, actor: 'person' };
+  for (;;) {
+    const code = newCode(deps.ids);
+    const login_id = loginIdOf(deps, code);
+    const client = JSON.stringify({ device, place: networkText(address) } satisfies UsedIn);
+    const sealed_client = (await deps.vault.seal(login_id, client)) ?? '';
+    const data = { login_id, sealed_client, expires_at: call.at + LOGIN_MS };
+    const appended = await deps.log.appendAll([
+      {
+        stream: loginStream(login_id),
+        expected: NO_STREAM,
+        events: attribute(call, [{ type: 'DeviceLoginStarted', data }], deps.ids),
+      },
+    ]);
+    // Another login had this code before.
+    if (appended.outcome === 'conflict') continue;
+    return done(
+      {
+        device_code: linkToken(deps.secrets, { subject: login_id }),
+        user_code: shownCode(code),
+        interval: LIMITS.DEVICE_LOGIN_POLL_S,
+        expires_in: LOGIN_MS / 1_000,
+      },
+      { position: appended.position },
+    );
+  }
+};
 
 /** The secret of the session of a login, which only the service can make, whenever its command line asks. */
 const secretOf = ({ secrets }: Pick<Deps, 'secrets'>, loginId: string): string =>

@@ -89,9 +89,15 @@ const sessionItem = (you: You, session: SessionRecord): Html => {
   }</button></form></li>`;
 };
 
-type Shown = { sessions: readonly SessionRecord[]; until: string | undefined; who: ActingAs };
+type Shown = {
+  sessions: readonly SessionRecord[];
+  until: string | undefined;
+  who: ActingAs;
+  /** The OpenID provider, where there is one. */
+  issuer: string | undefined;
+};
 
-const mePage = (you: You, { sessions, until, who }: Shown): Page => ({
+const mePage = (you: You, { sessions, until, who, issuer }: Shown): Page => ({
   title: you.name,
   you,
   main: html`<article class="review"><header class="head"><h1>${you.name}</h1></header>
@@ -100,7 +106,7 @@ ${facts([
   ...(until === undefined ? [] : [['Without use, this session ends', momentText(until)] as const]),
 ])}
 ${passkeySection(you, who.passkeys)}
-${accountSection(you, who.accounts)}
+${accountSection(you, who.accounts, issuer)}
 <section><h2>Where you are signed in</h2>
 <p>End what you do not know: it stops working within a second.</p>
 <ul class="plain">${sessions.map((session) => sessionItem(you, session))}</ul></section></article>`,
@@ -108,7 +114,7 @@ ${accountSection(you, who.accounts)}
 
 /** Serves `/home`, `/me` and `/signout`. */
 export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { desk } = app;
+  const { desk, openIdIssuer: issuer } = app;
   await acceptPeople(scope, app);
 
   scope.get('/home', async (request, reply) => {
@@ -125,7 +131,7 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
     if (!who.ok) return answerRefusal(request, reply, { app, refusal: who });
     const sessions = listed.value.data;
     const until = sessions.find(({ is_current }) => is_current)?.expires_at;
-    return sendPage(reply, 200, mePage(person.you, { sessions, until, who: who.value }));
+    return sendPage(reply, 200, mePage(person.you, { sessions, until, who: who.value, issuer }));
   });
 
   passkeyRoutes(scope, app);

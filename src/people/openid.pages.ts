@@ -1,5 +1,5 @@
 /** Sign-in with an account of the OpenID provider, and the accounts of somebody who is signed in. */
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import type { ActingAs } from '#contracts/people/records.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
@@ -10,14 +10,18 @@ import { withRetryAfter } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';
 import { type Html, type Page, sendPage, type You } from '#src/web/layout.ts';
 import {
+  answerRefusal,
   clearCookie,
   enteringOf,
   formFields,
+  newKey,
   readCookie,
   serveMyAct,
   setCookie,
+  signedIn,
+  type SignedIn,
 } from '#src/web/person-admission.ts';
-import { OPENID_CALLBACK } from './openid.ts';
+import { OPENID_CALLBACK, TOO_LATE } from './openid.ts';
 import type { SignInScope } from './sign-in.pages.ts';
 import { localPath } from './sign-in.ts';
 
@@ -49,6 +53,28 @@ const STATUS: Partial<Record<Refusal['code'], 409 | 503>> = {
 /** Between what the browser was asked and the page to go on with, in one cookie. */
 const SEPARATOR = '~';
 
+const keepAsked = (
+  reply: FastifyReply,
+  app: App,
+  { asked, to = '' }: { asked: string; to?: string | undefined },
+): FastifyReply =>
+  setCookie(reply, app, ['openid', `${asked}${SEPARATOR}${Buffer.from(to).toString('base64url')}`]);
+
+const askedOf = (request: FastifyRequest, app: App) => {
+  const [asked = '', to = ''] = (readCookie(request, app, 'openid') ?? '').split(SEPARATOR);
+  return { asked, to: localPath(Buffer.from(to, 'base64url').toString()) };
+};
+
+/** The query of an address, with its question mark. */
+const queryOf = ({ url }: FastifyRequest): string => {
+  const start = url.indexOf('?');
+  return start < 0 ? '' : url.slice(start);
+};
+
+/** The page to go on with after the provider, if the account is to be linked. */
+const LINKED = '/me/accounts/linked';
+const LINK = '/me/accounts/link';
+
 /** Serves `/signin/openid`, to the provider and back. */
 export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void => {
   const answer = (
@@ -67,24 +93,22 @@ export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void 
     const arrival = { ...arrivalOf(request, 'portal'), credential: '' };
     const admitted = await app.holders.admit(arrival, { exchange: 'askForOpenId' });
     if (!admitted.ok) return refused(reply, admitted);
-    const question = await app.holders.perform(admitted.value, 'askForOpenId', { input: {} });
+    const input = { address: request.ip };
+    const question = await app.holders.perform(admitted.value, 'askForOpenId', { input });
     if (!question.ok) return answer(reply, question, to);
     const { asked, url } = question.value;
-    const kept = `${asked}${SEPARATOR}${Buffer.from(to ?? '').toString('base64url')}`;
-    return setCookie(reply, app, ['openid', kept]).redirect(url, 303);
+    return keepAsked(reply, app, { asked, to }).redirect(url, 303);
   });
 
   // HEAD would use up the code of the provider.
   scope.get(OPENID_CALLBACK, { exposeHeadRoute: false }, async (request, reply) => {
-    const [credential = '', kept = ''] = (readCookie(request, app, 'openid') ?? '').split(
-      SEPARATOR,
-    );
-    const to = localPath(Buffer.from(kept, 'base64url').toString());
+    const { asked: credential, to } = askedOf(request, app);
+    const query = queryOf(request);
+    // Somebody who is signed in links the account.
+    if (to === LINKED) return reply.redirect(`${LINKED}${query}`, 303);
     const arrival = { ...arrivalOf(request, 'portal'), credential };
     const admitted = await app.holders.admit(arrival, { exchange: 'useOpenId' });
     if (!admitted.ok) return refused(reply, admitted);
-    const start = request.url.indexOf('?');
-    const query = start < 0 ? '' : request.url.slice(start);
     const input = { query, ...present({ to }), ...enteringOf(request, app) };
     const outcome = await app.holders.perform(admitted.value, 'useOpenId', { input });
     clearCookie(reply, app, 'openid');
@@ -92,17 +116,45 @@ export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void 
   });
 };
 
-/** The accounts of a person; empty if there is none. */
-export const accountSection = (you: You, accounts: ActingAs['accounts']): Html | '' =>
-  accounts.length === 0
-    ? ''
-    : html`<section><h2>Accounts</h2>
-<p>With these you sign in without a mailed link. One that you unlink signs in no more.</p>
-<ul class="plain">${accounts.map(
-        ({ issuer }) => html`<li class="card"><h3>${hostOf(issuer)}</h3>
+/** The accounts of a person, with the way to link one of the provider; empty if there is neither. */
+export const accountSection = (
+  you: You,
+  accounts: ActingAs['accounts'],
+  issuer: string | undefined,
+): Html | '' => {
+  const canLink = issuer !== undefined && accounts.every((account) => account.issuer !== issuer);
+  if (accounts.length === 0 && !canLink) return '';
+  return html`<section><h2>Accounts</h2>
+<p>With an account of another service you sign in without a mailed link. One that you unlink signs in no more.</p>
+${
+  accounts.length > 0 &&
+  html`<ul class="plain">${accounts.map((account) => accountItem(you, account))}</ul>`
+}${
+  canLink &&
+  html`<form method="post" action="${LINK}">${formFields(you)}<button type="submit" class="second">Link your account of ${hostOf(issuer)}</button></form>`
+}</section>`;
+};
+
+const accountItem = (you: You, { issuer }: ActingAs['accounts'][number]): Html =>
+  html`<li class="card"><h3>${hostOf(issuer)}</h3>
 <form method="post" action="/me/accounts/unlink">${formFields(you)}<input type="hidden" name="issuer" value="${issuer}">
-<button type="submit" class="second">Unlink <span class="unseen">the account of ${hostOf(issuer)}</span></button></form></li>`,
-      )}</ul></section>`;
+<button type="submit" class="second">Unlink <span class="unseen">the account of ${hostOf(issuer)}</span></button></form></li>`;
+
+/** The browser follows the header; a form must not be answered with the address of another site. */
+const leavingPage = (you: You, url: string): Page => ({
+  title: 'Sign in there',
+  you,
+  main: html`<article class="review"><header class="head"><h1>Sign in there</h1></header>
+<p class="lede">You go on at ${new URL(url).host}. Sign in with the account that you want to link, and you come back here.</p>
+<p><a class="button" href="${url}">Continue</a></p></article>`,
+});
+
+const notLinkedPage = (you: You, detail: string): Page => ({
+  title: 'The account is not linked',
+  you,
+  main: html`<article class="review"><header class="head"><h1>The account is not linked</h1></header>
+<p class="lede">${detail}</p><p><a href="/me">Back to your page</a></p></article>`,
+});
 
 /** Serves `/me/accounts` in the scope of `/me`. */
 export const accountRoutes = (scope: FastifyInstance, app: App): void => {
@@ -111,4 +163,42 @@ export const accountRoutes = (scope: FastifyInstance, app: App): void => {
     'unlinkAccount',
     ({ issuer = '' }) => ({ issuer }),
   ]);
+
+  const refused = (
+    [request, reply]: readonly [FastifyRequest, FastifyReply],
+    { you }: SignedIn,
+    refusal: Refusal,
+  ): FastifyReply | Promise<FastifyReply> => {
+    const status = STATUS[refusal.code];
+    return status === undefined
+      ? answerRefusal(request, reply, { app, refusal })
+      : sendPage(withRetryAfter(reply, refusal), status, notLinkedPage(you, refusal.detail));
+  };
+
+  scope.get(LINK, async (_request, reply) => reply.redirect('/me', 303));
+  scope.post(LINK, async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const offered = await app.desk.perform(person.admission, 'offerAccountLink', { input: {} });
+    if (!offered.ok) return refused([request, reply], person, offered);
+    const { asked, url } = offered.value;
+    const kept = keepAsked(reply, app, { asked, to: LINKED });
+    return sendPage(kept.header('refresh', `0; url=${url}`), 200, leavingPage(person.you, url));
+  });
+
+  // HEAD would use up the code of the provider.
+  scope.get(LINKED, { exposeHeadRoute: false }, async (request, reply) => {
+    const person = await signedIn(request, reply, app);
+    if (!person) return reply;
+    const [{ asked }, answer] = [askedOf(request, app), queryOf(request)];
+    // Somebody who had to sign in again begins anew.
+    if (answer === '') return reply.redirect('/me', 303);
+    const input = { idempotency_key: newKey(), asked, answer };
+    const linked =
+      asked === '' ? TOO_LATE : await app.desk.perform(person.admission, 'linkAccount', { input });
+    if (!linked.ok && linked.code === 'fresh_sign_in_needed')
+      return answerRefusal(request, reply, { app, refusal: linked });
+    clearCookie(reply, app, 'openid');
+    return linked.ok ? reply.redirect('/me', 303) : refused([request, reply], person, linked);
+  });
 };

@@ -10,14 +10,15 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { DeskHandler, HolderHandler } from '#src/calls/desk-handler.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import type { OpenIdAccount, OpenIdBinding, OpenIdProvider } from '#src/ports/openid.ts';
-import type { HolderCall } from '#src/shared/call.ts';
+import type { Call, HolderCall } from '#src/shared/call.ts';
+import { openOne } from '#src/sealing/sealed-texts.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { done, isRefusal, type Outcome, refuse, type Refusal } from '#src/shared/outcome.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { changeRecord, issue } from '#src/writing/decide-and-append.ts';
+import { present } from '#src/shared/present.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { stateOf, streamOfPerson } from '#src/writing/streams.ts';
 import { derivedFrom, isAnswered, isAsked, newAsked, sessionIdFrom } from './asked.ts';
@@ -36,13 +37,31 @@ export type OpenIdSignIn = {
 
 export const OPENID_CALLBACK = '/signin/openid/callback';
 
-/** What binds the answer of the provider to the browser: all of it follows from what its cookie has. */
-const bindingOf = (deps: Pick<Deps, 'secrets' | 'origin'>, asked: string): OpenIdBinding => ({
-  redirectUri: `${onLocalhost(deps.origin())}${OPENID_CALLBACK}`,
-  state: derivedFrom(deps, 'openid-state', asked),
-  nonce: derivedFrom(deps, 'openid-nonce', asked),
-  verifier: derivedFrom(deps, 'openid-verifier', asked),
-});
+/** Where the operator configured a provider. */
+export type OpenIdDeps = { openId?: OpenIdSignIn | undefined };
+
+/**
+ * What binds the answer of the provider to the browser: all of it follows from what its cookie has. An answer that links an
+ * account is bound to the session that asked, too.
+ */
+const bindingOf = (
+  deps: Pick<Deps, 'secrets' | 'origin'>,
+  asked: string,
+  session: string | undefined,
+): OpenIdBinding => {
+  const derived = (name: string): string =>
+    derivedFrom(
+      deps,
+      ['openid', name, ...(session === undefined ? [] : [session])].join('-'),
+      asked,
+    );
+  return {
+    redirectUri: `${onLocalhost(deps.origin())}${OPENID_CALLBACK}`,
+    state: derived('state'),
+    nonce: derived('nonce'),
+    verifier: derived('verifier'),
+  };
+};
 
 const NOT_CONFIGURED = refuse(
   'resource_not_found',
@@ -57,18 +76,25 @@ const DOWN = refuse(
 /** Where the browser goes, and what it keeps until it is back. */
 export type OpenIdQuestion = { asked: string; url: string };
 
+const askProvider = async (
+  deps: Deps & OpenIdDeps,
+  { at, session }: { at: number; session?: string },
+): Promise<Outcome<OpenIdQuestion>> => {
+  const { openId } = deps;
+  if (!openId) return NOT_CONFIGURED;
+  const asked = newAsked(deps, { at, minutes: LIMITS.SIGN_IN_MINUTES });
+  const url = await openId.provider.begin(bindingOf(deps, asked, session));
+  return url === undefined ? DOWN : done({ asked, url });
+};
+
 export const openIdAsker =
   (openId: OpenIdSignIn | undefined): HolderHandler<'askForOpenId', OpenIdQuestion> =>
-  async (deps, _input, call) => {
-    if (!openId) return NOT_CONFIGURED;
-    const asked = newAsked(deps, { at: call.at, minutes: LIMITS.SIGN_IN_MINUTES });
-    const url = await openId.provider.begin(bindingOf(deps, asked));
-    return url === undefined ? DOWN : done({ asked, url });
-  };
+  (deps, _input, { at }) =>
+    askProvider({ ...deps, openId }, { at });
 
 const refuseAccount = (detail: string): Refusal => refuse('state_conflict', detail);
 
-const TOO_LATE = refuseAccount(
+export const TOO_LATE = refuseAccount(
   `The sign-in took longer than ${LIMITS.SIGN_IN_MINUTES} minutes, or was begun in another browser. Begin again.`,
 );
 const USED = refuseAccount('This answer was used before, and an answer works once. Begin again.');
@@ -82,7 +108,7 @@ const ENDED = refuseAccount(
   'The person of this account was ended. Ask an operator to invite you again.',
 );
 const UNLINKED = refuseAccount(
-  'You unlinked this account. Sign in with a mailed link or a passkey; an account that was unlinked stays so.',
+  'You unlinked this account. Sign in with a mailed link or a passkey; on your page /me you can link it again.',
 );
 const OTHER_ACCOUNT = refuseAccount(
   'Another account signs in as this person. Use that one, or sign in with a mailed link and unlink it on your page /me.',
@@ -105,6 +131,17 @@ const claimStream = (
   { secrets }: Pick<Deps, 'secrets'>,
   { issuer, subject }: Pick<OpenIdAccount, 'issuer' | 'subject'>,
 ): string => `claims-account_${secrets.mac('claim', JSON.stringify(['openid', issuer, subject]))}`;
+
+/** Makes the append that gives an account to its person, for good. */
+const claimOf = (
+  { ids }: Pick<Deps, 'ids'>,
+  call: Call,
+  { stream, personId }: { stream: string; personId: string },
+): Append[] => {
+  const claimed = personClaim.decide(undefined, { type: 'ClaimPerson', personId });
+  if (!claimed.accepted) throw new Error(`a first claim was rejected: ${claimed.detail}`);
+  return [{ stream, expected: NO_STREAM, events: attribute(call, claimed.events, ids) }];
+};
 
 /** The person of an account, and the events that make it so. */
 type Found = {
@@ -229,8 +266,7 @@ const enterWith = async (
     type: 'LinkAccount',
     account: { issuer: account.issuer, sealed_subject },
   });
-  const claimed = personClaim.decide(undefined, { type: 'ClaimPerson', personId: person_id });
-  if (!linked.accepted || !claimed.accepted) return ENDED;
+  if (!linked.accepted) return ENDED;
   const stream = streamOfPerson(person_id);
   const joining = begun.appends.find((append) => append.stream === stream)?.events ?? [];
   const events = attribute(
@@ -241,9 +277,9 @@ const enterWith = async (
     ],
     deps.ids,
   );
-  const claim = attribute(begun.call, isClaimed ? [] : claimed.events, deps.ids);
+  const claimed = { stream: claimStream(deps, account), personId: person_id };
   const appends: Append[] = [
-    { stream: claimStream(deps, account), expected: NO_STREAM, events: claim },
+    ...(isClaimed ? [] : claimOf(deps, begun.call, claimed)),
     {
       stream,
       expected: recognized ? NO_STREAM : state.version,
@@ -256,17 +292,15 @@ const enterWith = async (
   return done({ credential: begun.credential, name: state.name }, { position: appended.position });
 };
 
-/** Makes a handler that takes the answer of the provider, within a limit for each network. */
+/** Makes a handler that takes the answer of the provider. */
 export const openIdTaker =
-  (openId: OpenIdSignIn | undefined, limit: Limiter): HolderHandler<'useOpenId', StartedSession> =>
+  (openId: OpenIdSignIn | undefined): HolderHandler<'useOpenId', StartedSession> =>
   async (deps, { query, to, ...client }, call) => {
-    const taken = limit.take(networkOf(client.address));
-    if (!taken.allowed) return tooMany(taken, limit);
     if (!openId) return NOT_CONFIGURED;
     const asked = call.caller.token;
     if (!isAsked(asked, call)) return TOO_LATE;
     if (await isAnswered(deps, asked)) return USED;
-    const result = await openId.provider.finish(query, bindingOf(deps, asked));
+    const result = await openId.provider.finish(query, bindingOf(deps, asked, undefined));
     if (result.outcome === 'unavailable') return DOWN;
     if (result.outcome === 'refused') return result.isDenied ? DENIED : MISFIT;
     const { account } = result;
@@ -275,6 +309,78 @@ export const openIdTaker =
     const entered = await enterWith(deps, call, { asked, account, found, client });
     return entered.ok ? { ...entered, value: { ...entered.value, to } } : entered;
   };
+
+/** An account is linked in the browser that was sent to the provider, by the person who is signed in there. */
+const IN_A_BROWSER = refuseAccount(
+  'An account is linked in a browser: sign in there, and link it on the page /me.',
+);
+const OF_ANOTHER = refuseAccount(
+  'This account is that of another person here, or has the mailbox of one. Nothing was changed. Sign out of it where you have it, and link your own.',
+);
+const ONE_IS_LINKED = refuseAccount(
+  'Another account of yours is linked already. Unlink it first, and link this one then.',
+);
+
+export const offerAccountLink: DeskHandler<'offerAccountLink', Deps & OpenIdDeps> = async (
+  deps,
+  _input,
+  { at, caller: { session } },
+) =>
+  session?.usedIn === 'browser' ? askProvider(deps, { at, session: session.id }) : IN_A_BROWSER;
+
+/** Whether an account signs in as another person, or would with its mailbox. */
+const isOfAnother = async (
+  deps: Pick<Deps, 'log' | 'secrets'>,
+  {
+    account,
+    personId,
+    claimedBy,
+  }: { account: OpenIdAccount; personId: string; claimedBy?: string },
+): Promise<boolean> => {
+  if (claimedBy !== undefined) return claimedBy !== personId;
+  const mailbox = mailboxField.safeParse(account.mailbox);
+  if (!mailbox.success) return false;
+  const { personId: known, state } = await findPersonOf(deps, mailbox.data);
+  return state !== undefined && known !== personId;
+};
+
+export const linkAccount: DeskHandler<'linkAccount', Deps & OpenIdDeps> = async (
+  deps,
+  { asked, answer },
+  call,
+) => {
+  const { id: personId, session } = call.caller;
+  if (session?.usedIn !== 'browser') return IN_A_BROWSER;
+  if (!deps.openId) return NOT_CONFIGURED;
+  if (!isAsked(asked, call)) return TOO_LATE;
+  const result = await deps.openId.provider.finish(answer, bindingOf(deps, asked, session.id));
+  if (result.outcome === 'unavailable') return DOWN;
+  if (result.outcome === 'refused') return result.isDenied ? DENIED : MISFIT;
+  const { account } = result;
+  const { issuer, subject } = account;
+  const stream = claimStream(deps, account);
+  const claim = await stateOf(deps, { stream, decider: personClaim });
+  const owned = { account, personId, ...present({ claimedBy: claim?.person_id }) };
+  if (await isOfAnother(deps, owned)) return OF_ANOTHER;
+  return changeRecord(deps, call, {
+    ownerId: DESK,
+    stream: streamOfPerson(personId),
+    decider: person,
+    async command(state) {
+      if (!state) return NO_ACCOUNT;
+      const linked = state.accounts.find((one) => one.issuer === issuer);
+      if (linked && (await openOne(deps.vault, linked.sealed_subject)) !== subject)
+        return ONE_IS_LINKED;
+      const sealed_subject = (await deps.vault.seal(state.sealed_for, subject)) ?? '';
+      return issue<PersonCommand>(
+        { type: 'LinkAccount', account: { issuer, sealed_subject } },
+        { claims: claim ? [] : claimOf(deps, call, { stream, personId }) },
+      );
+    },
+    refusal: (rejection) => refuseRejected(rejection, NO_ACCOUNT),
+    render: () => ({ issuer }),
+  });
+};
 
 const NO_ACCOUNT = refuse('resource_not_found', 'You have no such account.');
 

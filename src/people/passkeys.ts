@@ -7,7 +7,6 @@ import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { DeskHandler, HolderHandler } from '#src/calls/desk-handler.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import type { DeskCall, HolderCall } from '#src/shared/call.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { done, type Outcome, refuse, refuseField, type Refusal } from '#src/shared/outcome.ts';
@@ -288,23 +287,23 @@ const enterWith = async (
   return noted.ok || 'rejected' in noted ? COPIED : noted;
 };
 
-/** Makes a handler that takes the answer of a passkey, within a limit for each network. */
-export const passkeyTaker =
-  (limit: Limiter): HolderHandler<'usePasskey', StartedSession> =>
-  async (deps, { answer: text, to, ...client }, call) => {
-    const taken = limit.take(networkOf(client.address));
-    if (!taken.allowed) return tooMany(taken, limit);
-    const asked = call.caller.token;
-    if (!isAsked(asked, call)) return TOO_LATE;
-    const answer = readAnswer(text);
-    if (!answer) return MISFIT;
-    const found = await findPasskey(deps, answer);
-    if (!found) return UNKNOWN;
-    const { state, passkey } = found;
-    const challenge = challengeOf(deps, 'use-passkey', asked);
-    const counter = await readCounter(deps, answer, { passkey, challenge });
-    if (counter === undefined) return MISFIT;
-    const use = { passkeyId: passkey.passkey_id, counter };
-    const entered = await enterWith(deps, call, { asked, state, use, client });
-    return entered.ok ? { ...entered, value: { ...entered.value, to } } : entered;
-  };
+/** Starts the session of the person of a passkey. */
+export const usePasskey: HolderHandler<'usePasskey', StartedSession> = async (
+  deps,
+  { answer: text, to, ...client },
+  call,
+) => {
+  const asked = call.caller.token;
+  if (!isAsked(asked, call)) return TOO_LATE;
+  const answer = readAnswer(text);
+  if (!answer) return MISFIT;
+  const found = await findPasskey(deps, answer);
+  if (!found) return UNKNOWN;
+  const { state, passkey } = found;
+  const challenge = challengeOf(deps, 'use-passkey', asked);
+  const counter = await readCounter(deps, answer, { passkey, challenge });
+  if (counter === undefined) return MISFIT;
+  const use = { passkeyId: passkey.passkey_id, counter };
+  const entered = await enterWith(deps, call, { asked, state, use, client });
+  return entered.ok ? { ...entered, value: { ...entered.value, to } } : entered;
+};

@@ -48,7 +48,7 @@ export type PersonState = Rights &
     invitation?: Invited['invitation'] | undefined;
     passkeys: Passkey[];
     accounts: { issuer: string; sealed_subject: string }[];
-    /** The issuers whose account the person unlinked: it does not become a way in again by itself. */
+    /** The issuers whose account the person unlinked: it does not become a way in again before the person links it. */
     unlinked: string[];
     /** Counts the changes of roles and promoters: sessions of before have ended. */
     rights: number;
@@ -161,7 +161,10 @@ const foldWay = (
     }
     case 'AccountLinked': {
       const { issuer, sealed_subject } = event.data;
-      return { accounts: [...accounts, { issuer, sealed_subject }], unlinked };
+      return {
+        accounts: [...accounts, { issuer, sealed_subject }],
+        unlinked: unlinked.filter((one) => one !== issuer),
+      };
     }
     case 'AccountUnlinked': {
       const { issuer } = event.data;

@@ -252,7 +252,8 @@ const passkeyRoutes = ({ scope, app, admit, enter }: SignInScope): void => {
   scope.post('/signin/passkey/ask', async (request, reply) => {
     const admitted = await admit(request, 'askForPasskey');
     if (!admitted.ok) return refused(reply, admitted);
-    const question = await app.holders.perform(admitted.value, 'askForPasskey', { input: {} });
+    const input = { address: request.ip };
+    const question = await app.holders.perform(admitted.value, 'askForPasskey', { input });
     if (!question.ok) return refused(reply, question);
     const { asked, options } = question.value;
     return setCookie(reply, app, ['passkey', asked]).send(options);

@@ -10,7 +10,7 @@ import { areEqual } from '#src/calls/authenticate.ts';
 import { requireCurrent } from '#src/calls/freshness.ts';
 import { type Deps, systemCall } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
+import type { Limiter } from '#src/calls/limits.ts';
 import { openProfile, readProfile } from '#src/owners/profile.ts';
 import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
 import { accessScope, type MailboxRow, type PersonRow } from '#src/ports/rows.ts';
@@ -147,22 +147,18 @@ const startedLink = async (
 };
 
 /**
- * Makes a handler that mails a link to sign in, within limits for each network and each mailbox. What it answers does not
+ * Makes a handler that mails a link to sign in, within a limit for each mailbox. What it answers does not
  * depend on whether the mailbox is somebody's; the page answers after a fixed time, so that the delay does not either.
  */
 export const signInStarter =
-  (
-    limits: Record<'networks' | 'mailboxes', Limiter>,
-  ): HolderHandler<'startSignIn', { sent: true }> =>
-  async (deps, { mailbox: entered, address, browser, to }, holderCall) => {
+  (limit: Limiter): HolderHandler<'startSignIn', { sent: true }> =>
+  async (deps, { mailbox: entered, browser, to }, holderCall) => {
     const typed = mailboxField.safeParse(entered);
     if (!typed.success) return NO_MAILBOX;
     const [, id] = BROWSER.exec(browser) ?? [];
-    const asked = limits.networks.take(networkOf(address));
-    if (!asked.allowed) return tooMany(asked, limits.networks);
     if (id === undefined) return NO_LINK;
     const { mailbox: key } = deriveMailboxKeys(deps.secrets, typed.data);
-    const verdict = limits.mailboxes.take(key);
+    const verdict = limit.take(key);
     if (!verdict.allowed) return TOO_MANY_LINKS(verdict.retryAfterS);
     // For every mailbox, so that a log that does not answer tells nothing either.
     await requireCurrent(deps);
@@ -347,34 +343,33 @@ const WRONG_CODE = refuseField(
   `does not work. After ${LIMITS.SIGN_IN_CODES_MAX} wrong ones, or ${LIMITS.SIGN_IN_MINUTES} minutes, ask for another link`,
 );
 
-/** Makes a handler that takes the code, within a limit for each network. */
-export const codeTaker =
-  (limit: Limiter): HolderHandler<'enterSignInCode', StartedSession> =>
-  async (deps, { browser, code, ...client }, call) => {
-    const asked = limit.take(networkOf(client.address));
-    if (!asked.allowed) return tooMany(asked, limit);
-    const [, id] = BROWSER.exec(browser) ?? [];
-    if (id === undefined) return WRONG_CODE;
-    const stream = signInStream(id);
-    const state = await stateOf(deps, { stream, decider: signIn });
-    if (!state || !isOfBrowser(deps, state, browser) || state.refused >= LIMITS.SIGN_IN_CODES_MAX)
-      return WRONG_CODE;
-    if (areEqual(codeOf(deps, id), code.replaceAll(/\s/g, ''))) {
-      const used = await useLink(deps, call, { state, client });
-      return !used.ok && used.code === 'resource_not_found' ? WRONG_CODE : used;
-    }
-    const written = await decideAndAppend(
-      deps,
-      { ...call, ownerId: DESK, actor: 'person' },
-      {
-        stream,
-        decider: signIn,
-        command: () =>
-          issue({ type: 'RefuseCode' as const, at: call.at, max: LIMITS.SIGN_IN_CODES_MAX }),
-      },
-    );
-    return written.ok || 'rejected' in written ? WRONG_CODE : written;
-  };
+export const enterSignInCode: HolderHandler<'enterSignInCode', StartedSession> = async (
+  deps,
+  { browser, code, ...client },
+  call,
+) => {
+  const [, id] = BROWSER.exec(browser) ?? [];
+  if (id === undefined) return WRONG_CODE;
+  const stream = signInStream(id);
+  const state = await stateOf(deps, { stream, decider: signIn });
+  if (!state || !isOfBrowser(deps, state, browser) || state.refused >= LIMITS.SIGN_IN_CODES_MAX)
+    return WRONG_CODE;
+  if (areEqual(codeOf(deps, id), code.replaceAll(/\s/g, ''))) {
+    const used = await useLink(deps, call, { state, client });
+    return !used.ok && used.code === 'resource_not_found' ? WRONG_CODE : used;
+  }
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: DESK, actor: 'person' },
+    {
+      stream,
+      decider: signIn,
+      command: () =>
+        issue({ type: 'RefuseCode' as const, at: call.at, max: LIMITS.SIGN_IN_CODES_MAX }),
+    },
+  );
+  return written.ok || 'rejected' in written ? WRONG_CODE : written;
+};
 
 const NO_INVITATION = refuse(
   'resource_not_found',

@@ -45,7 +45,6 @@ import {
   tooMany,
 } from '#src/calls/limits.ts';
 import { type NotedUse, noteUse } from '#src/people/sessions.ts';
-import type { OpenIdSignIn } from '#src/people/openid.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
@@ -68,8 +67,6 @@ export type AppDeps = DeskDeps &
     /** Where other processes serve the same clients: what they take is counted there. */
     counts?: SharedCount;
     waits: Waits;
-    /** Where the operator configured a provider. */
-    openId?: OpenIdSignIn | undefined;
   };
 
 /** What every interface may use. */
@@ -153,9 +150,9 @@ const codeTakerOf =
     return refused && tooMany(refused, limit);
   };
 
-/** Links that are asked for, and codes that are typed: of one network or person, and links to one mailbox. */
-const signInLimiters = (limited: ReturnType<typeof limiterMaker>) => ({
-  networks: limited('sign-ins', LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR, 'hour'),
+/** Each way to sign in: of one network or person; and links to one mailbox. */
+const signInLimiters = (limited: ReturnType<typeof limiterMaker>): HolderLimits['signIns'] => ({
+  networks: (way) => limited(`sign-ins-${way}`, LIMITS.SIGN_INS_PER_NETWORK_PER_HOUR, 'hour'),
   mailboxes: limited('sign-in-links', LIMITS.SIGN_IN_LINKS_PER_HOUR, 'hour'),
 });
 
@@ -195,7 +192,7 @@ const pipelinesOver = (deps: AppDeps) => {
     rules: taskRules(deps, rules.agent, { agents, tasks: (): TaskPipeline => tasks }),
   });
   return {
-    takeCode: codeTakerOf(signIns.networks),
+    takeCode: codeTakerOf(signIns.networks('allowDeviceLogin')),
     agents,
     tasks,
     records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor<AgentDeps>>({

@@ -90,7 +90,12 @@ import {
   readPerson,
 } from '#src/people/people.ts';
 import { allowDeviceLogin, denyDeviceLogin, readDeviceLogin } from '#src/people/device-login.ts';
-import { unlinkAccount } from '#src/people/openid.ts';
+import {
+  linkAccount,
+  offerAccountLink,
+  type OpenIdDeps,
+  unlinkAccount,
+} from '#src/people/openid.ts';
 import { addPasskey, offerPasskey, removePasskey } from '#src/people/passkeys.ts';
 import { endSession, listSessions, whoAmI } from '#src/people/sessions.ts';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
@@ -98,7 +103,7 @@ import { type AuditingDeps, inTurn } from '#src/audits/replays.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 
 /** What the handlers of the desk need. Audits need the most. */
-export type DeskDeps = AuditingDeps;
+export type DeskDeps = AuditingDeps & OpenIdDeps;
 
 /** One handler per desk operation: a missing one does not compile. */
 export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id, DeskDeps> };
@@ -135,6 +140,8 @@ export const deskHandlers: DeskHandlers = {
   offerPasskey,
   addPasskey,
   removePasskey,
+  offerAccountLink,
+  linkAccount,
   unlinkAccount,
   importProducts,
   withdrawProduct,

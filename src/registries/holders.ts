@@ -14,7 +14,7 @@ import {
   issueFirstKey,
 } from '#src/access/applications.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
-import type { Limiter } from '#src/calls/limits.ts';
+import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import type { HolderActor, SignaturesOf } from '#src/calls/rules.ts';
 import {
@@ -33,12 +33,12 @@ import {
 } from '#src/handoffs/review.ts';
 import { rfqSubmitter } from '#src/handoffs/submit-rfq.ts';
 import { readOwnMailbox, confirmOwnMailbox, disownMailbox } from '#src/owners/confirm-mailbox.ts';
-import { deviceLoginStarter, pollDeviceLogin } from '#src/people/device-login.ts';
-import { openIdAsker, type OpenIdSignIn, openIdTaker } from '#src/people/openid.ts';
-import { askForPasskey, passkeyTaker } from '#src/people/passkeys.ts';
+import { pollDeviceLogin, startDeviceLogin } from '#src/people/device-login.ts';
+import { openIdAsker, type OpenIdDeps, openIdTaker } from '#src/people/openid.ts';
+import { askForPasskey, usePasskey } from '#src/people/passkeys.ts';
 import {
   acceptInvitation,
-  codeTaker,
+  enterSignInCode,
   readInvitation,
   readSignIn,
   signInStarter,
@@ -59,19 +59,48 @@ export type HolderLimits = {
   rfqs: Pick<Limiter, 'take'>;
   /** Links to a mailbox that anybody can have typed, of one network. */
   links: Pick<Limiter, 'take'>;
-  /** Links to sign in and codes: of one network, and links of one mailbox. */
-  signIns: Record<'networks' | 'mailboxes', Limiter>;
+  /** Each way to sign in, of one network; and links to sign in of one mailbox. */
+  signIns: { networks(way: string): Limiter; mailboxes: Limiter };
 };
 
-/** Where an operator configured a provider. */
-type SignInSettings = { openId?: OpenIdSignIn | undefined };
+/** Counts the calls of a handler for each network, before anything else is done. */
+const perNetwork = <Id extends HolderOperationId, Answer>(
+  limit: Limiter,
+  handler: HolderHandler<Id, Answer>,
+): HolderHandler<Id, Answer> => {
+  return async (deps, input, call) => {
+    const { address } = input as { address: string };
+    const taken = limit.take(networkOf(address));
+    return taken.allowed ? handler(deps, input, call) : tooMany(taken, limit);
+  };
+};
+
+/** The ways to sign in, each within a limit of its own for each network. */
+const signInHandlers = ({ signIns }: HolderLimits, { openId }: OpenIdDeps) => {
+  const limited = <Id extends HolderOperationId, Answer>(
+    way: Id,
+    handler: HolderHandler<Id, Answer>,
+  ) => perNetwork(signIns.networks(way), handler);
+  return {
+    startSignIn: limited('startSignIn', signInStarter(signIns.mailboxes)),
+    readSignIn,
+    useSignIn: limited('useSignIn', useSignIn),
+    enterSignInCode: limited('enterSignInCode', enterSignInCode),
+    readInvitation,
+    acceptInvitation: limited('acceptInvitation', acceptInvitation),
+    startDeviceLogin: limited('startDeviceLogin', startDeviceLogin),
+    pollDeviceLogin,
+    askForPasskey: limited('askForPasskey', askForPasskey),
+    usePasskey: limited('usePasskey', usePasskey),
+    askForOpenId: limited('askForOpenId', openIdAsker(openId)),
+    useOpenId: limited('useOpenId', openIdTaker(openId)),
+  };
+};
 
 /** The handlers of the link holders' operations, one line each. */
-export const holderHandlers = (
-  { lists, rfqs, links, signIns }: HolderLimits,
-  { openId }: SignInSettings,
-) =>
-  ({
+export const holderHandlers = (limits: HolderLimits, deps: OpenIdDeps) => {
+  const { lists, rfqs, links } = limits;
+  return {
     requestPrivacyLink: linkRequester(links),
     readOwnData,
     exportOwnData,
@@ -86,18 +115,7 @@ export const holderHandlers = (
     confirmApplication,
     disownApplication,
     issueFirstKey,
-    startSignIn: signInStarter(signIns),
-    readSignIn,
-    useSignIn,
-    enterSignInCode: codeTaker(signIns.networks),
-    readInvitation,
-    acceptInvitation,
-    startDeviceLogin: deviceLoginStarter(signIns.networks),
-    pollDeviceLogin,
-    askForPasskey,
-    usePasskey: passkeyTaker(signIns.networks),
-    askForOpenId: openIdAsker(openId),
-    useOpenId: openIdTaker(openId, signIns.networks),
+    ...signInHandlers(limits, deps),
     createList: listCreator(lists),
     reviewHandoff,
     openHandoff,
@@ -113,10 +131,11 @@ export const holderHandlers = (
     agreeToQuotation,
     declineQuotation,
     askAboutQuotation,
-  }) satisfies {
+  } satisfies {
     // One handler per operation: a missing one does not compile.
     [Id in HolderOperationId]: HolderHandler<Id, unknown>;
   };
+};
 
 export type HolderHandlers = ReturnType<typeof holderHandlers>;
 export type HolderPipeline = Pipeline<SignaturesOf<HolderHandlers>, HolderActor>;

@@ -318,6 +318,180 @@ describe('The answer of the OpenID provider', () => {
   });
 });
 
+describe('An account that somebody who is signed in links', () => {
+  const person = (name: string) =>
+    signedInPerson(app, { name, mailbox: `${name.split(' ')[0]}@link.example` });
+  /** Presses the button of `/me`; returns where the provider is. */
+  const begin = async (browser: Surfer): Promise<string> => {
+    await browser.get('/me');
+    const sent = await browser.post('/me/accounts/link');
+    expect(sent.status, sent.text).toBe(200);
+    const { refresh = '' } = sent.headers;
+    return refresh.slice('0; url='.length);
+  };
+  /** Comes back from the provider with an account; returns the address with which the account is linked. */
+  const comeBack = async (browser: Surfer, url: string, subject?: string): Promise<string> => {
+    world.next.subject = subject;
+    const back = (await world.visit(url)).slice('https://t.example'.length);
+    const { status, headers, text } = await browser.get(back);
+    expect(status, text).toBe(303);
+    return headers['location'] ?? '';
+  };
+  const link = async (browser: Surfer, subject: string, claims: Claims = {}) => {
+    world.accounts.set(subject, claims);
+    return browser.get(await comeBack(browser, await begin(browser), subject));
+  };
+  const expectNotLinked = async (
+    browser: Surfer,
+    { status, text }: Answered,
+    why: string,
+    expected = 409,
+  ) => {
+    expect(status, text).toBe(expected);
+    expect(text).toContain('The account is not linked');
+    expect(text).toContain(why);
+    expect((await browser.get('/me')).text).not.toContain('Unlink');
+    expect(await eventsOf(browser.personId)).not.toContain('AccountLinked');
+  };
+
+  it('An account that a person links signs in as that person, with whatever mailbox, until it is unlinked and linked again', async () => {
+    const browser = await person('Tilda Linker');
+    const linked = await link(browser, 'sub-tilda', { email: 'tilda@private.example' });
+    expect(linked).toMatchObject({ status: 303, headers: { location: '/me' } });
+    expect((await browser.get('/me')).text).toContain('Unlink');
+    const asTilda = async () => {
+      const { browser: other } = await signIn('sub-tilda', verified('other@elsewhere.example'));
+      return (await other.get('/me')).text.includes('<h1>Tilda Linker</h1>');
+    };
+    expect(await asTilda()).toBe(true);
+    await browser.get('/me');
+    await browser.post('/me/accounts/unlink', { issuer: world.issuer });
+    expect(await asTilda()).toBe(false);
+    expect((await link(browser, 'sub-tilda')).status).toBe(303);
+    expect(await asTilda()).toBe(true);
+    expect((await eventsOf(browser.personId)).slice(2)).toEqual([
+      'AccountLinked',
+      'AccountUnlinked',
+      'AccountLinked',
+    ]);
+  });
+
+  it('An account that signs in as another person, or has the mailbox of one, is refused, also after it was unlinked', async () => {
+    const uma = await person('Uma Owner');
+    expect((await link(uma, 'sub-uma')).status).toBe(303);
+    const vito = await person('Vito Taker');
+    await expectNotLinked(vito, await link(vito, 'sub-uma'), 'another person');
+    await uma.get('/me');
+    await uma.post('/me/accounts/unlink', { issuer: world.issuer });
+    await expectNotLinked(vito, await link(vito, 'sub-uma'), 'another person');
+    await invite('Wanda Invited', 'wanda@link.example');
+    const claims = verified('WANDA@link.example');
+    await expectNotLinked(vito, await link(vito, 'sub-wanda', claims), 'another person');
+    expect((await signIn('sub-wanda', claims)).status).toBe(303);
+  });
+
+  it('A second account of the provider is refused until the first one is unlinked, and the same one changes nothing', async () => {
+    const browser = await person('Xenia Twice');
+    await link(browser, 'sub-xenia');
+    const second = await link(browser, 'sub-xenia-2');
+    expect(second.text).toContain('Another account of yours is linked already');
+    expect((await link(browser, 'sub-xenia')).status).toBe(303);
+    const linked = (await eventsOf(browser.personId)).filter((type) => type === 'AccountLinked');
+    expect(linked).toHaveLength(1);
+  });
+
+  it('An account is linked only after a fresh sign-in, at its beginning and at its end', async () => {
+    const browser = await person('Yara Stale');
+    app.clock.advance((LIMITS.FRESH_SIGN_IN_MINUTES - 1) * MINUTE_MS);
+    const url = await begin(browser);
+    app.clock.advance(2 * MINUTE_MS);
+    world.accounts.set('sub-yara', {});
+    const late = await browser.get(await comeBack(browser, url, 'sub-yara'));
+    expect(late.headers['location']).toBe('/signin?to=%2Fme%2Faccounts%2Flinked&again=1');
+    expect((await browser.get('/me/accounts/linked')).headers['location']).toBe('/me');
+    const begun = await browser.post('/me/accounts/link');
+    expect(begun.headers['location']).toContain('again=1');
+    expect(await eventsOf(browser.personId)).not.toContain('AccountLinked');
+  });
+
+  it('An account is not linked by a form of another site, nor by an address alone', async () => {
+    const browser = await person('Zoltan Forged');
+    await browser.get('/me');
+    expect((await browser.post('/me/accounts/link', { csrf: 'x' })).status).toBe(403);
+    expect((await browser.get('/me/accounts/link')).headers['location']).toBe('/me');
+    const answer = await browser.get('/me/accounts/linked?code=x&state=y');
+    await expectNotLinked(browser, answer, 'took longer');
+  });
+
+  it('An answer of the provider links an account once, in the session that began, and to nobody else', async () => {
+    const ada = await person('Adele First');
+    const bob = await person('Bodo Second');
+    world.accounts.set('sub-adele', {});
+    const address = await comeBack(ada, await begin(ada), 'sub-adele');
+    const begun = ada.cookies.get('__Host-openid') ?? '';
+    bob.cookies.set('__Host-openid', begun);
+    await expectNotLinked(bob, await bob.get(address), 'does not fit');
+    const changed = address.replace(/state=[^&]+/, 'state=x');
+    const other = surfer(app, ada.personId);
+    for (const [name, value] of ada.cookies) other.cookies.set(name, value);
+    await expectNotLinked(other, await other.get(changed), 'does not fit');
+    expect((await ada.get(address)).status).toBe(303);
+    expect((await ada.get(address)).text).toContain('took longer');
+    ada.cookies.set('__Host-openid', begun);
+    expect((await ada.get(address)).text).toContain('does not fit');
+  });
+
+  it('An answer to a sign-in links nothing, and an answer to a link signs nobody in', async () => {
+    const browser = await person('Cora Mixed');
+    world.accounts.set('sub-cora', verified('cora@crew.example', { name: 'Cora Made' }));
+    const toSignIn = await toProvider(browser, 'sub-cora');
+    const crossed = toSignIn.replace('/signin/openid/callback', '/me/accounts/linked');
+    await expectNotLinked(browser, await browser.get(crossed), 'does not fit');
+    const address = await comeBack(browser, await begin(browser), 'sub-cora');
+    const thief = surfer(app);
+    const [asked = ''] = (browser.cookies.get('__Host-openid') ?? '').split('~');
+    thief.cookies.set('__Host-openid', asked);
+    const answer = await thief.get(
+      address.replace('/me/accounts/linked', '/signin/openid/callback'),
+    );
+    expectRefused({ ...answer, browser: thief }, 'does not fit');
+    expect(await peopleNamed('Cora Made')).toEqual([]);
+  });
+
+  it('A provider that is down, or denies it, links nothing and says so', async () => {
+    const down = await openIdWorld(REDIRECT);
+    const other = await testApp(down.settings);
+    const browser = await signedInPerson(other, { name: 'Dirk Down', mailbox: 'dirk@x.example' });
+    await browser.get('/me');
+    await down.stop();
+    const before = await browser.post('/me/accounts/link');
+    expect(before).toMatchObject({ status: 503, headers: { 'retry-after': '60' } });
+    expect(before.text).toContain('The account is not linked');
+    await down.restart();
+    const { headers } = await browser.post('/me/accounts/link');
+    down.next.subject = 'sub-dirk';
+    const back = await down.visit(headers['refresh']?.slice('0; url='.length) ?? '');
+    await down.stop();
+    const { headers: sent } = await browser.get(back.slice('https://t.example'.length));
+    expect((await browser.get(sent['location'] ?? '')).status).toBe(503);
+    await other.close();
+    const denied = await person('Elma Denied');
+    await expectNotLinked(
+      denied,
+      await denied.get(await comeBack(denied, await begin(denied))),
+      'did not allow',
+    );
+  });
+
+  it('Without a provider there is nothing to link', async () => {
+    const other = await testApp();
+    const browser = await signedInPerson(other, { name: 'Falk None', mailbox: 'falk@x.example' });
+    expect((await browser.get('/me')).text).not.toContain('Link your account');
+    expect((await browser.post('/me/accounts/link')).status).toBe(404);
+    await other.close();
+  });
+});
+
 describe('The way to a provider', () => {
   it('A sign-in while the provider is down answers with a page and the other ways, before and after the visit', async () => {
     const down = await openIdWorld(REDIRECT);
