@@ -131,16 +131,47 @@ const sendList = async ({ page, open, press }: Phone, short_url: string, email: 
   return /hnd_[0-9a-z]+/.exec(shown)?.[0] ?? 'no reference';
 };
 
-/** Two people of staff find the RFQ, quote it and win it. */
-const winRfq = async (id: string): Promise<void> => {
+/**
+ * Two people of staff find the RFQ and quote it; its buyer asks, declines, and agrees to a second quotation; one person wins
+ * that.
+ */
+const winRfq = async (id: string, { page, open, press }: Phone, email: string): Promise<void> => {
   const { body } = await app.desk('GET', '/rfqs?state=confirmed');
   expect(body).toMatchObject({ data: [{ handoff_id: id }] });
   const [ann, ben] = [staff('Ann', id), staff('Ben', id)];
-  expect(await ann('quote', quoteFor(app, 9_000))).toEqual({ status: 200, state: 'in_progress' });
+  const terms = 'Payment within 30 days.\nDelivery in one parcel.';
+  const charges = [{ label: 'Shipping', amount: 500, currency: 'GBP' }];
+  const offer = quoteFor(app, 9_100, { terms, charges });
+  expect(await ann('quote', offer)).toEqual({ status: 200, state: 'in_progress' });
   expect((await ann('approve', { proposal: 1 })).status).toBe(403);
   expect(await ben('approve', { proposal: 1 })).toEqual({ status: 200, state: 'quoted' });
-  expect(await ben('move', { to: 'won' })).toEqual({ status: 200, state: 'quoted' });
-  expect(await ann('approve', { proposal: 2 })).toEqual({ status: 200, state: 'won' });
+
+  const first = linkIn(await mailTo(email, /^Quotation 1/), 'quotation');
+  await open(first);
+  await page.getByLabel('Question to staff').fill('Are lids included?');
+  await press('Ask staff');
+  await page.getByText('Staff have not answered yet').waitFor();
+  const answer = { question: 1, answer: 'They are.' };
+  expect(await ben('answer', answer)).toEqual({ status: 200, state: 'quoted' });
+  await open(linkIn(await mailTo(email, /^Answer to your question/), 'quotation'));
+  await page.getByText('They are.').waitFor();
+  await page.getByText('Not this', { exact: true }).click();
+  await page.getByLabel('Reason').fill('Shipping is too dear');
+  await press('I do not want this');
+  await page.getByRole('heading', { name: 'You do not want quotation 1' }).waitFor();
+
+  const second = quoteFor(app, 9_000, { replaces: 1 });
+  expect(await ben('quote', second)).toEqual({ status: 200, state: 'declined' });
+  expect(await ann('approve', { proposal: 2 })).toEqual({ status: 200, state: 'quoted' });
+  await open(first);
+  await page.getByRole('heading', { name: 'This quotation was replaced' }).waitFor();
+  const link = linkIn(await mailTo(email, /^Quotation 2/), 'quotation');
+  await open(link);
+  await press('I want this');
+  await page.getByRole('heading', { name: 'You want quotation 2' }).waitFor();
+  expect(await ben('move', { to: 'won', quotation: 2 })).toEqual({ status: 200, state: 'won' });
+  await open(`${link}?print=1`);
+  await page.getByRole('heading', { name: 'Your request was agreed' }).waitFor();
 };
 
 const COUNTED = {
@@ -175,7 +206,7 @@ describe.skipIf(!hasChromium)(`A buyer with nothing but a phone, ${IN_CHROMIUM}`
       await page.getByRole('heading', { name: 'Your request is with staff' }).waitFor();
       expect(await mailTo(email, /^Your request/)).toContain(id);
       expect(await mailTo('sales@house.example', new RegExp(id))).not.toContain(email);
-      await winRfq(id);
+      await winRfq(id, buyer, email);
       expect(await metricsOf(key, 'spring')).toMatchObject(COUNTED);
 
       // A mailbox gets one message with a link in ten minutes.
