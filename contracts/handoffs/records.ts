@@ -1,7 +1,7 @@
 /** A handoff as operations answer it. */
 import { z } from 'zod';
 import { enteredMoney, id, money, time, shownMetadata, versioned } from '#contracts/fields.ts';
-import { RFQ_OUTCOMES } from '#contracts/moves.ts';
+import { shownRfq } from '#contracts/leads/records.ts';
 
 const CURRENCIES_MAX = 10;
 
@@ -14,12 +14,6 @@ export const moneyList = z
     error: 'has a currency twice; currencies are never added up',
   })
   .describe('One per currency');
-
-/** What an agent sees of the RFQ of its handoff. */
-const shownRfq = z.object({
-  state: z.enum(['open', 'expired', ...RFQ_OUTCOMES]),
-  won_value: z.array(money).optional(),
-});
 
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',

@@ -15,7 +15,7 @@ import {
   versioned,
 } from '#contracts/fields.ts';
 import { mailbox } from '#contracts/mailbox.ts';
-import { LEAD_STATES } from '#contracts/moves.ts';
+import { LEAD_STATES, RFQ_OUTCOMES } from '#contracts/moves.ts';
 
 export const leadSource = z.strictObject({
   kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('Where the lead came from'),
@@ -64,6 +64,12 @@ export const interest = z.strictObject({
   note: encrypted.text(2_000).optional().describe('Remark; encrypted with the contact'),
 });
 
+/** What an agent sees of an RFQ: of its handoff, and of the leads that name the handoff. */
+export const shownRfq = z.object({
+  state: z.enum(['open', 'expired', ...RFQ_OUTCOMES]),
+  won_value: z.array(money).optional(),
+});
+
 export const leadRecord = z
   .object({
     id: id('led'),
@@ -110,6 +116,7 @@ export const leadRecord = z
         'A code of the service, or a text that a person wrote: [erased] after an erasure, ' +
           '[key missing] or [key damaged] if its key is lost',
       ),
+    rfq: shownRfq.optional().describe('The RFQ of the handoff that the lead names'),
     claim_expires_at: time,
     claim_released: z
       .literal(true)

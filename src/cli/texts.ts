@@ -220,7 +220,6 @@ const factsText = (request: Outbound, sha256: string): string[] => {
   return Object.entries(facts).map(([name, value]) => `  ${name.padEnd(9)} ${value}`);
 };
 
-/** Formats everything that a person needs for a decision, with invisible characters made visible. */
 /** Who gets the letter with a review link, and the list behind it. */
 const deliveryText = (delivery: NonNullable<DeskAnswer<'showApproval'>['delivery']>): string[] => {
   const { recipient, title, note_to_buyer, lines, how_asked } = delivery;
@@ -232,6 +231,7 @@ const deliveryText = (delivery: NonNullable<DeskAnswer<'showApproval'>['delivery
   ].map(([name = '', value = '']) => `  ${name.padEnd(10)}${visibleLine(value)}`);
 };
 
+/** Formats everything that a person needs for a decision, with invisible characters made visible. */
 export const approvalText = (
   { request, delivery, recipient_fault, exact }: DeskAnswer<'showApproval'>,
   options: CommonOptions,

@@ -143,7 +143,7 @@ type Delivered = {
 };
 
 /** Looks whether the letter may be sent now: its mailbox, or why not. */
-export const findMailbox = async (
+export const findRecipient = async (
   deps: Pick<Deps, 'log' | 'secrets' | 'vault'>,
   call: Call,
   { state, listSha256, automatic, own }: Delivered,

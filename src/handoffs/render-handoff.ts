@@ -24,7 +24,7 @@ import { reviewTokenOf } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
 import { releaseAfterWrite } from '#src/writing/decide-and-append.ts';
 import { type HandoffState, shownStatus } from './handoff.decider.ts';
-import { isRfqOutcome, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
+import { rfqForAgents } from './rfq.decider.ts';
 
 export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
   line_id: line.line_id,
@@ -65,7 +65,7 @@ export const renderHandoff = (
       ? { delivery: shownDelivery(state) }
       : { review_url: reviewUrlOf(state, reviewToken(state.handoff_id)) }),
     status: shownStatus(state, at),
-    ...present({ status_reason: state.status_reason, rfq: shownRfq(state.rfq, at) }),
+    ...present({ status_reason: state.status_reason, rfq: rfqForAgents(state.rfq, at) }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,
     ...present({ metadata: state.metadata }),
@@ -85,14 +85,6 @@ const shownDelivery = ({ handoff_id, delivered_at }: HandoffState): Handoff['del
   outbound_id: deliveryIdOf(handoff_id),
   ...present({ delivered_at: delivered_at === undefined ? undefined : iso(delivered_at) }),
 });
-
-/** Agents see outcomes, and neither an unconfirmed RFQ, nor the steps to an outcome, nor what is quoted. */
-const shownRfq = (rfq: RfqProgress | undefined, at: number): Handoff['rfq'] => {
-  if (!rfq || rfq.confirmation) return undefined;
-  const state = rfqStateAt(rfq, at);
-  const isShown = state === 'expired' || isRfqOutcome(state);
-  return { state: isShown ? state : 'open', ...present({ won_value: rfq.values }) };
-};
 
 const textsIn = ({
   sealed_note_to_buyer = '',

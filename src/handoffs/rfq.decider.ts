@@ -24,6 +24,7 @@ import {
   decideProposal,
   isAbove,
 } from '#src/shared/proposal.ts';
+import { present } from '#src/shared/present.ts';
 import { hashOfQuotation, type Offer, offerIn } from './quotation.decider.ts';
 
 export type RfqMove = Pick<
@@ -117,6 +118,14 @@ export const rfqStateAt = ({ state, quote }: RfqProgress, at: number): RfqStateN
 
 export const isRfqOutcome = (state: RfqStateName): state is RfqOutcome =>
   (RFQ_OUTCOMES as readonly string[]).includes(state);
+
+/** Agents see outcomes, and neither an unconfirmed RFQ, nor the steps to an outcome, nor what is quoted. */
+export const rfqForAgents = (rfq: RfqProgress | undefined, at: number) => {
+  if (!rfq || rfq.confirmation) return undefined;
+  const state = rfqStateAt(rfq, at);
+  const isShown = state === 'expired' || isRfqOutcome(state);
+  return { state: isShown ? state : ('open' as const), ...present({ won_value: rfq.values }) };
+};
 
 type Question = Extract<RfqEventType, `QuotationQuestion${string}`>;
 

@@ -18,6 +18,8 @@ import {
   type ScannedRows,
 } from '#src/reading/lists.ts';
 import { done, type Refusal } from '#src/shared/outcome.ts';
+import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
+import { withRfqs } from './observe-rfq.ts';
 import { showLeads } from './render-lead.ts';
 import { suppressionInRows } from '#src/sealing/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
@@ -127,11 +129,15 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
     input.external_id === undefined
       ? await findLeads(deps, search)
       : await findByExternalId(deps, search, input.external_id);
+  const view = { ownerId, at };
+  const leads = await showLeads(
+    { vault: deps.vault, suppression: suppressionInRows(deps) },
+    rows,
+    view,
+  );
+  const read = (id: string) => deps.readModels.get<HandoffState>('handoffs', ownerId, id);
   return done({
-    data: await showLeads({ vault: deps.vault, suppression: suppressionInRows(deps) }, rows, {
-      ownerId,
-      at,
-    }),
+    data: await withRfqs(deps, { ...view, read }, { states: rows, leads }),
     page: {
       next_cursor: next === null ? null : writeCursor(deps, binding, next),
       has_more: next !== null,

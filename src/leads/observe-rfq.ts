@@ -1,8 +1,9 @@
 /** Records the RFQ of a handoff, and its outcome, on the leads that name the handoff. */
+import type { Lead } from '#contracts/leads/records.ts';
 import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import { type RfqOutcomeForLead, type LeadState, lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
-import { isRfqOutcome, type RfqProgress } from '#src/handoffs/rfq.decider.ts';
+import { isRfqOutcome, rfqForAgents, type RfqProgress } from '#src/handoffs/rfq.decider.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
@@ -13,6 +14,7 @@ import {
   releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { releaseClaim } from './claim-contact.ts';
 
@@ -122,4 +124,25 @@ export const handoffWithOutcome = async (
   const { rfq, handoff_id } = state;
   if (!rfq || isRfqOutcome(rfq.state)) return state;
   return { ...state, rfq: withLeadOutcome(rfq, await readTiedLeads(deps, ownerId, handoff_id)) };
+};
+
+type ReadHandoff = (handoffId: string) => Promise<HandoffState | undefined>;
+
+/** Adds to leads, as agents see them, the RFQ of the handoff that each names. Reads each handoff once. */
+export const withRfqs = async (
+  deps: Pick<Deps, 'log'> & TiedLeads,
+  { ownerId, at, read }: { ownerId: string; at: number; read: ReadHandoff },
+  { states, leads }: { states: readonly LeadState[]; leads: readonly Lead[] },
+): Promise<Lead[]> => {
+  const ids = new Set(states.flatMap(({ handoff_id: id }) => (id === undefined ? [] : [id])));
+  const rfqs = new Map<string, Lead['rfq']>();
+  for (const id of ids) {
+    const state = await read(id);
+    const shown = state && (await handoffWithOutcome(deps, ownerId, state));
+    rfqs.set(id, rfqForAgents(shown?.rfq, at));
+  }
+  return leads.map((lead, index) => ({
+    ...lead,
+    ...present({ rfq: rfqs.get(states[index]?.handoff_id ?? '') }),
+  }));
 };

@@ -3,7 +3,7 @@ import { deliveryAddress } from '#contracts/mailbox.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/access/access.decider.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { findMailbox, listHash } from '#src/handoffs/deliver-list.ts';
+import { findRecipient, listHash } from '#src/handoffs/deliver-list.ts';
 import { handoff, type HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { reviewUrlOf } from '#src/handoffs/render-handoff.ts';
 import type { DeliveryResult, MailDelivery } from '#src/ports/delivery.ts';
@@ -61,7 +61,7 @@ export const findDelivery = async (
   const { target, approval } = request;
   const listed = { state, listSha256: target['list_sha256'], automatic: approval.automatic, own };
   const halted = await findHalt(deps, call.ownerId, { own, agentId: request.agent_id });
-  return { state, halted, ...(await findMailbox(deps, call, listed)) };
+  return { state, halted, ...(await findRecipient(deps, call, listed)) };
 };
 
 /** A letter is repeated once at most after an unknown outcome. */

@@ -8,7 +8,7 @@ import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { showHandoff } from '#src/handoffs/render-handoff.ts';
 import { renderProduct, staleBefore } from '#src/catalog/products.ts';
 import { readOwnerSettings } from '#src/reading/owner-settings.ts';
-import { handoffWithOutcome } from '#src/leads/observe-rfq.ts';
+import { handoffWithOutcome, withRfqs } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink, shownNameOfLink } from '#src/links/links.ts';
 import { nameOfOutbound, type OutboundState } from '#src/outreach/outbound.decider.ts';
@@ -90,10 +90,11 @@ const READERS: { readonly [Kind in RecordKind]: Reader<Kind> } = {
   async lead(deps, { ownerId, at }, id) {
     const state = await leadOf(deps, ownerId, id);
     if (!state) return undefined;
-    const { contact: _person, ...shown } = await showLead(maskingDeps(deps), state, {
-      ownerId,
-      at,
-    });
+    const read = (handoffId: string) => handoffOf(deps, ownerId, handoffId);
+    const lead = await showLead(maskingDeps(deps), state, { ownerId, at });
+    const [one] = await withRfqs(deps, { ownerId, at, read }, { states: [state], leads: [lead] });
+    if (!one) return undefined;
+    const { contact: _person, ...shown } = one;
     return shown;
   },
   async outreach(deps, call, id) {

@@ -47,7 +47,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
  * Whether a request has what browsers send: Sec-Fetch headers or, from older ones, a language and a User-Agent of theirs. A
  * program can send both, so this is evidence and no proof.
  */
-export const clientOf = (headers: Headers): 'browser' | 'program' => {
+export const clientKindOf = (headers: Headers): 'browser' | 'program' => {
   const isOlder =
     headers['accept-language'] !== undefined && /^Mozilla\//.test(String(headers['user-agent']));
   return headers['sec-fetch-mode'] !== undefined || isOlder ? 'browser' : 'program';

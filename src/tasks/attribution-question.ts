@@ -1,7 +1,15 @@
 /** Answers what an event is attributed to, by the chain of events before it. */
-import type { EventData } from '#contracts/registries/events.ts';
+import {
+  type EventData,
+  type EventType,
+  HANDOFF_EVENTS,
+  LEAD_EVENTS,
+  LINK_EVENTS,
+  type RfqEventType,
+} from '#contracts/registries/events.ts';
 import { type AttributionAnswer, LEAD_QUESTION_SCOPE } from '#contracts/tasks/skills.ts';
 import type { Deps } from '#src/calls/handlers.ts';
+import { RFQ_EVENTS_SHOWN } from '#src/handoffs/rfq.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { done, refuse, scopeMissing } from '#src/shared/outcome.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
@@ -46,6 +54,21 @@ const FACTS = [
   'target',
 ] as const;
 
+/**
+ * Events that agents may know of: what their own records became. Of an RFQ they see that it is open and its outcome, so no
+ * step between is shown, and not when it happened.
+ */
+const SHOWN: ReadonlySet<string> = new Set<EventType>([
+  ...LINK_EVENTS,
+  'VisitRecorded',
+  ...HANDOFF_EVENTS.filter((type) =>
+    type in RFQ_EVENTS_SHOWN
+      ? RFQ_EVENTS_SHOWN[type as RfqEventType]
+      : type !== 'RfqSubmittedByBuyer',
+  ),
+  ...LEAD_EVENTS.filter((type) => type !== 'LeadMoveProposed' && type !== 'LeadMoveRefused'),
+]);
+
 /** Events that led to the subject or followed from it, in the order of the log. */
 const eventChain = async (
   { log }: Pick<Deps, 'log'>,
@@ -55,7 +78,9 @@ const eventChain = async (
   const { link_id, handoff_id, lead_id, event } = subject;
   const records = [link_id, handoff_id, lead_id].filter((id) => id !== undefined);
   const readRecord = (id: string) => log.readStream(streamOfRecord(ownerId, id));
-  const stored = (await Promise.all(records.map(readRecord))).flat();
+  const stored = (await Promise.all(records.map(readRecord)))
+    .flat()
+    .filter(({ type }) => SHOWN.has(type));
   if (event) stored.push(event);
   let more = false;
   const [first] = stored;
@@ -85,7 +110,8 @@ export const eventsOfLink = async (
   for (let scanned = 0; scanned < SCANNED_MAX; ) {
     const page = await log.readOwner(ownerId, { after, limit: PAGE });
     for (const event of page)
-      if ((event.data as { link_id?: string }).link_id === linkId) events.push(event);
+      if (SHOWN.has(event.type) && (event.data as { link_id?: string }).link_id === linkId)
+        events.push(event);
     if (events.length > SHOWN_MAX) return { events, more: true };
     if (page.length === 0) return { events, more: false };
     scanned += page.length;
@@ -164,7 +190,7 @@ const subjectAt = async (
 ): Promise<Subject | undefined> => {
   const at = { after: position - 1, upTo: position, limit: 1 };
   const [event] = await deps.log.readOwner(ownerId, at);
-  if (!event) return undefined;
+  if (!event || !SHOWN.has(event.type)) return undefined;
   const { lead_id, handoff_id, link_id } = event.data as Question;
   if (event.type === 'VisitRecorded')
     return { kind: 'click', id: String(position), link_id, event };

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/registries/app.ts';
 import type { Admission, HolderCaller } from '#src/shared/call.ts';
-import { clientOf } from '#src/shared/client.ts';
+import { clientKindOf } from '#src/shared/client.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import {
   acceptForms,
@@ -158,7 +158,7 @@ export const admitHolders = async (
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers(PRIVATE_HEADERS);
     const { token } = request.params as Partial<ByToken['Params']>;
-    const client = clientOf(request.headers);
+    const client = clientKindOf(request.headers);
     const arrival = { ...arrivalOf(request, 'portal'), credential: token, client };
     const admitted = await holders.admit(arrival, { exchange: exchangeOf(request) });
     if (!admitted.ok) return sendRefusal(reply, admitted);

@@ -417,7 +417,7 @@ describe('A delivery without an approval', () => {
       consent,
       isAccepted = true,
       email = BUYER,
-    } = over as Partial<Record<string, never>>;
+    } = over as unknown as Partial<Record<string, never>>;
     const { w, owner, staff, key } = await world(mode);
     const own = consent ? { consent } : {};
     if (isAccepted) await accepted(w, key, staff, own);

@@ -52,13 +52,28 @@ const evidenceOf = async (id: string): Promise<string[]> => {
 
 describe('The evidence of an RFQ', () => {
   it.each([
-    ['named@shop.example', 'other@shop.example', 'confirmed from a different mailbox than the one the agent named'],
-    ['Same@Shop.example', 'same@shop.example', 'confirmed from the same mailbox as the one the agent named'],
-    [undefined, 'nobody@shop.example', 'confirmed from a mailbox of its own choice: the agent named none'],
-  ])('An agent that named %s and a request from %s are told as "%s"', async (named, email, text) => {
-    const id = await rfq({ email, afterMs: 3_600_000, ...(named !== undefined && { named }) });
-    expect(await evidenceOf(id)).toEqual([text]);
-  });
+    [
+      'named@shop.example',
+      'other@shop.example',
+      'confirmed from a different mailbox than the one the agent named',
+    ],
+    [
+      'Same@Shop.example',
+      'same@shop.example',
+      'confirmed from the same mailbox as the one the agent named',
+    ],
+    [
+      undefined,
+      'nobody@shop.example',
+      'confirmed from a mailbox of its own choice: the agent named none',
+    ],
+  ])(
+    'An agent that named %s and a request from %s are told as "%s"',
+    async (named, email, text) => {
+      const id = await rfq({ email, afterMs: 3_600_000, ...(named !== undefined && { named }) });
+      expect(await evidenceOf(id)).toEqual([text]);
+    },
+  );
 
   it('An unconfirmed RFQ is told as sent, not as confirmed', async () => {
     const id = await rfq({ email: 'un@shop.example', afterMs: 3_600_000, isUnconfirmed: true });
@@ -98,7 +113,9 @@ describe('The evidence of an RFQ', () => {
       await rfq({ email: n === 1 ? 'b.usy+x@shop.example' : email, afterMs: 700_000 });
     }
     const id = await rfq({ email, asKey: other, afterMs: 700_000 });
-    const words = (await evidenceOf(id)).find((one) => one.startsWith('the same mailbox confirmed'));
+    const words = (await evidenceOf(id)).find((one) =>
+      one.startsWith('the same mailbox confirmed'),
+    );
     expect(words).toBe('the same mailbox confirmed 3 lists of 2 promoters this week');
     app.clock.advance(8 * 86_400_000);
     const later = await rfq({ email, afterMs: 700_000 });

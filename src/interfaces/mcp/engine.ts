@@ -177,9 +177,11 @@ const PROMPTS: readonly Prompt[] = [
         `Review how the promotion did over the last ${count} days, compared with the days before.`,
         '1. get_performance with granularity total and compare_to previous_period; then again with ' +
           'group_by campaign, and with group_by link_id.',
-        '2. list_leads with state accepted, qualified and won, if leads:read is granted.',
-        '3. Say which links and campaigns gained or lost, in clicks_unique, handoffs and leads, and what ' +
-          'to do next. Name the numbers as they are; amounts are minor units, never summed across currencies.',
+        '2. list_leads with updated_since at the start of the period, if leads:read is granted: count the leads by their ' +
+          'state and by the state of their rfq, all of them, and also those that were lost, lapsed or rejected.',
+        '3. Say which links and campaigns gained or lost, in clicks_unique, handoffs, rfqs_submitted, rfqs_taken_up, ' +
+          'rfqs_won and leads, and what to do next. Say how many pages of leads you did not read, and which numbers you left out. ' +
+          'Name the numbers as they are; amounts are minor units, never summed across currencies.',
       ].join('\n'),
   },
 ];
