@@ -13,7 +13,7 @@ export const BOUNDARIES = [
     id: 'submit_rfq',
     statement: 'Agents cannot submit buyer RFQs.',
     instead:
-      'Create a handoff and give its review link to the buyer, who sends the RFQ and confirms it by mail.',
+      'Create a handoff, and give its review link to the buyer or let the service deliver it; the buyer sends the RFQ and confirms it by mail.',
   },
   {
     id: 'place_order',
@@ -70,6 +70,44 @@ export const BUYER_EVENTS = [
   'QuotationDeclined',
   'QuotationQuestionAsked',
 ] as const;
+
+/**
+ * What an agent learns from each number and state of an RFQ, and who can cause it. It learns nothing else: not that staff
+ * quoted, a price, a question, what the buyer answered, or what staff read of how the RFQ came about.
+ */
+export const LEARNED: readonly { from: string; causedBy: string; means: string }[] = [
+  {
+    from: '`handoffs_opened`, `handoffs_declined`',
+    causedBy: 'a holder of the review link',
+    means: 'Somebody used the link. The agent holds it too, unless the service delivered it.',
+  },
+  {
+    from: '`rfqs_unconfirmed`',
+    causedBy: 'a holder of the review link',
+    means: 'The list was sent, and no mailbox has confirmed it.',
+  },
+  {
+    from: '`rfqs_submitted`, `open`',
+    causedBy: 'a person or a program that reads a mailbox, or staff',
+    means:
+      'A mailbox confirmed the list. It proves a mailbox, never a buyer: a program can read it.',
+  },
+  {
+    from: '`rfqs_confirmed_by_staff`',
+    causedBy: 'staff',
+    means: 'Staff know the buyer otherwise.',
+  },
+  {
+    from: '`rfqs_taken_up`, `rfq_lines`, `rfq_value`',
+    causedBy: 'staff',
+    means: 'Staff work on the RFQ. No agent can make this number.',
+  },
+  {
+    from: '`rfqs_won`, `won_lines`, `won_value`, `won`, `lost`, `withdrawn`, `expired`',
+    causedBy: 'staff, or the buyer who withdraws',
+    means: 'The outcome, and what it was won for. Staff can correct it.',
+  },
+];
 
 /** Shown with every handoff, to the agent and to the buyer. Part of stored answers: never change it. */
 export const HANDOFF_DISCLAIMER =

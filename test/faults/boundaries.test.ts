@@ -29,10 +29,12 @@ import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/tasks/skills.ts';
 import type { Surface } from '#src/shared/call.ts';
+import { reviewTokenOf } from '#src/shared/signing.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { message, rpc } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
+import { mailing } from '../support/dispatch/mailing.ts';
 import { asAgent, configure } from '../support/world/outreach.ts';
 import { reachedFrom } from '../support/source/reach.ts';
 import { valid } from '../support/world/schema-arbitrary.ts';
@@ -356,6 +358,127 @@ describe('The source of the agent interfaces', () => {
   });
 });
 
+/** A path that no interface closes, and what it leads to. */
+type Path = {
+  what: string;
+  steps: string[];
+  agent_reads: object;
+  staff_read?: string[];
+  so: string;
+};
+const paths: Path[] = [];
+
+describe('A program that acts as the buyer', () => {
+  const PROGRAM = { 'content-type': 'application/x-www-form-urlencoded' };
+  const NAMED = 'buyer@shop.example';
+  const OWN = 'program@mail.example';
+  type World = Awaited<ReturnType<typeof mailing>>;
+  let world: World;
+  beforeAll(async () => {
+    world = await mailing();
+    await configure(world.app, 'acme');
+    world.start();
+    world.startDeliveries();
+  });
+  afterAll(() => world.end());
+
+  const create = (over: object = {}) =>
+    asAgent(world.app, world.keys.live, 'createHandoff', {
+      idempotency_key: freshKey(),
+      title: 'Mugs',
+      buyer: { email: NAMED },
+      line_items: [{ sku: 'MUG-1', quantity: 48 }],
+      ...over,
+    }) as Promise<{ ok: true; value: { id: string; review_url?: string } }>;
+
+  it('A program with the review link and its own mailbox makes a count, no value, and is named to staff in words', async () => {
+    const { app: service, keys, live } = world;
+    const { id, review_url = '' } = (await create()).value;
+    const path = new URL(review_url).pathname;
+    const steps = [`create_handoff that names ${NAMED}: it answers review_url`];
+    const step = async (method: 'GET' | 'POST', url: string, payload?: string) => {
+      const answer = await service.send({
+        method,
+        url,
+        headers: PROGRAM,
+        ...(payload !== undefined && { payload }),
+      });
+      if (answer.status >= 500) throw new Error(answer.text);
+      return answer.status;
+    };
+    steps.push(`GET review_url without the headers of a browser: ${await step('GET', path)}`);
+    const form = new URLSearchParams({ list_revision: '1', name: 'P', email: OWN, consent: 'yes' });
+    const sent = await step('POST', `${path}/send`, form.toString());
+    steps.push(`POST review_url/send with the mailbox ${OWN}: ${sent}`);
+    await world.settle();
+    const letter = live.sent.find(({ to }) => to === OWN);
+    const link = /https:\/\/t\.example(\/rfq\/\S+)/.exec(letter?.text ?? '')?.[1] ?? '';
+    const confirmed = await step('POST', `${link}/confirm`, 'list_revision=1');
+    steps.push(`read the letter in that mailbox, and POST the link in it: ${confirmed}`);
+    expect([sent, confirmed]).toEqual([303, 303]);
+    await world.settle();
+
+    const day = new Date(service.clock.now()).toISOString().slice(0, 10);
+    const input = { from: day, to: day, granularity: 'total' };
+    const report = (await asAgent(service, keys.live, 'getPerformance', input)) as {
+      value: { data: { metrics: Record<string, unknown> }[] };
+    };
+    const { rfqs_submitted, rfqs_taken_up, rfq_value, won_value } =
+      report.value.data[0]?.metrics ?? {};
+    expect({ rfqs_submitted, rfqs_taken_up, rfq_value, won_value }).toEqual({
+      rfqs_submitted: 1,
+      rfqs_taken_up: 0,
+      rfq_value: [],
+      won_value: [],
+    });
+    const { body } = await service.desk('GET', `/handoffs/${id}/rfq?owner_id=acme`);
+    const { evidence } = body as { evidence: string[] };
+    expect(evidence).toEqual([
+      'confirmed from a different mailbox than the one the agent named',
+      "opened, sent and confirmed within 0 seconds of its creation by a client without a browser's headers",
+    ]);
+    paths.push({
+      what: 'A program that holds the review link, and confirms with a mailbox of its own',
+      steps,
+      agent_reads: { rfqs_submitted, rfqs_taken_up, rfq_value, won_value },
+      staff_read: evidence,
+      so: 'A confirmed mailbox proves a mailbox, never a buyer. rfqs_taken_up and all values count only what staff did.',
+    });
+  });
+
+  it('A program whose list the service delivers finds the link in no answer of any interface', async () => {
+    const { app: service, keys } = world;
+    const made = (await create({ deliver: true })).value;
+    const { deps } = service.service;
+    const token = reviewTokenOf(deps.secrets, made.id);
+    const mcp = mcpAgent(service, keys.live);
+    const reads = {
+      'create_handoff with deliver': made,
+      get_outbound_request: await asAgent(service, keys.live, 'getOutboundRequest', {
+        outbound_id: made.id.replace('hnd_', 'out_'),
+      }),
+      'resources/read of the handoff': (
+        await mcp.modern('resources/read', { uri: `tributary://handoffs/${made.id}` })
+      ).body,
+      'SendMessage with attribution_question': await rpc(service, keys.live, 'SendMessage', {
+        message: message({ skill: 'attribution_question', handoff_id: made.id }),
+      }),
+    };
+    const steps = Object.entries(reads).map(([name, answer]) => {
+      const text = JSON.stringify(answer);
+      expect(text, name).toContain(made.id);
+      return `${name}: ${text.includes(token) ? 'the link' : 'no link'}`;
+    });
+    expect(steps.filter((step) => step.endsWith('the link'))).toEqual([]);
+    paths.push({
+      what: 'A program whose list the service delivers',
+      steps,
+      agent_reads: { review_url: null },
+      so: 'The letter alone has the link: it is made when the letter is sent.',
+    });
+  });
+});
+
 /** Schemas, deciders and folds, which read these events and cannot append any. */
 const EVENT_READERS = /^(contracts\/|projections\/)|\.decider\.ts$|src\/tasks\/|\/attribution\.ts$/;
 
@@ -381,9 +504,11 @@ describe('The report of forbidden acts', () => {
         may_write: writes,
       })),
       fields_refused: Object.keys(SMUGGLED),
+      paths: paths,
       attempts,
     };
     expect(attempts.length).toBeGreaterThan(100);
+    expect(paths).toHaveLength(2);
     await expect(`${JSON.stringify(report, null, 2)}\n`).toMatchFileSnapshot(
       '../../contracts/published/boundaries.json',
     );

@@ -1,7 +1,7 @@
 /** The documentation pages, from the registries. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
+import { BOUNDARIES, DISCLOSURES, LEARNED } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import {
   ATTRIBUTION_PARAMETER,
@@ -110,7 +110,11 @@ const boundariesText = (origin: string): string =>
     BOUNDARIES.map(({ statement, instead }) => `- ${statement} ${instead}`).join('\n'),
     `An attempt that its name identifies is answered with [${code('boundary_forbidden')}](${origin}/problems/boundary_forbidden.md). Every attempt is in the agent's audit record.`,
     'Four measures enforce this, each with its tests: the interfaces have no such operation; the contract of an operation lists the events that it may append, and every event is checked against the list; events of buyers are appended only for the holder of the review link, and the confirmation of an RFQ only for the holder of its mailbox; and random calls over all interfaces append no other event.',
-    'The agent that created a list has its review link, so a sent list is no RFQ yet: the service mails a link to the mailbox of its contact, and only that link, or staff with a recorded reason, confirms it. `rfqs_submitted` counts confirmed RFQs. A confirmed mailbox proves that somebody reads it, not that this is a buyer.',
+    'The agent that created a list has its review link, unless the service delivers it, so a sent list is no RFQ yet: the service mails a link to the mailbox of its contact, and only that link, or staff with a recorded reason, confirms it. A confirmed mailbox proves a mailbox, never a buyer: its reader may be a program. Such a program makes a count, and no value; staff read in words how the RFQ came about. The report has this path, as a test took it.',
+    table(
+      ['What an agent reads', 'Who can cause it', 'What it means'],
+      LEARNED.map(({ from, causedBy, means }) => [from, causedBy, means]),
+    ),
     `The events that each operation may append, and the attempts that were tested: [boundaries.json](${origin}/boundaries.json).`,
     '## Personal data',
     'No agent reads the contact of a request for quotation, or data of another promoter. These are stored:',
