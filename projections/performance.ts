@@ -229,7 +229,7 @@ const differenceOfLines = (from: Outcome, to: Outcome): NumberChange['detail'] =
     ...(from.state === 'won' ? [{ ...from, by: -1 as const }] : []),
     ...(to.state === 'won' ? [to] : []),
   ];
-  return won.some(({ lines }) => lines) ? linesOf(won) : differenceOf(from, to);
+  return won.every(({ lines }) => lines) ? linesOf(won) : differenceOf(from, to);
 };
 
 const wonOf = ({

@@ -114,6 +114,8 @@ const withLines = (state: Valued, event: EventOf<HandoffEventType>): EventOf<Han
       return { ...event, data: { ...event.data, lines: valuedLines(rfq?.quotation?.lines ?? []) } };
     case 'RfqOutcomeCorrected': {
       const { from, to } = event.data;
+      // A win whose lines were not counted is not corrected by line.
+      if (from.state === 'won' && !worth.won) return event;
       const isOpen = to.state === 'won' || to.state === 'in_progress';
       const taken_up = !worth.taken_up && isOpen ? valuedLines(lines) : undefined;
       const after =

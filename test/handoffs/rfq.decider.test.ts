@@ -219,7 +219,7 @@ describe('An RFQ', () => {
     expect(decide(state, quote({ offer, sealedReason: 'r' }))).toEqual({
       accepted: true,
       events: [
-        { type: 'RfqTakenUp', data: NAMED },
+        { type: 'RfqTakenUp', data: { ...NAMED, lines: [] } },
         {
           type: 'RfqQuoted',
           data: {
@@ -273,7 +273,8 @@ describe('An RFQ', () => {
 
   it('An RFQ is won with the newest quotation and for its values: by one person if the buyer agreed, otherwise by two', () => {
     const counted = { countedLead: 'led_9' };
-    const data = { values: GBP, quotation: FIRST, counted_lead: 'led_9' };
+    const lines = [{ line_id: '1', product_id: 'prd_1', ...GBP[0] }];
+    const data = { values: GBP, quotation: FIRST, counted_lead: 'led_9', lines };
     expect(decide(STATES.agreed.state, moveTo('won', { values: EUR }, counted))).toEqual(
       accepted('RfqWon', { ...data, agreed: true }),
     );
@@ -400,10 +401,11 @@ describe('A correction', () => {
     expect(decide(STATES.lost.state, correct('won', {}, alone))).toEqual(
       accepted('RfqOutcomeCorrected', {
         from: { state: 'lost' },
-        to: { state: 'won', values: LESS },
+        to: { state: 'won', values: LESS, lines: [] },
         outcome_at: 3,
         counted_lead: 'led_2',
         alone: true,
+        taken_up: [],
       }),
     );
     expect(decide(STATES.lost.state, correct('won', { values: undefined }))).toMatchObject(
