@@ -323,4 +323,13 @@ export const asOf = z.object({
   at: time.nullable().describe('Time of the event at that position; null if the log is empty'),
 });
 
-export const page = z.object({ next_cursor: z.string().nullable(), has_more: z.boolean() });
+export const page = z.object({
+  next_cursor: z.string().nullable(),
+  has_more: z.boolean(),
+  rows_left: z
+    .int()
+    .optional()
+    .describe(
+      'Over MCP: rows of this page that did not fit into the result; the next page begins with them',
+    ),
+});

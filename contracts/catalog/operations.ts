@@ -60,7 +60,7 @@ export const searchProducts = defineOperation({
     'q matches beginnings of words of title, sku, gtin, mpn, category, brand, certifications and description, also with a ' +
     'typo. If no product has all words, relaxed names those left out: unknown ones, then those of descriptions, of ' +
     'categories and brands, of titles. If filters leave nothing, excluded_by names them. Prices are indicative, for ' +
-    'at_quantity. Use the ids or skus in createLink and createHandoff.',
+    'at_quantity. Next: createLink or createHandoff with ids or skus.',
   input: z
     .strictObject({
       q: unstored
@@ -72,7 +72,7 @@ export const searchProducts = defineOperation({
         .describe('Words, each matched by prefix'),
       fields: list(z.enum(productFieldNames).meta({ id: 'ProductField' }), productFieldNames.length)
         .optional()
-        .describe('Only these members of each product; default: all'),
+        .describe('Only these members of each row'),
       ids: list(id('prd'), LIMITS.SEARCH_IDS_MAX).optional().describe('Only these ids'),
       skus: list(sku, LIMITS.SEARCH_IDS_MAX).optional().describe('Only these stock-keeping units'),
       category: category

@@ -25,10 +25,11 @@ import {
   COUNTRY_UNIQUES_MIN,
   DIMENSIONS,
   GRANULARITIES,
-  metrics,
+  metricNames,
   OTHER_COUNTRIES,
   PRODUCT_OF,
   reportRow,
+  shownMetrics,
   VISITOR_BURST_SECONDS,
 } from './records.ts';
 
@@ -98,6 +99,14 @@ export const getPerformance = defineOperation({
         'The preceding period of equal length, or the same dates one year earlier. A group that exists only there ' +
           'has rows, too',
       ),
+    metrics: list(z.enum(metricNames).meta({ id: 'Metric' }), metricNames.length)
+      .meta({ uniqueItems: true })
+      .optional()
+      .describe('Only these numbers'),
+    zeros: z
+      .enum(['show', 'omit'])
+      .default('show')
+      .describe('omit: leaves out numbers that are 0, and empty lists'),
     link_id: linkId.optional(),
     campaign: unstored
       .identifier(64)
@@ -129,8 +138,8 @@ export const getPerformance = defineOperation({
   }),
   output: z.object({
     data: z.array(reportRow),
-    totals: metrics,
-    comparison_totals: metrics.optional(),
+    totals: shownMetrics,
+    comparison_totals: shownMetrics.optional(),
     period: z.object({
       from: date,
       to: date,

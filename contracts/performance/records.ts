@@ -110,8 +110,14 @@ export const metrics = z.object({
   won_value: z.array(money).describe('Of RFQs and leads won; set by staff'),
 });
 
-export const reportRow = z
-  .object({
+/** The numbers that a call can choose. */
+export const metricNames = Object.keys(metrics.shape) as (keyof z.infer<typeof metrics>)[];
+
+/** Those that a call chooses, without zeros if it wishes so. */
+export const shownMetrics = metrics.partial();
+
+const rowOf = <Numbers extends z.ZodObject>(numbers: Numbers) =>
+  z.object({
     bucket_start: z.string().describe('First day of the bucket in the requested time zone'),
     dimensions: z
       .partialRecord(z.enum(DIMENSIONS), z.string().nullable())
@@ -123,11 +129,17 @@ export const reportRow = z
       .partialRecord(z.enum(DIMENSIONS), z.string())
       .optional()
       .describe('With names=1: product and campaign of a link, title of a product or handoff'),
-    metrics,
-    comparison: metrics
+    metrics: numbers,
+    comparison: numbers
       .optional()
       .describe('Metrics of the days of the comparison period that match the days of this row'),
-  })
-  .meta({ id: 'PerformanceRow' });
+  });
 
-export type ReportRow = z.infer<typeof reportRow>;
+/** A row before its numbers are chosen. */
+const countedRow = rowOf(metrics);
+
+export const reportRow = rowOf(shownMetrics).meta({ id: 'PerformanceRow' });
+
+export type ReportRow = z.infer<typeof countedRow>;
+
+export type ShownRow = z.infer<typeof reportRow>;

@@ -13,7 +13,7 @@ import { present } from '#src/shared/present.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';
 import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './moments.ts';
 import type { Replay } from './replays.ts';
-import { countPerformance } from '#src/performance/get-performance.ts';
+import { chooseMetrics, countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
 import type { AuditingDeps } from './replays.ts';
 
@@ -51,7 +51,7 @@ export const countReplay = async (
     readModels: rows,
     following: { ...deps.following, asOf: () => ({ position, at }) },
   };
-  const asked = { granularity: 'day' as const, time_zone: 'UTC', ...input };
+  const asked = { granularity: 'day', time_zone: 'UTC', zeros: 'show', ...input } as const;
   return countPerformance(folded, asked, { ownerId: owner, at: shownAt });
 };
 
@@ -62,7 +62,9 @@ export const auditPerformance: AuditHandler<'auditPerformance'> = async (deps, q
   const { position } = moment;
   return deps.replays.at(deps.log, { owner, position }, async (replay) => {
     const counted = await countReplay(deps, replay, { owner, moment, input });
-    return counted.ok ? done({ ...counted.value, as_of: renderMoment(moment) }) : counted;
+    if (!counted.ok) return counted;
+    const { value } = chooseMetrics(counted, input);
+    return done({ ...value, as_of: renderMoment(moment) });
   }) satisfies Promise<Outcome<unknown>>;
 };
 

@@ -359,7 +359,7 @@ const byName = ({ agent_id, agent_name }: Agent): string =>
 
 type Metrics = Performance['totals'];
 
-const amountsText = (amounts: Metrics['won_value']): string =>
+const amountsText = (amounts: NonNullable<Metrics['won_value']>): string =>
   amounts.map(moneyText).join(' ') || '-';
 
 const auditHeadingOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
@@ -376,9 +376,9 @@ const metricsTable = (
   heads: readonly string[],
   rows: readonly { cells: readonly string[]; metrics: Metrics }[],
 ): string => {
-  const used = METRICS.filter((name) => rows.some(({ metrics }) => metrics[name] > 0));
+  const used = METRICS.filter((name) => rows.some(({ metrics }) => (metrics[name] ?? 0) > 0));
   const amounts = (['rfq_value', 'won_value'] as const).filter((name) =>
-    rows.some(({ metrics }) => metrics[name].length > 0),
+    rows.some(({ metrics }) => (metrics[name] ?? []).length > 0),
   );
   if (used.length + amounts.length === 0) return 'None.';
   return formatTable([
@@ -386,7 +386,7 @@ const metricsTable = (
     ...rows.map(({ cells, metrics }) => [
       ...cells.map(visibleLine),
       ...used.map((name) => String(metrics[name])),
-      ...amounts.map((name) => amountsText(metrics[name])),
+      ...amounts.map((name) => amountsText(metrics[name] ?? [])),
     ]),
   ]);
 };

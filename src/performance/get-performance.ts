@@ -2,13 +2,20 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/performance/operations.ts';
-import type { ReportRow } from '#contracts/performance/records.ts';
+import { metricNames, type ReportRow, type ShownRow } from '#contracts/performance/records.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { requireOutput } from '#src/calls/pipeline.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { bindingOf, readPlace, writeCursor } from '#src/reading/lists.ts';
-import { isRefusal, type Refusal, refuse, done } from '#src/shared/outcome.ts';
+import {
+  type Done,
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refuse,
+  done,
+} from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
@@ -143,15 +150,60 @@ type CountingDeps = Pick<
   'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
 > & { log: Pick<Deps['log'], 'head' | 'readBack'> };
 
+type Choice = Partial<Pick<Input, 'metrics' | 'zeros'>>;
+
+/** Returns a counted report with the numbers that a call chooses. */
+export const chooseMetrics = (
+  counted: Done<WholeReport>,
+  { metrics: chosen = metricNames, zeros = 'show' }: Choice,
+): Done<z.output<typeof contract.output>> => {
+  if (chosen === metricNames && zeros === 'show') return counted;
+  const choose = (all: ReportRow['metrics']): ShownRow['metrics'] => {
+    const isShown = (value: number | unknown[]): boolean =>
+      zeros === 'show' || (Array.isArray(value) ? value.length > 0 : value !== 0);
+    return Object.fromEntries(
+      chosen.filter((name) => isShown(all[name])).map((name) => [name, all[name]]),
+    );
+  };
+  const chooseRow = ({ metrics, comparison, ...row }: ReportRow): ShownRow => ({
+    ...row,
+    metrics: choose(metrics),
+    ...(comparison && { comparison: choose(comparison) }),
+  });
+  const { value, rows } = counted;
+  const { data, totals, comparison_totals: earlier, ...rest } = value;
+  const report = {
+    ...rest,
+    totals: choose(totals),
+    ...(earlier && { comparison_totals: choose(earlier) }),
+  };
+  return {
+    ...counted,
+    value: { data: data.map(chooseRow), ...report },
+    ...(rows && { rows: Iterator.from(rows as Iterable<ReportRow>).map(chooseRow) }),
+  };
+};
+
 export const getPerformance: Handler<'getPerformance', PerformanceDeps> = async (
   deps,
   input,
   { ownerId, at, file },
 ) => {
   const counted = await countPerformance(deps, input, { ownerId, at, file });
-  if (!counted.ok || input.names !== 1) return counted;
+  if (!counted.ok || input.names !== 1) return counted.ok ? chooseMetrics(counted, input) : counted;
   const { data, ...report } = counted.value;
-  return { ...counted, value: { data: await withNames(deps, ownerId, data), ...report } };
+  const named = { data: await withNames(deps, ownerId, data), ...report };
+  return chooseMetrics({ ...counted, value: named }, input);
+};
+
+/** A report with all numbers. */
+type WholeReport = Omit<
+  z.output<typeof contract.output>,
+  'data' | 'totals' | 'comparison_totals'
+> & {
+  data: ReportRow[];
+  totals: ReportRow['metrics'];
+  comparison_totals?: ReportRow['metrics'];
 };
 
 /** Counts the performance of an owner; `at` is now, in epoch milliseconds. */
@@ -159,7 +211,7 @@ export const countPerformance = async (
   deps: CountingDeps,
   input: Input,
   { ownerId, at, file }: { ownerId: string; at: number; file?: boolean | undefined },
-): ReturnType<Handler<'getPerformance'>> => {
+): Promise<Outcome<WholeReport>> => {
   const binding = bindingOf(ownerId, 'getPerformance', input);
   const cursor =
     input.cursor === undefined

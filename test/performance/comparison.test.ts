@@ -32,7 +32,8 @@ const ask = async (rows: readonly PerformanceRecord[], asked: object) => {
 type Answer = Awaited<ReturnType<typeof ask>>;
 type Row = Answer['data'][number];
 
-const clicksOf = (metrics: Record<Metric, number> | undefined): number => metrics?.clicks_raw ?? 0;
+const clicksOf = (metrics: { [Name in Metric]?: number | undefined } | undefined): number =>
+  metrics?.clicks_raw ?? 0;
 const compared = ({ data }: Answer): [string, number, number][] =>
   data.map((row) => [row.bucket_start, clicksOf(row.metrics), clicksOf(row.comparison)]);
 

@@ -120,6 +120,14 @@ const CONTINUE = 'Go on with next_cursor.';
 
 const isRows = ({ pointer, unit }: Cut): boolean => pointer === '/data' && unit === 'rows';
 
+type Paged = { page: object };
+
+/** Says in a page of a list how many of the rows that were read did not fit. */
+const withRowsLeft = (value: Paged, { kept, of }: Cut): Paged => ({
+  ...value,
+  page: { ...value.page, rows_left: of - kept },
+});
+
 /**
  * Fits an outcome into a tool's result. A page of a list that is too large is read again with as many rows as fit, so
  * that its cursor continues after the last row shown: a client that follows the cursors sees every row.
@@ -131,7 +139,7 @@ const fitResult = async (
   let outcome = first;
   let left: Cut | undefined;
   for (;;) {
-    const value = outcome.value as object;
+    const value = left ? withRowsLeft(outcome.value as Paged, left) : (outcome.value as object);
     const { json, cuts } = cutToSize(value);
     const rows = 'page' in value ? cuts.find(isRows) : undefined;
     if (!rows) {
@@ -148,7 +156,8 @@ const fitResult = async (
 /** The note about cuts for the model. */
 const truncationNote = ({ cuts, how = '' }: Pick<FittedResult, 'cuts' | 'how'>): string => {
   const parts = cuts.map(
-    ({ pointer, kept, of, unit }) => `${pointer} shows ${kept} of ${of} ${unit}`,
+    ({ pointer, kept, of, unit }) =>
+      `${pointer} shows ${kept} of ${of} ${unit}, ${of - kept} are left`,
   );
   return `Truncated to keep the result small: ${parts.join('; ')}. ${how}`;
 };

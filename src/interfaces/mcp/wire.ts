@@ -225,7 +225,7 @@ const OVER_HTTP: readonly (readonly [string, string])[] = [
     'tools/list shows the tools of this key; capabilities say which methods there are.',
   ],
   [OF_FILES, ''],
-  [OF_FILE_LIMIT, ''],
+  [OF_FILE_LIMIT, ', fewer if they exceed 32 KiB: see page.rows_left'],
   ['Send Idempotency-Key, one per intent', 'Send idempotency_key, one per intent'],
   ['with the same Idempotency-Key', 'with the same idempotency_key'],
   ['Present the Consistency-Token of a write', 'Present the consistencyToken of a write in _meta'],

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/performance/operations.ts';
-import { type Dimension, METRICS, type ReportRow } from '#contracts/performance/records.ts';
+import { type Dimension, metricNames, type ShownRow } from '#contracts/performance/records.ts';
 import { AGENT_BASE, DESK_BASE, DEVICE_LOGIN } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { operations, type RestOperationId } from '#contracts/registries/agents.ts';
@@ -26,9 +26,12 @@ import { COMPRESSED } from '#src/web/documents.ts';
 import { isForExcel, negotiate, inputReader, type Routed, routePath } from './request.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
-type Question = { group_by?: readonly Dimension[] };
+type Question = {
+  group_by?: readonly Dimension[];
+  metrics?: readonly (typeof metricNames)[number][];
+};
 
-type FileFormat = { head: string; textOf(row: ReportRow): string };
+type FileFormat = { head: string; textOf(row: ShownRow): string };
 
 /**
  * The beginning of a formula (OWASP, CSV injection). Spreadsheets ignore spaces before it, and some read the full-width
@@ -46,30 +49,25 @@ const cell = (value: string | number | null): string => {
 
 const BYTE_ORDER_MARK = '\ufeff';
 
-const amountsText = (amounts: Performance['totals']['rfq_value']): string =>
-  amounts.map(moneyText).join('|');
+const metricCell = (
+  value: number | Parameters<typeof moneyText>[0][] | undefined,
+): string | number | null =>
+  Array.isArray(value) ? value.map(moneyText).join('|') : (value ?? null);
 
 /** CSV (RFC 4180) with a header that depends only on the query. Amounts are decimals with their currency. */
 export const performanceCsv = (
   { comparison_totals }: Pick<Performance, 'comparison_totals'>,
-  { group_by: dimensions = [] }: Question,
+  { group_by: dimensions = [], metrics: names = metricNames }: Question,
 ): FileFormat => {
   const compared = comparison_totals !== undefined;
-  const names = [...METRICS, 'rfq_value', 'won_value'];
   const header = [
     'bucket_start',
     ...dimensions,
     ...names,
     ...(compared ? names.map((name) => `comparison_${name}`) : []),
   ];
-  const values = (metrics: Performance['totals'] | undefined): (string | number | null)[] =>
-    metrics
-      ? [
-          ...METRICS.map((name) => metrics[name]),
-          amountsText(metrics.rfq_value),
-          amountsText(metrics.won_value),
-        ]
-      : names.map(() => null);
+  const values = (metrics: Performance['totals'] = {}): (string | number | null)[] =>
+    names.map((name) => metricCell(metrics[name]));
   const lineOf = (cells: readonly (string | number | null)[]): string =>
     `${cells.map(cell).join(',')}\r\n`;
   return {
@@ -104,7 +102,7 @@ export const fileOf = async (
   const format = FORMATS[media]?.(answer, asked);
   if (!format) throw new Error(`nothing is written as ${media}`);
   const texts = [format.head];
-  await inTurns((rows ?? answer.data) as Iterable<ReportRow>, (row) =>
+  await inTurns((rows ?? answer.data) as Iterable<ShownRow>, (row) =>
     texts.push(format.textOf(row)),
   );
   return texts.join('');

@@ -325,7 +325,7 @@ describe('An MCP result', () => {
       cuts: [{ pointer: '/data', kept: limit, of: 25 }],
     });
     expect(first.content[1]?.text).toBe(
-      `Truncated to keep the result small: /data shows ${limit} of 25 rows. Go on with next_cursor.`,
+      `Truncated to keep the result small: /data shows ${limit} of 25 rows, ${25 - limit} are left. Go on with next_cursor.`,
     );
     const seen = data.map(({ sku }) => sku);
     let cursor = page.next_cursor;
@@ -395,7 +395,9 @@ describe('An MCP result', () => {
     const record = expectSound('create_handoff', result) as { id: string; line_items: unknown[] };
     const rowCount = record.line_items.length;
     expect(rowCount).toBeGreaterThan(10);
-    expect(result.content[1]?.text).toContain(`/line_items shows ${rowCount} of 1000 rows`);
+    expect(result.content[1]?.text).toContain(
+      `/line_items shows ${rowCount} of 1000 rows, ${1_000 - rowCount} are left`,
+    );
     const uri = `tributary://handoffs/${record.id}`;
     const [whole] = listIn(await agent.legacy('resources/read', { uri }), 'contents');
     expect((JSON.parse(whole?.text ?? '') as typeof record).line_items).toHaveLength(1_000);
