@@ -6,7 +6,9 @@ export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101
 const VISITOR = BROWSER.replaceAll('140.0', '141.0');
 
 /** Resolves to the paths of the mailed links that begin so, the newest last, once there is one. */
-export type MailedLinks = (page: 'rfq' | 'mailbox' | 'apply') => Promise<readonly string[]>;
+export type MailedLinks = (
+  page: 'rfq' | 'quotation' | 'mailbox' | 'apply',
+) => Promise<readonly string[]>;
 
 /** Presses a button of the page behind a mailed link. */
 export const pressMailed = async (

@@ -3,7 +3,7 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
-import { BROWSER, buyersAct, type MailedLinks, makeList } from './buyers.ts';
+import { BROWSER, buyersAct, type MailedLinks, makeList, pressMailed } from './buyers.ts';
 import { applyInPublic, confirmMailbox } from './owners.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -39,7 +39,7 @@ export const playStory = async (
   await audit(recorder);
   await buyersAct(recorder, mailedLinks);
   await makeList(recorder);
-  await answerRfq(recorder);
+  await answerRfq(recorder, mailedLinks);
   await proposeOutreach(recorder);
   await sendTasks(recorder);
   await eraseSubject(recorder);
@@ -220,19 +220,29 @@ const audit = async (recorder: Recorder): Promise<void> => {
     });
 };
 
-/** Proposes a quotation above the limit, which is refused; quotes, wins and corrects the RFQ, and its lead follows. */
-const answerRfq = async (recorder: Recorder): Promise<void> => {
+/**
+ * Proposes a quotation above the limit, which is refused; quotes, wins what the buyer agrees to and corrects the RFQ, and its
+ * lead follows.
+ */
+const answerRfq = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<void> => {
   const act = (name: string, verb: string, body: object) =>
     recorder.desk(`rfq-${name}`, `/handoffs/${recorder.ids['handoff-sent']}/rfq/${verb}`, body);
-  const quote = (amount: number) => ({
-    to: 'quoted',
-    values: [{ amount, currency: 'GBP' }],
-    valid_until: '2099-01-01T00:00:00Z',
-  });
+  const quote = (more: object) => ({ valid_until: '2099-01-01T00:00:00Z', ...more });
+  const large = {
+    lines: [{ line_id: '1', unit_price: { amount: 1_000_001, currency: 'GBP' } }],
+    accept_difference: true,
+    reason: 'Hand-painted',
+  };
   await act('taken', 'move', { to: 'in_progress', reason: 'Ask for the price of the mugs' });
-  await act('proposed', 'move', quote(1_000_001));
+  await act('proposed', 'quote', quote(large));
   await act('refused', 'refuse', { proposal: 1, reason: 'Wrong decimals' });
-  await act('quoted', 'move', quote(13_440));
+  const terms = 'Payment within 30 days.';
+  const charges = [{ label: 'Shipping', amount: 900, currency: 'GBP' }];
+  await act('quoted', 'quote', quote({ terms, charges }));
+  const path = (await mailedLinks('quotation')).at(-1) ?? '';
+  const { body } = await recorder.act('buyer: quotation', { method: 'GET', path });
+  const hash = /name="hash" value="(\w+)"/.exec(body)?.[1] ?? '';
+  await pressMailed(recorder, 'buyer: agree', { path, button: 'agree', body: `hash=${hash}` });
   await act('won', 'move', { to: 'won' });
   const values = [{ amount: 12_000, currency: 'GBP' }];
   await act('corrected', 'correct', { to: 'won', values, reason: 'Two mugs broke' });
