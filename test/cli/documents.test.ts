@@ -192,6 +192,7 @@ const STATES: readonly { pattern: RegExp; states: string[] }[] = [
   { pattern: /rfq quote/, states: ['confirmed', 'in_progress'] },
   { pattern: /rfq move .*--to won/, states: ['quoted'] },
   { pattern: /rfq correct/, states: ['won'] },
+  { pattern: /rfq (?:allocate|ship|deliver|return|cancel)/, states: ['won'] },
   { pattern: /rfq show/, states: ['confirmed'] },
 ];
 
@@ -424,6 +425,7 @@ const requiredWords = (command: Command): string[] => {
 const textOf = (name: string, value: unknown): string => {
   if (name === 'channels') return 'message=file';
   if (name === 'values') return '129.50 GBP';
+  if (name === 'lines') return '2=5';
   if (Array.isArray(value)) return value.map(String).join(',');
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'x');
 };

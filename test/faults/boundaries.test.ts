@@ -344,7 +344,12 @@ describe('The source of the agent interfaces', () => {
 
   it('The source of the agent interfaces has no operation, tool or skill named after a forbidden act, and only events of RFQs', () => {
     const named = (Object.keys(EVENTS) as EventType[]).filter((type) => boundaryOf(type));
-    expect(named).toEqual(['RfqSubmittedByBuyer', ...RFQ_EVENTS, 'LeadRfqObserved']);
+    expect(named).toEqual([
+      'RfqSubmittedByBuyer',
+      ...RFQ_EVENTS,
+      'GoodsAllocated',
+      'LeadRfqObserved',
+    ]);
     const offers = Object.values({ ...agentOperations, ...recordOperations, ...taskOperations });
     const mayWrite = new Set<string>(offers.flatMap(({ writes = [] }) => writes));
     expect(named.filter((type) => mayWrite.has(type))).toEqual([]);
