@@ -4,20 +4,23 @@
  */
 import { isRecord } from '#src/shared/json.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import type { MethodName } from './methods.ts';
 
 export const LEGACY_VERSION = '0.3';
 
 type Members = Record<string, unknown>;
 
 /** The methods of 0.3, and those of 1.0 that perform them. */
-const METHODS: Readonly<Record<string, MethodName>> = {
+const METHODS = {
   'message/send': 'SendMessage',
   'message/stream': 'SendStreamingMessage',
   'tasks/get': 'GetTask',
   'tasks/cancel': 'CancelTask',
   'tasks/resubscribe': 'SubscribeToTask',
-};
+} as const;
+
+type LegacyName = keyof typeof METHODS;
+
+const isLegacyName = (name: string): name is LegacyName => Object.hasOwn(METHODS, name);
 
 /** A file has a kind in 0.3, and a member of its own in 1.0. */
 const partOf = (part: unknown): unknown =>
@@ -43,15 +46,16 @@ const paramsOf = (params: unknown): unknown => {
 export const legacyCall = (
   method: string,
   params: unknown,
-): { name: MethodName; params: unknown } | Refusal | undefined => {
+): { name: (typeof METHODS)[LegacyName]; params: unknown } | Refusal | undefined => {
   const configuration = isRecord(params) ? params['configuration'] : undefined;
   const push = isRecord(configuration) ? configuration['pushNotificationConfig'] : undefined;
   if (method.startsWith('tasks/pushNotificationConfig/') || (push ?? undefined) !== undefined)
     return refuse('validation_failed', 'Push notifications need A2A 1.0.', {
       extra: { reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' },
     });
-  const name = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
-  return name && { name, params: paramsOf(params ?? {}) };
+  return isLegacyName(method)
+    ? { name: METHODS[method], params: paramsOf(params ?? {}) }
+    : undefined;
 };
 
 const stateOf = (state: unknown): string =>
