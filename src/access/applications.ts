@@ -3,7 +3,7 @@ import type { Application } from '#contracts/access/operations.ts';
 import type { KeyRecord } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { DESK } from '#src/calls/audit.ts';
-import { requireCurrent } from '#src/calls/freshness.ts';
+import { requireCurrent } from '#src/calls/failure.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { type Limiter, refuseLink } from '#src/calls/limits.ts';

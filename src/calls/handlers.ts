@@ -15,7 +15,7 @@ import type { StreamQueue } from '#src/writing/idempotency.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials, Confirmation } from './authenticate.ts';
-import type { AcknowledgedWrites, Freshness } from './freshness.ts';
+import type { AcknowledgedWrites, Freshness } from './failure.ts';
 
 /**
  * What use cases work with; src/core.ts wires it. A capability that needs more has a slice of its own, and the registry of its

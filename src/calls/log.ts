@@ -19,7 +19,7 @@ import { type Refusal, Refused } from '#src/shared/outcome.ts';
 import { claimKey, type KeyClaimer } from '#src/writing/idempotency.ts';
 import type { Timeline } from '#src/writing/timeline.ts';
 import { type CredentialState, UNCONFIRMED } from './authenticate.ts';
-import { requireCurrent } from './freshness.ts';
+import { requireCurrent } from './failure.ts';
 import type { Deps } from './handlers.ts';
 
 /** Appending one of these events is the last step of a sending. */

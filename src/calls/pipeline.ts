@@ -24,8 +24,13 @@ import {
 } from '#src/shared/outcome.ts';
 import { readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
 import type { AuditedCall, AuditedCaller } from './audit.ts';
-import { mappingFailures, replacedLog, storeRefusal } from './failure.ts';
-import { askCurrent, type Freshness } from './freshness.ts';
+import {
+  mappingFailures,
+  replacedLog,
+  storeRefusal,
+  askCurrent,
+  type Freshness,
+} from './failure.ts';
 import type { Deps } from './handlers.ts';
 import { parseFields } from './input.ts';
 import { limitByAddress, networkOf, type Overload } from './limits.ts';

@@ -10,8 +10,7 @@ import { visitorOperations, type VisitorOperations } from '#contracts/registries
 import { isRecord } from '#src/shared/json.ts';
 import { confirmationTokenOf, quotationTokenOf } from '#src/shared/signing.ts';
 import { authenticator, type Authenticator } from '#src/calls/authenticate.ts';
-import { mappingFailures } from '#src/calls/failure.ts';
-import { askCurrent, requireCurrent } from '#src/calls/freshness.ts';
+import { mappingFailures, askCurrent, requireCurrent } from '#src/calls/failure.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import type { Service } from '#src/main.ts';

@@ -12,11 +12,10 @@ import {
   LIST_PARAMETER,
   linesIn,
   listValue,
-  firstOf,
-  type SentValue,
   tokensIn,
   productResult,
 } from '#src/links/product.pages.ts';
+import { firstOf, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Writer, writerFor } from '#src/shared/money.ts';

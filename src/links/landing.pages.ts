@@ -6,7 +6,7 @@ import type { App } from '#src/registries/app.ts';
 import { present } from '#src/shared/present.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE, sendPage } from '#src/web/layout.ts';
-import { redirectTo } from '#src/web/link-tails.ts';
+import { redirectTo, firstOf, codeIn, type SentValue } from '#src/web/http.ts';
 import type { Promotion, Source } from './links.ts';
 import { listPage } from './list.pages.ts';
 import {
@@ -22,12 +22,9 @@ import {
   listingPage,
   productPage,
   withdrawnPage,
-  admitVisitor,
-  firstOf,
-  codeIn,
-  type SentValue,
   tokensIn,
 } from './product.pages.ts';
+import { admitVisitor } from './redirect.pages.ts';
 
 export const WORDS_CHARS_MAX = 200;
 

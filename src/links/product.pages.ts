@@ -1,15 +1,10 @@
 /** Parts of landing pages: the product, the promoter, and the list in the address. */
-import type { FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { VisitorOperations } from '#contracts/registries/visitors.ts';
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
-import type { VisitorRequest } from '#src/calls/pipeline.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
-import { Refused } from '#src/shared/outcome.ts';
 import { iso } from '#src/shared/time.ts';
 import {
   type Html,
@@ -24,22 +19,9 @@ import {
   type Page,
   pager,
 } from '#src/web/layout.ts';
-import { withoutTail } from '#src/web/link-tails.ts';
+import { codeIn, type SentValue, withoutTail } from '#src/web/http.ts';
 import { type Parameter, withParameter, type Promotion } from './links.ts';
 import type { Crumb, Listing } from './visitors.ts';
-
-/** A parameter or header; a list if the client sends several. */
-export type SentValue = string | string[] | undefined;
-
-/** The first value, so that what a mailer or a visitor appends to an address overrides nothing. */
-export const firstOf = (sent: SentValue): string | undefined =>
-  Array.isArray(sent) ? sent[0] : sent;
-
-/** The first value, without what a mailer or a person put behind the code or token that it is. */
-export const codeIn = (sent: SentValue): string | undefined => {
-  const first = firstOf(sent);
-  return first === undefined ? undefined : withoutTail(first);
-};
 
 /** More would not fit into an address. */
 const TOKENS_MAX = 4;
@@ -52,17 +34,6 @@ export const tokensIn = (sent: SentValue): string[] =>
     .slice(0, TOKENS_MAX)
     .map(withoutTail)
     .filter((token) => TOKEN.test(token));
-
-/** Admits a visitor. Throws a refusal as an error, which the error page answers. */
-export const admitVisitor = (
-  { visitors }: Pick<App, 'visitors'>,
-  request: FastifyRequest,
-  id: keyof VisitorOperations,
-): VisitorRequest => {
-  const refusal = visitors.admit(id);
-  if (refusal) throw new Refused(refusal);
-  return { surface: 'portal', requestId: request.id };
-};
 
 /**
  * A line of the list that a visitor puts together. The list is in the address of landing pages; the log does not

@@ -1,4 +1,4 @@
-/** The redirect of a link, and its QR code. */
+/** The redirect of a link, its QR code, and how every page for visitors admits them. */
 import { hash } from 'node:crypto';
 import { crc32, deflateSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -8,10 +8,23 @@ import { cached } from '#src/shared/cached.ts';
 import { present } from '#src/shared/present.ts';
 import { sendTagged } from '#src/web/documents.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
-import { refuseMethod } from '#src/web/http.ts';
+import type { VisitorOperations } from '#contracts/registries/visitors.ts';
+import type { VisitorRequest } from '#src/calls/pipeline.ts';
+import { Refused } from '#src/shared/outcome.ts';
+import { codeIn, firstOf, refuseMethod, type SentValue } from '#src/web/http.ts';
 import { LINK_HEADERS } from '#src/web/layout.ts';
 import { FALSE_CLICKS } from './false-clicks.ts';
-import { admitVisitor, codeIn, firstOf, type SentValue } from './product.pages.ts';
+
+/** Admits a visitor. Throws a refusal as an error, which the error page answers. */
+export const admitVisitor = (
+  { visitors }: Pick<App, 'visitors'>,
+  request: FastifyRequest,
+  id: keyof VisitorOperations,
+): VisitorRequest => {
+  const refusal = visitors.admit(id);
+  if (refusal) throw new Refused(refusal);
+  return { surface: 'portal', requestId: request.id };
+};
 
 /*
  * Writes PNGs whose bytes depend only on the picture. How zlib compresses differs between its versions, so the picture

@@ -7,7 +7,7 @@ import { mailbox as mailboxField } from '#contracts/mailbox.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { areEqual } from '#src/calls/authenticate.ts';
-import { requireCurrent } from '#src/calls/freshness.ts';
+import { requireCurrent } from '#src/calls/failure.ts';
 import { type Deps, systemCall } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import type { Limiter } from '#src/calls/limits.ts';

@@ -1,7 +1,7 @@
 /** Finds the records of a person, exports and erases them. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { eraseApplication, isApplication, openApplication } from '#src/access/applications.ts';
-import { requireCurrent } from '#src/calls/freshness.ts';
+import { requireCurrent } from '#src/calls/failure.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { writtenByBuyer } from '#src/handoffs/quotations.ts';
 import { contactOf, showHandoff } from '#src/handoffs/render-handoff.ts';

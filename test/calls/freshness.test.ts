@@ -1,7 +1,7 @@
 /** What it costs the log that a process makes sure of what it refuses. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { freshness } from '#src/calls/freshness.ts';
+import { freshness } from '#src/calls/failure.ts';
 
 /** The shortest time between two reads of the head, in milliseconds. */
 const GATHER_MS = 10;

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';
-import { catalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
+import { catalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { projectionDesk } from '#src/wiring/read-models.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { directories } from '../support/processes/directories.ts';

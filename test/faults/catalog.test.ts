@@ -6,8 +6,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EngineOptions, LocalEngine } from '#projections/engine/engine.ts';
-import { catalogBuilds, type CatalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
-import type { CatalogOptions } from '#src/stores/sqlite/catalog/catalog.ts';
+import {
+  type CatalogOptions,
+  catalogBuilds,
+  type CatalogBuilds,
+} from '#src/stores/sqlite/catalog/catalog.ts';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';

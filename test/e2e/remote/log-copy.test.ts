@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sqliteEventLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
-import { acknowledgedWrites } from '#src/calls/freshness.ts';
+import { acknowledgedWrites } from '#src/calls/failure.ts';
 import { awaitWrites, consistencyToken } from '#src/calls/pipeline.ts';
 import { copyLog } from '#src/transfer/copy-log.ts';
 import { memoryEventLog } from '../../support/memory-event-log.ts';

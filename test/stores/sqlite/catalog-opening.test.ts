@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { catalogBuilds, type CatalogBuilds } from '#src/stores/sqlite/catalog/builds.ts';
-import { sqliteCatalog } from '#src/stores/sqlite/catalog/catalog.ts';
+import {
+  sqliteCatalog,
+  catalogBuilds,
+  type CatalogBuilds,
+} from '#src/stores/sqlite/catalog/catalog.ts';
 import { SortedWords } from '#src/stores/sqlite/catalog/text.ts';
 import { TurnQueue } from '#src/shared/work.ts';
 import type { Catalog, ProductSearch } from '#src/ports/catalog.ts';

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, describe, vi } from 'vitest';
-import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
-import { WriteBehind } from '#src/stores/sqlite/rows/write-behind.ts';
+import { sqliteStore, WriteBehind } from '#src/stores/sqlite/rows/read-model.ts';
 import { filteredListConformance } from '../../conformance/filtered-lists.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { LISTED } from '../../support/oracle/listed-leads.ts';

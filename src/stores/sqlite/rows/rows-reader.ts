@@ -3,9 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PARTITIONS, type RowJson, type RowsReader } from '#src/ports/read-model.ts';
 import { queryValue } from '#src/stores/sqlite/open.ts';
-import { urlOfCache } from './read-model-file.ts';
-import { prepareRows } from './row-check.ts';
-import { partOf } from './row-blocks.ts';
+import { urlOfCache, partOf, prepareRows } from './read-model-file.ts';
 
 /** How long rows are read in one turn of the event loop; how many that are depends on the blocks they are in. */
 const TURN_MS = 1;
