@@ -92,7 +92,7 @@ const requestAccess = deskCommand({
 const grantAccess = deskCommand({
   isSensitive: true,
   roles: ['staff'],
-  path: '/agents/grant',
+  path: '/access-grants',
   status: 201,
   summary: "Give an agent access with the machine's own token, without an approval",
   guidance:

@@ -242,7 +242,7 @@ type Client = ReturnType<typeof openClient>;
 const prepare = async ({ desk, settle }: Client): Promise<string> => {
   await desk('/products/import', { products: [PRODUCT] });
   const access = { owner_id: 'acme', name: 'A', purpose: 'Gauges', scopes: SCOPES };
-  const { body: agent } = await desk('/agents/grant', { ...access, reason: 'Known' }, 201);
+  const { body: agent } = await desk('/access-grants', { ...access, reason: 'Known' }, 201);
   const { body: issued } = await desk(`/agents/${String(agent['id'])}/keys`, {}, 201);
   await settle();
   return String(issued['api_key']);

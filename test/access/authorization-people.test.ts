@@ -157,7 +157,7 @@ describe('Access', () => {
 
   it('The machine gives access by itself, as one event that claims neither a request nor an approval', async () => {
     const grant = (key: string, more: object = {}) =>
-      send(key, '/agents/grant', { ...REQUEST, reason: 'The first agent', ...more });
+      send(key, '/access-grants', { ...REQUEST, reason: 'The first agent', ...more });
     const granted = await grant(app.deskToken);
     expect(granted).toMatchObject({
       status: 201,
@@ -187,7 +187,7 @@ describe('Access', () => {
   it('The machine does not give what a person has requested, which another person decides', async () => {
     const reason = 'Wider';
     const mine = await requestAccess(app.deskToken);
-    const granted = await send(app.deskToken, '/agents/grant', {
+    const granted = await send(app.deskToken, '/access-grants', {
       ...REQUEST,
       agent_id: mine,
       reason,
@@ -196,7 +196,7 @@ describe('Access', () => {
     expect(granted.body).not.toHaveProperty('pending');
     const theirs = await requestAccess(await token({ name: 'Ann Twelve', ...OWNER }));
     const input = { ...REQUEST, agent_id: theirs, reason };
-    expect(await send(app.deskToken, '/agents/grant', input)).toMatchObject({
+    expect(await send(app.deskToken, '/access-grants', input)).toMatchObject({
       status: 409,
       body: { code: 'state_conflict', detail: expect.stringContaining('Approve or deny') },
     });

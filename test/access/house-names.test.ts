@@ -34,7 +34,7 @@ const NAMING: Record<string, { names: string[]; path: string; input: object }> =
   },
   grantAccess: {
     names: ['owner_id', 'name'],
-    path: '/agents/grant',
+    path: '/access-grants',
     input: {
       name: 'Letter agent',
       purpose: 'Letters',

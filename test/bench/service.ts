@@ -107,7 +107,7 @@ export const deskOf = (service: Service) => {
     /** Returns the API key of a new approved agent with every scope. */
     async agent(owner: string): Promise<string> {
       const args = { owner_id: owner, name: 'Bench', purpose: 'Benchmarks', scopes: SCOPE_NAMES };
-      const { id } = await send('POST', `${DESK}/agents/grant`, { ...args, reason: 'known' });
+      const { id } = await send('POST', `${DESK}/access-grants`, { ...args, reason: 'known' });
       const key = await send('POST', `${DESK}/agents/${String(id)}/keys`, { expires_in_days: 365 });
       return String(key['api_key']);
     },

@@ -44,7 +44,7 @@ beforeAll(async () => {
     purpose: marked('purpose'),
     scopes: SCOPE_NAMES,
   };
-  const agent = (await app.desk('POST', '/agents/grant', { ...request, reason: marked('reason') }))
+  const agent = (await app.desk('POST', '/access-grants', { ...request, reason: marked('reason') }))
     .body as { id: string };
   const issued = (await app.desk('POST', `/agents/${agent.id}/keys`, { environment: 'live' }))
     .body as { api_key: string };

@@ -74,7 +74,7 @@ const requestRfq = async (service: Service): Promise<void> => {
   const desk = deskOf(service);
   await desk('/products/import', { products: [feedProduct('MUG-1')] });
   const agent = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['handoffs:write'] };
-  const { id = '' } = await desk('/agents/grant', { ...agent, reason: 'Known' });
+  const { id = '' } = await desk('/access-grants', { ...agent, reason: 'Known' });
   const { api_key } = await desk(`/agents/${id}/keys`, {});
   const made = await service.server.inject({
     method: 'POST',

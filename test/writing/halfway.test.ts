@@ -56,7 +56,7 @@ describe('A credential that changes while the body of a request arrives', () => 
   it('A credential that changes while the body of a request arrives has only its new scopes on every surface', async () => {
     const { key, agentId } = await app.agent('narrowed');
     const grant = (...scopes: string[]) =>
-      app.desk('POST', '/agents/grant', {
+      app.desk('POST', '/access-grants', {
         owner_id: 'narrowed',
         agent_id: agentId,
         name: 'Narrowed',

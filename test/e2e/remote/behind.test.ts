@@ -232,7 +232,7 @@ describe('A process that is behind its log', () => {
     await hold();
     const access = { owner_id: 'acme', agent_id: narrow.agentId, name: 'A', purpose: 'P' };
     const wider = { ...access, scopes: ['products:read', 'leads:read'], reason: 'Known' };
-    await ahead.desk('POST', '/agents/grant', wider);
+    await ahead.desk('POST', '/access-grants', wider);
     await ahead.desk('POST', `/agents/${suspended.agentId}/reinstate`, { reason: 'Fine' });
     const uses: Use[] = [
       { of: 'a new scope', ask: () => get(`${AGENT}/leads`, narrow.key) },

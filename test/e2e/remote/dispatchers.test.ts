@@ -42,7 +42,7 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     api = started;
     const scopes = ['social:write', 'messages:write'];
     const agent = { owner_id: 'acme', name: 'A', purpose: 'Tests', scopes };
-    const { id } = await atDesk(api, '/agents/grant', { ...agent, reason: 'Known' });
+    const { id } = await atDesk(api, '/access-grants', { ...agent, reason: 'Known' });
     key = (await atDesk(api, `/agents/${id}/keys`, {}))['api_key'] ?? '';
     await atDesk(api, '/outreach/acme', {
       mode: 'owner_controlled',

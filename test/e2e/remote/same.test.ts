@@ -90,7 +90,7 @@ const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
   };
   await act('/products/import', { products: [feedProduct('SKU-1'), feedProduct('SKU-2')] });
   const agent = { owner_id: 'acme', name: 'A', purpose: 'Tests', scopes: SCOPE_NAMES };
-  const { id = '' } = await act('/agents/grant', { ...agent, reason: 'Known' });
+  const { id = '' } = await act('/access-grants', { ...agent, reason: 'Known' });
   return (await act(`/agents/${id}/keys`, {}))['api_key'] ?? '';
 };
 

@@ -99,7 +99,7 @@ const lead: Kind = async (n, maker, user) => {
 
 /** A grant of access, its narrowing by another process, and a key that the other process issues. */
 const access: Kind = async (n, maker, user) => {
-  const asked = await atDesk(maker, '/agents/grant', {
+  const asked = await atDesk(maker, '/access-grants', {
     owner_id: 'acme',
     name: `Agent ${n}`,
     purpose: 'Tests',

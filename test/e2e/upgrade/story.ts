@@ -75,7 +75,7 @@ const giveAccess = async (recorder: Recorder): Promise<void> => {
   });
   const grant = async (owner: string, scopes: readonly string[]): Promise<string> => {
     const body = { ...access(owner, scopes), ...REASON };
-    return idOf(await recorder.desk(`grant-${owner}`, '/agents/grant', body));
+    return idOf(await recorder.desk(`grant-${owner}`, '/access-grants', body));
   };
   const issue = async (owner: string, agent: string, title = `key-${owner}`): Promise<Json> => {
     const body = { environment: 'live', expires_in_days: 365 };

@@ -72,7 +72,7 @@ describe('An A2A task whose agent loses a scope', () => {
     const task = await sent(app, by, message(HANDOFF));
     const scopes = ['products:read'];
     const request = { owner_id: 'acme', agent_id: agentId, name: 'Test', purpose: 'Tests', scopes };
-    const granted = await app.desk('POST', '/agents/grant', { ...request, reason: 'Less' });
+    const granted = await app.desk('POST', '/access-grants', { ...request, reason: 'Less' });
     expect(granted.status).toBe(201);
     const { result } = await rpc<WireTask>(app, by, 'GetTask', { id: task.id });
     expect(result.status).toEqual(task.status);

@@ -143,7 +143,7 @@ export const agentKey = async (
     'leads:read',
     'performance:read',
   ];
-  const agent = await atDesk(service, '/agents/grant', {
+  const agent = await atDesk(service, '/access-grants', {
     owner_id: owner,
     name: 'A',
     purpose: 'Tests',

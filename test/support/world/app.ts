@@ -146,7 +146,7 @@ export const testApp = async (
     desk,
     async agent(owner, scopes = SCOPE_NAMES, environment = 'live') {
       const access = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
-      const { id = '' } = await create('/agents/grant', { ...access, reason: 'Known' });
+      const { id = '' } = await create('/access-grants', { ...access, reason: 'Known' });
       const issued = await create(`/agents/${id}/keys`, { environment, expires_in_days: 365 });
       return { agentId: id, keyId: issued['id'] ?? '', key: issued['api_key'] ?? '' };
     },

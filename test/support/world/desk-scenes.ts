@@ -66,6 +66,7 @@ const scene = (first: Asked, other: Asked, later: Scene['later'] | Asked): Scene
 });
 const access = (over: object = {}): Asked =>
   to('/agents', { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'], ...over });
+const grant = (name: string): Asked => to('/access-grants', access({ name, reason }).body);
 const issue = (agent: string): Asked =>
   to(`/agents/${agent}/keys`, { environment: 'live', expires_in_days: 9 });
 const token = (name: string): Asked => to('/desk-tokens', { name, roles: ['auditor'] });
@@ -131,8 +132,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
   };
   const requested = async (): Promise<string> => (await well(access())).id ?? '';
   const approved = async (): Promise<string> => {
-    const { path, body } = access({ reason });
-    return (await well(to(`${path}/grant`, body))).id ?? '';
+    return (await well(grant('A'))).id ?? '';
   };
   const suspended = async (): Promise<string> => {
     const id = await approved();
@@ -244,13 +244,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => to(`/agents/${id}/approve`),
       (id) => to(`/agents/${id}/suspend`),
     ),
-    grantAccess: async () => {
-      const granted = (name: string) => {
-        const { path, body } = access({ name, reason });
-        return to(`${path}/grant`, body);
-      };
-      return scene(granted('A'), granted('B'), (id) => to(`/agents/${id}/suspend`));
-    },
+    grantAccess: async () => scene(grant('A'), grant('B'), (id) => to(`/agents/${id}/suspend`)),
     denyAccess: either(
       requested,
       (id) => to(`/agents/${id}/deny`),
