@@ -18,6 +18,7 @@ import {
   field,
   type FieldOptions,
   type Html,
+  mailboxField,
   NO_FAULTS,
   type Page,
   tick,
@@ -99,7 +100,7 @@ ${faultSummary('The application was not sent', faults)}
 <form method="post" action="/apply" class="card" novalidate><h2>You</h2>
 ${text('name', { label: 'Name of the person or company', maxlength: 200, autocomplete: 'organization' })}
 ${text('postal_address', { label: 'Postal address', maxlength: 500, rows: 3, autocomplete: 'street-address' })}
-${text('mailbox', { label: 'E-mail address', type: 'email', maxlength: 254, autocomplete: 'email' })}
+${mailboxField({ value: String(entered['mailbox'] ?? ''), faults })}
 ${ownerField(String(entered['owner_id'] ?? ''), faults)}
 <h2>Your agent</h2>
 ${text('agent_name', { label: 'Name of the agent', maxlength: 100, hint: 'Buyers read it.' })}

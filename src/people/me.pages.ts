@@ -4,6 +4,7 @@ import { html } from 'hono/html';
 import type { ActingAs, SessionRecord } from '#contracts/people/records.ts';
 import { DESK_ROLES, type DeskRole } from '#contracts/scopes.ts';
 import type { App } from '#src/registries/app.ts';
+import { onLocalhost } from '#src/shared/localhost.ts';
 import { momentText } from '#src/shared/money.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { facts, type Html, type Page, sendPage, type You } from '#src/web/layout.ts';
@@ -58,13 +59,13 @@ const actsOf = (role: DeskRole): Html =>
       : html`<li>${what}: <code>tributary ${how}</code></li>`,
   )}</ul></section>`;
 
-const homePage = (you: You): Page => ({
+const homePage = (you: You, origin: string): Page => ({
   title: 'Home',
   you,
   main: html`<article class="review"><header class="head"><h1>Hello, ${you.name}</h1>
 <p class="lede">You are signed in as ${rolesText(you)}.</p></header>
 <p>This is what you do most. What has no page here is done with the command line, from any machine, signed in as yourself:
-<code>tributary login</code>. What you do is recorded with your name.</p>
+<code>tributary login ${onLocalhost(origin)}</code>. What you do is recorded with your name.</p>
 ${you.roles.map((role) => actsOf(role as DeskRole))}</article>`,
 });
 
@@ -119,7 +120,7 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
 
   scope.get('/home', async (request, reply) => {
     const person = await signedIn(request, reply, app);
-    return person ? sendPage(reply, 200, homePage(person.you)) : reply;
+    return person ? sendPage(reply, 200, homePage(person.you, app.origin())) : reply;
   });
 
   scope.get('/me', async (request, reply) => {

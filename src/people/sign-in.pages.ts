@@ -17,6 +17,7 @@ import {
   field,
   type Faults,
   type Html,
+  mailboxField,
   NO_FAULTS,
   type Page,
   sendPage,
@@ -35,7 +36,6 @@ import type { StartedSession } from './sessions.ts';
 import { type InvitationView, localPath, signInPath, type SignInView } from './sign-in.ts';
 
 const HOME = '/home';
-const MAILBOX_CHARS = 254;
 
 /** A new value of the cookie that binds a link to the browser that asks for it: the id of the link, and a secret. */
 const newBrowser = (): string =>
@@ -75,16 +75,7 @@ const askFrame = ({ to, isAgain, issuer, entered = '', faults = NO_FAULTS }: Ask
 ${faultSummary(faults.has('passkey') ? 'The passkey was not used' : 'The link was not sent', faults)}
 <form method="post" action="/signin" class="card" novalidate>
 ${continuing({ to, isAgain })}
-${field({
-  name: 'mailbox',
-  label: 'E-mail address',
-  type: 'email',
-  value: entered,
-  autocomplete: 'email',
-  maxlength: MAILBOX_CHARS,
-  required: true,
-  faults,
-})}
+${mailboxField({ value: entered, faults })}
 <button type="submit">Mail me a link</button></form>
 ${passkeyForm({ to, isAgain })}
 ${openIdLink(issuer, to)}
@@ -160,12 +151,24 @@ const TOO_OFTEN = {
   detail: 'Too many links or codes were tried. Use the newest link, or try again later.',
 };
 
+const SIGN_IN = { path: '/signin', text: 'Sign in' };
+
 /** Answers a refusal of a sign-in: 429 with the time to wait, 404 for a link that is over, 409 elsewhere. */
 const refused = (reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> => {
   if (refusal.code === 'rate_limited')
     return sendErrorPage(withRetryAfter(reply, refusal), 429, TOO_OFTEN);
   if (refusal.code === 'state_conflict')
-    return sendErrorPage(reply, 409, { title: 'Another browser', detail: refusal.detail });
+    return sendErrorPage(reply, 409, {
+      title: 'Another browser',
+      detail: refusal.detail,
+      next: SIGN_IN,
+    });
+  if (refusal.code === 'resource_not_found')
+    return sendErrorPage(reply, 404, {
+      title: 'This link does not work',
+      detail: refusal.detail,
+      next: SIGN_IN,
+    });
   return sendRefusal(reply, refusal);
 };
 

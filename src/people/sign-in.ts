@@ -201,7 +201,7 @@ export const printSignIn = async (deps: Deps, mailbox: string): Promise<string |
 
 const NO_LINK = refuse(
   'resource_not_found',
-  `This link was used, is over, or is not complete. A link works once, for ${LIMITS.SIGN_IN_MINUTES} minutes: ask for another one.`,
+  `This link was used, is over, or is not complete. A mailed link works once, for ${LIMITS.SIGN_IN_MINUTES} minutes: ask for another one.`,
 );
 const ELSEWHERE = refuse(
   'state_conflict',

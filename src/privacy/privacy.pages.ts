@@ -13,7 +13,7 @@ import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages
 import { type HolderAdmission, servePage } from '#src/web/holder-admission.ts';
 import {
   type Faults,
-  field,
+  mailboxField,
   type Html,
   NO_FAULTS,
   notice,
@@ -23,8 +23,6 @@ import {
 } from '#src/web/layout.ts';
 import { type Erasure, type OwnData, privacyPath } from './own-data.ts';
 
-const MAILBOX_CHARS = 254;
-
 /** The form that mails a link. */
 const askPage = (entered = '', faults: Faults = NO_FAULTS): Page => ({
   title: 'Your data',
@@ -32,16 +30,7 @@ const askPage = (entered = '', faults: Faults = NO_FAULTS): Page => ({
 <p class="lede">See which records have your e-mail address, get a copy, refuse contact, or have them erased. We mail a link
 to the address; it works for an hour. <a href="/docs/boundaries">What is stored, and what an erasure removes</a>.</p>
 <form method="post" action="/privacy" class="card" novalidate>
-${field({
-  name: 'mailbox',
-  label: 'E-mail address',
-  type: 'email',
-  value: entered,
-  autocomplete: 'email',
-  maxlength: MAILBOX_CHARS,
-  required: true,
-  faults,
-})}
+${mailboxField({ value: entered, faults })}
 <button type="submit">Mail me a link</button></form></article>`,
 });
 

@@ -9,23 +9,28 @@ import { portalHeaders, type Page, sendPage } from './layout.ts';
 
 const RETRY_AFTER_S = 5;
 
+/** `next`: where the page leads; without it, to what this service is. */
+type ErrorText = { title: string; detail: string; next?: { path: string; text: string } };
+
 /** Sends an error page, which is never cached. */
 export const sendErrorPage = (
   reply: FastifyReply,
   status: number,
-  { title, detail }: { title: string; detail: string },
+  text: ErrorText,
 ): Promise<FastifyReply> => {
   reply.header('cache-control', 'no-store');
   if (status === 503 && !reply.hasHeader('retry-after'))
     reply.header('retry-after', String(RETRY_AFTER_S));
-  return sendPage(reply, status, errorPage(status, { title, detail }));
+  return sendPage(reply, status, errorPage(status, text));
 };
 
-const errorPage = (status: number, { title, detail }: { title: string; detail: string }): Page => ({
+const ABOUT = { path: '/', text: 'About this service' };
+
+const errorPage = (status: number, { title, detail, next = ABOUT }: ErrorText): Page => ({
   title,
   main: html`<section class="lone"><p class="eyebrow">${status}</p><h1>${title}</h1>
 <p class="lede">${detail}</p>
-<p><a href="/">About this service</a></p></section>`,
+<p><a href="${next.path}">${next.text}</a></p></section>`,
 });
 
 export const UNAVAILABLE = {

@@ -8,8 +8,8 @@ import {
   acceptForms,
   arrivalOf,
   httpRefusal,
+  isForeign,
   refuseMethod,
-  SAFE_METHODS,
   sendProblem,
 } from './http.ts';
 import {
@@ -51,19 +51,6 @@ const agentRefusal = (
   headers.authorization === undefined
     ? undefined
     : refuse('boundary_forbidden', `${alone}: no credential is taken here. Nothing was changed.`);
-
-/**
- * Whether a page of another site sent the form. The token is the credential, so a forged request needs it; this
- * refuses pages that learned it. A request with neither header passes (an old browser, curl), and so does
- * `Origin: null`, which pages under `no-referrer` send, as ours are, and browsers without Sec-Fetch-Site.
- */
-const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean => {
-  if (SAFE_METHODS.has(method)) return false;
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  const from = headers.origin;
-  return from !== undefined && from !== 'null' && from !== origin;
-};
 
 export type ByToken = { Params: { token: string } };
 export type HolderAdmission = Admission<HolderCaller>;
@@ -168,7 +155,8 @@ export const admitHolders = async (
       conclude(request, refusal);
       return sendProblem(reply, refusal, origin());
     }
-    if (!isForeign(request, origin())) return undefined;
+    // Pages under `no-referrer`, as these are, send `null` in browsers without Sec-Fetch-Site.
+    if (!isForeign(request, [origin(), 'null'])) return undefined;
     conclude(request, refuse('origin_not_allowed', FOREIGN.detail));
     return sendErrorPage(reply, 403, FOREIGN);
   });

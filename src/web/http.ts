@@ -438,6 +438,21 @@ const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | und
 /** The methods that change nothing. */
 export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+/**
+ * Whether a page of another site sent the form. A forged request needs a credential, too; this refuses pages that learned one. A
+ * request with neither header passes (an old browser, curl). `accepted`: values of `Origin` where there is no Sec-Fetch-Site.
+ */
+export const isForeign = (
+  { method, headers }: FastifyRequest,
+  accepted: readonly string[],
+): boolean => {
+  if (SAFE_METHODS.has(method)) return false;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const { origin } = headers;
+  return origin !== undefined && !accepted.includes(origin);
+};
+
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
 const METHOD_NAMES = [...METHODS].join(', ');

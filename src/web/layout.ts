@@ -216,6 +216,21 @@ ${control(options, html`${required ? html` required` : ''}${describedBy(describe
 </div>`;
 };
 
+const MAILBOX_CHARS = 254;
+
+/** The field of somebody's own mailbox, to which a link is mailed. */
+export const mailboxField = ({ value, faults }: Pick<FieldOptions, 'value' | 'faults'>): Html =>
+  field({
+    name: 'mailbox',
+    label: 'E-mail address',
+    type: 'email',
+    value,
+    autocomplete: 'email',
+    maxlength: MAILBOX_CHARS,
+    required: true,
+    faults,
+  });
+
 const control = (options: FieldOptions, state: Html): Html => {
   const { name, type = 'text', value = '', maxlength, autocomplete, rows } = options;
   const common = html`id="${name}" name="${name}" maxlength="${maxlength}"

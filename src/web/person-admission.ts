@@ -12,7 +12,7 @@ import { deviceOf } from '#src/shared/client.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
-import { acceptForms, arrivalOf, SAFE_METHODS, sendProblem } from './http.ts';
+import { acceptForms, arrivalOf, isForeign, SAFE_METHODS, sendProblem } from './http.ts';
 import { FOREIGN, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { type Html, PRIVATE_HEADERS, type You } from './layout.ts';
 
@@ -70,18 +70,6 @@ export const clearCookie = (
     secure: isSecure(app),
   });
 
-/**
- * Whether a page of another site sent the form. A request with neither header passes (an old browser, curl): the forms of a
- * person have a token of the session, too.
- */
-const isForeign = ({ method, headers, host }: FastifyRequest): boolean => {
-  if (SAFE_METHODS.has(method)) return false;
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site !== 'same-origin';
-  const { origin } = headers;
-  return origin !== undefined && URL.parse(origin)?.host !== host;
-};
-
 /** The address of a page of this machine that was asked for by number: its cookies and passkeys are those of the name. */
 const localAddress = ({ method, host, url }: FastifyRequest): string | undefined => {
   const asked = `http://${host}${url}`;
@@ -104,7 +92,9 @@ export const acceptPeople = async (scope: FastifyInstance, app: App): Promise<vo
       return sendProblem(reply, NO_AGENTS, app.origin());
     const local = localAddress(request);
     if (local !== undefined) return reply.redirect(local, 302);
-    return isForeign(request) ? sendErrorPage(reply, 403, FOREIGN) : undefined;
+    // The forms of a person have a token of the session, too.
+    const own = [app.origin(), onLocalhost(app.origin())];
+    return isForeign(request, own) ? sendErrorPage(reply, 403, FOREIGN) : undefined;
   });
 };
 
@@ -267,9 +257,13 @@ export const answerRefusal = (
     return toSignIn(request, clearCookie(reply, app, 'session'), { app });
   if (refusal.code === 'rate_limited')
     return sendErrorPage(withRetryAfter(reply, refusal), 429, TOO_OFTEN);
-  if (refusal.code === 'role_missing')
-    return sendErrorPage(reply, 403, { title: 'Not one of your roles', detail: refusal.detail });
+  if (refusal.code === 'role_missing') return sendErrorPage(reply, 403, NOT_YOURS);
   return sendRefusal(reply, refusal);
+};
+const NOT_YOURS = {
+  title: 'Not one of your roles',
+  detail: 'This page is for people with another role. Your home shows what you can do.',
+  next: { path: '/home', text: 'Home' },
 };
 const TOO_OFTEN = {
   title: 'Too much at once',

@@ -302,7 +302,10 @@ it('An act on a page names person, session, page and surface in its event, and s
   expect(refused).toBeUndefined();
   const { id: open } = await proposal('refused');
   const csrf = csrfOn((await auditing.get('/me')).text);
-  expect((await auditing.post(`/approvals/${open}/approve`, { csrf })).status).toBe(403);
+  const forbidden = await auditing.post(`/approvals/${open}/approve`, { csrf });
+  expect(forbidden.status).toBe(403);
+  expect(forbidden.text).not.toContain('approveOutbound');
+  expect(forbidden.text).toContain('<a href="/home">');
   await app.service.deps.audit.flush();
   const audited = await app.service.deps.log.readBack({ upTo: Number.MAX_SAFE_INTEGER, limit: 50 });
   const entries = audited.flatMap(({ type, meta, data }) =>

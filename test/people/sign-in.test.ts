@@ -50,7 +50,10 @@ describe('A mailed link', () => {
     expect(await browser.post(path)).toMatchObject({ status: 303, to: '/home' });
     expect((await browser.get('/home')).text).toContain(`Hello, ${person.name}`);
     expect((await browser.post(path)).status).toBe(404);
-    expect((await browser.get(path)).status).toBe(404);
+    const used = await browser.get(path);
+    expect(used.status).toBe(404);
+    expect(used.text).toContain('This link does not work');
+    expect(used.text).toContain('<a href="/signin">');
   });
 
   it('A mailed link signs in once, however many times its button is pressed at the same time', async () => {
