@@ -283,20 +283,18 @@ const quoteLine = z
       .optional()
       .describe("In the currency of the list's line. Default: the catalog's at the quantity"),
     sku: sku.optional().describe('Another product in place of the one on the list'),
-    leave_out: z.literal(true).optional().describe('The line is not offered'),
+    leave_out: z.boolean().default(false).describe('true: the line is not offered'),
     reason: encrypted
       .line(500)
       .optional()
       .describe('Shown to the buyer. Required for a line that is replaced or left out'),
   })
-  .refine(
-    (one) =>
-      one.leave_out === undefined || (one.quantity ?? one.unit_price ?? one.sku) === undefined,
-    { error: 'has leave_out beside a quantity, a price or a product' },
-  )
+  .refine((one) => !one.leave_out || (one.quantity ?? one.unit_price ?? one.sku) === undefined, {
+    error: 'has leave_out beside a quantity, a price or a product',
+  })
   .refine(
     ({ leave_out, sku: other, reason }) =>
-      reason !== undefined || (leave_out ?? other) === undefined,
+      reason !== undefined || (!leave_out && other === undefined),
     { path: ['reason'], error: 'is required for a line that is replaced or left out' },
   );
 

@@ -205,7 +205,6 @@ describe('A quotation', () => {
       [line({ sku: 'EUR-1', reason: 'x' }), '/lines/0/unit_price'],
       [line({ leave_out: true }), '/lines/0/reason'],
       [line({ leave_out: true, reason: 'x', quantity: 4 }), '/lines/0'],
-      [line({ leave_out: false }), '/lines/0/leave_out'],
       [{ lines: [{ line_id: '9' }] }, '/lines/0/line_id'],
       [{ lines: [{ line_id: 'x' }] }, '/lines/0/line_id'],
       [{ lines: [{ line_id: '1' }, { line_id: '1' }] }, '/lines'],

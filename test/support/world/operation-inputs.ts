@@ -63,6 +63,9 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   declineHandoff: { reason: '' },
   readRequest: {},
   confirmRequest: { list_revision: 1 },
+  agreeToQuotation: { hash: 'f'.repeat(64) },
+  declineQuotation: { hash: 'f'.repeat(64), reason: '' },
+  askAboutQuotation: { question: 1, text: 'Are lids included?' },
   withdrawRequest: {},
   disownRequest: {},
   submitRfq: {
