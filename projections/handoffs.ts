@@ -104,7 +104,7 @@ const listSent = (event: Happened<RfqEventType>): Pick<Partial<Row>, 'totals'> =
 
 const sentRfqs: Projection<Row> = {
   name: 'rfqs',
-  version: 6,
+  version: 5,
   handles: [
     'RfqSubmittedByBuyer',
     ...RFQ_EVENTS,
@@ -187,7 +187,7 @@ export const confirmedLists: Projection<ConfirmedRow> = {
 export const handoffs: Projection<RecordRow<HandoffState>> = {
   ...ownerRecords({
     name: 'handoffs',
-    version: 8,
+    version: 6,
     handles: HANDOFF_EVENTS,
     begins: ['HandoffCreated', 'BuyerListCreated'],
     // An erasure contains only its subject, so its stream tells the kind of the record.

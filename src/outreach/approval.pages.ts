@@ -85,7 +85,7 @@ const whoMay = ({ approval, owner_id, kind }: Outbound): string => {
   );
 };
 
-const targetText = ({ target }: Outbound): string =>
+const targetText = ({ target: { list_sha256: _ofList, ...target } }: Outbound): string =>
   Object.values(target)
     .filter((value) => value !== undefined)
     .join(', ');
@@ -104,7 +104,7 @@ type Form = { typed: Typed; faults: Faults; isBack: boolean };
 const NO_FORM: Form = { typed: {}, faults: NO_FAULTS, isBack: false };
 
 /** Who gets the letter, and the list behind its link. */
-const deliveryFacts = ({ delivery }: Shown): Html | '' => {
+const deliveryFacts = ({ delivery, request: { target } }: Shown): Html | '' => {
   if (!delivery) return '';
   const { recipient, title, note_to_buyer, lines, indicative_totals, how_asked } = delivery;
   const writer = writerFor(HOUSE_LOCALE);
@@ -116,6 +116,7 @@ const deliveryFacts = ({ delivery }: Shown): Html | '' => {
       'Indicative total',
       indicative_totals.map(({ amount, currency }) => writer.money(amount, currency)).join(' + '),
     ],
+    ['SHA-256 of the list', `${target.list_sha256?.slice(0, 16)}…`],
     ...(note_to_buyer === undefined ? [] : [['Note of the agent', note_to_buyer] as const]),
     ...how_asked.map((how) => ['How the buyer asked', how] as const),
   ])}<p class="quiet">Title and note are on the page behind the link, not in the letter. The link is made when the letter is
@@ -140,7 +141,7 @@ const forms = (you: You, { request, exact }: Shown, { typed, faults }: Form): Ht
   return html`<form method="post" action="/approvals/${request.id}/approve" class="card" novalidate><h2>Approve</h2>${hidden}
 ${isDelivery && text('how_asked', 'How did the buyer ask for it?', 'Stored encrypted with your decision; agents never see it.', true)}
 ${text('note', 'Note', 'Stored with your decision.', false)}<button type="submit">Approve exactly this</button></form>
-<form method="post" action="/approvals/${request.id}/request-changes" class="card" novalidate><h2>Or send it back</h2>${hidden}
+<form method="post" action="/approvals/${request.id}/request-changes" class="card" novalidate><h2>${isDelivery ? 'Or refuse it' : 'Or send it back'}</h2>${hidden}
 ${text('reason', 'Reason', 'The agent reads it.', true)}${
   !isDelivery && html`<button type="submit" class="second">Ask for changes</button>\n`
 }<button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;

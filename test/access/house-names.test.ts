@@ -49,7 +49,13 @@ const NAMING: Record<string, { names: string[]; path: string; input: object }> =
   },
 };
 /** Commands about a promoter who exists. */
-const ABOUT = ['confirmOwnerMailbox', 'haltOutreach', 'removeOwnerProfile', 'resumeOutreach'];
+const ABOUT = [
+  'confirmOwnerMailbox',
+  'haltOutreach',
+  'removeOwnerProfile',
+  'resumeOutreach',
+  'setAutomaticDelivery',
+];
 const ABOUT_PEOPLE = ['allowContact', 'refuseContact'];
 /** What the applicant enters, and chooses with the link. */
 const BY_HOLDERS = ['applyForAccess', 'confirmApplication'];

@@ -6,6 +6,7 @@ import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { freshKey } from '../support/world/app.ts';
+import { browsingPerson } from '../support/world/browsing-person.ts';
 import { asAgent, configure, person, proposed } from '../support/world/outreach.ts';
 import { DAY_MS } from '../support/world/outreach-acts.ts';
 
@@ -448,5 +449,27 @@ describe('A delivery without an approval', () => {
     await w.settle();
     expect(w.live.sent).toEqual([]);
     expect(await read(w, key, made)).toMatchObject({ status: 'failed' });
+  });
+});
+
+describe('The page of a delivery', () => {
+  it('The page of a delivery shows the letter, its mailbox and its list, and asks how the buyer asked for it', async () => {
+    const { w, key } = await world();
+    const made = await create(w, key);
+    const staff = await browsingPerson(w.app, { name: 'Sam Staff', roles: ['staff'] });
+    expect((await staff.get('/approvals')).text).toContain('Delivery of a list to a buyer of acme');
+    const url = `/approvals/${outboundOf(made)}`;
+    const { text } = await staff.get(url);
+    for (const shown of [BUYER, 'Mugs for Bea', 'Order now!', '{review_link}', '£95.52'])
+      expect(text).toContain(shown);
+    expect(text).not.toContain('Ask for changes');
+    const content_sha256 = /name="content_sha256" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const refused = await staff.press(`${url}/approve`, { content_sha256, note: 'Kept' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('Say how the buyer asked for it');
+    expect(refused.text).toContain('Kept');
+    const how_asked = 'At our stand';
+    expect((await staff.press(`${url}/approve`, { content_sha256, how_asked })).status).toBe(303);
+    expect((await staff.get(url)).text).toContain(how_asked);
   });
 });

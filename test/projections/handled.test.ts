@@ -12,6 +12,7 @@ const { EVENTS } = events;
 /** Event types outside of all groups: claims, visits and audit records. */
 const ALONE: EventType[] = [
   'CodeClaimed',
+  'DeliveryCounted',
   'PersonClaimed',
   'LeadClaimed',
   'LeadClaimReleased',

@@ -92,12 +92,13 @@ const sent = (n: number, number = 1, more: object = {}): Told => [
     },
     consent_text: 'Yes',
     consented_at: MIDNIGHT,
+    seen: { named: 'other', created_at: MIDNIGHT, by_program: true },
     ...more,
   },
 ];
 const confirmed = (n: number): Told => [
   'RfqConfirmedByBuyer',
-  { ...ofList(n), totals: EUR, submitted_at: MIDNIGHT },
+  { ...ofList(n), totals: EUR, submitted_at: MIDNIGHT, mailbox: `1.m${n}`, by_program: true },
 ];
 const endOf = (n: number, number: number) => ({
   ...ofList(n),
@@ -105,6 +106,10 @@ const endOf = (n: number, number: number) => ({
 });
 
 export const HANDOFFS = [
+  story('anna-handoff_30', list(30, { deliver: true }), [
+    'HandoffDelivered',
+    { ...ofList(30), outbound_id: 'out_30', list_sha256: 'list30' },
+  ]),
   story(
     'anna-handoff_10',
     list(10),

@@ -54,7 +54,9 @@ export const OUTREACH = [
     ['OutreachHalted', { reason: 'look' }],
     ['OutreachResumed', { reason: 'looked' }],
     ['OutreachChannelDisabled', { kind: 'message', reason: 'over' }],
+    ['AutomaticDeliverySet', { per_day: 5 }],
   ),
+  story('anna-deliveries_20261121', ['DeliveryCounted', { outbound_id: 'out_1' }]),
   story(
     'anna-outbound_1',
     ['OutboundProposed', post(1, { task_id: 'tsk_2', context_id: 'ctx_1', external_id: 'ext-1' })],

@@ -38,7 +38,7 @@ const DECISIONS: readonly { path: RegExp; person: object }[] = [
     person: { name: 'Second Person', roles: ['staff'] },
   },
   {
-    path: /^\/approvals\/.*\/(?:approve|refuse|request-changes)$/,
+    path: /^\/approvals\/.*\/(?:approve|refuse|request-changes)$|\/automatic-delivery$/,
     person: { name: 'Promoter', roles: ['owner'], owner_id: 'acme' },
   },
 ];
@@ -83,6 +83,7 @@ const erase = (subject: string): Asked =>
   to(`/subjects/${subject}/erase`, { owner_id: 'acme', reason });
 const outreach = (mode: string): Asked =>
   to('/outreach/acme', { mode, approvals_required: 1, channels: FILES });
+const automatic = (per_day: number): Asked => to('/outreach/acme/automatic-delivery', { per_day });
 export const turn = (verb: 'halt' | 'resume', owner_id?: string, why = reason): Asked =>
   to(`/outreach-${verb}`, { reason: why, ...(owner_id !== undefined && { owner_id }) });
 const profile = (owner: string): Asked =>
@@ -346,6 +347,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     erasePersonalData: async () => scene(person('erase'), person('erase', 'bob'), person('find')),
     configureOutreach: async () =>
       scene(outreach('owner_controlled'), outreach('admin_approved'), turn('halt')),
+    setAutomaticDelivery: async () => scene(automatic(5), automatic(6), automatic(7)),
     haltOutreach: async () =>
       scene(turn('halt', 'acme'), turn('halt', 'beta'), turn('resume', 'acme')),
     resumeOutreach: async () =>
