@@ -328,6 +328,7 @@ export const PEOPLE = [
 ];
 
 export const RECORD = [
+  story('notary-tree_1', ['TreeMarked', {}]),
   story('anna-activity_1.0', [
     'ActivityRecorded',
     {
