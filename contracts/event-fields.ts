@@ -54,6 +54,18 @@ export const storedLine = z.object({
   tier_min_quantity: z.number(),
   currency: z.string(),
   warnings: z.array(z.string()).optional(),
+  /** With warnings: what the quantity was compared with, and the nearest quantities without a warning. */
+  rule: z
+    .object({
+      moq: z.number(),
+      increment: z.number(),
+      available: z.number().optional(),
+      in_list: z.number().optional(),
+      below: z.number().optional(),
+      above: z.number().optional(),
+      next_tier: z.number().optional(),
+    })
+    .optional(),
 });
 
 /** What a line of an RFQ comes to, and the product and category that it counts for. */

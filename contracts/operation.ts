@@ -59,6 +59,8 @@ type AsTool = Documented & {
   brief?: string;
   /** What tools/list shows as the answer's schema, where the whole one is too long. */
   shows?: z.ZodType;
+  /** How many calls of its budget a call counts as; 1 without it. */
+  weighs?(input: Record<string, unknown>): number;
   /** What to do after the call, if the guidance does not say so. */
   next?: string;
   /** Whether a call can remove something that no later call restores. */

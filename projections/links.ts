@@ -37,6 +37,14 @@ export const codes: Projection<CodeRow | OwnerSettings> = {
       row.disabled = true;
       return row;
     }
+    if (type === 'LinkUpdated') {
+      if (!row || !('disabled' in row))
+        throw new Error(`${data.code} was updated and never created`);
+      if (data.destination_url !== undefined) row.destination_url = data.destination_url;
+      if (data.dims !== undefined) row.dims = data.dims;
+      if (data.expires_at !== undefined) row.expires_at = data.expires_at;
+      return row;
+    }
     const { link_id, agent_id, destination_url, expires_at, expired_url, dims } = data;
     const created: CodeRow = {
       owner: event.owner,

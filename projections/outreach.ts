@@ -11,6 +11,7 @@ import {
   nameOfOutbound,
   type OutboundState,
 } from '#src/outreach/outbound.decider.ts';
+import type { ListEntry } from '#src/ports/read-model.ts';
 import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import { openRecords } from './open-records.ts';
 import type { Projection } from './projection.ts';
@@ -45,6 +46,7 @@ export const outboundRequests: Projection<RecordRow<OutboundState>> = {
       external_id: row.external_id,
       texts: [nameOfOutbound(row)],
     }),
+    ...row.content.link_ids.map((link): ListEntry => [listBy({ link }), row.sort]),
     ...(isUndispatched(row.status) ? [[OUTBOUND_BY_EXPIRY, row.schedule.not_after] as const] : []),
   ],
 };

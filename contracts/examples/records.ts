@@ -98,6 +98,10 @@ export const deliveredExample = {
   delivery: { outbound_id: HANDOFF_ID.replace(/^hnd_/, 'out_') },
 };
 
+const { review_url: _secret, ...ownHandoff } = handoffExample;
+/** The handoff as its agents read it later. */
+export const ownHandoffExample = { ...ownHandoff, name: handoffExample.title };
+
 export const leadExample = {
   id: LEAD_ID,
   owner_id: 'acme',

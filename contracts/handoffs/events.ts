@@ -145,6 +145,22 @@ const RfqSubmittedByBuyer = z.object({
     .optional(),
 });
 
+/** The agent replaced what the buyer had not seen yet. What is absent stays. */
+const HandoffRevisedByAgent = z.object({
+  ...subject,
+  title: z.string().optional(),
+  sealed_note_to_buyer: sealed.optional(),
+  expires_at: z.number().optional(),
+  /** The whole list. */
+  list: z
+    .object({
+      lines: z.array(storedLine),
+      sealed_line_notes: sealed.optional(),
+      totals: z.array(moneyAmount),
+    })
+    .optional(),
+});
+
 const closed = z.object({ handoff_id: z.string(), sealed_reason: sealed });
 const HandoffWithdrawn = closed;
 const HandoffInvalidated = closed;
@@ -157,6 +173,7 @@ export const handoffEvents = {
   HandoffInvalidated,
   HandoffListRevisedByBuyer,
   HandoffOpenedByBuyer,
+  HandoffRevisedByAgent,
   HandoffWithdrawn,
   RfqSubmittedByBuyer,
 };

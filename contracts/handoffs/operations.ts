@@ -7,7 +7,11 @@ import {
   recordState,
   deskList,
 } from '#contracts/desk-operation.ts';
-import { deliveredExample, handoffExample } from '#contracts/examples/records.ts';
+import {
+  deliveredExample,
+  handoffExample,
+  ownHandoffExample,
+} from '#contracts/examples/records.ts';
 import {
   compared,
   date,
@@ -39,7 +43,7 @@ import {
   RFQ_TARGETS,
   rfqMovesText,
 } from '#contracts/moves.ts';
-import { defineOperation } from '#contracts/operation.ts';
+import { defineOperation, defineToolOperation } from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
 import {
   APPROVER_RULE,
@@ -49,6 +53,7 @@ import {
   needsApproval,
   needsApprovalOnly,
 } from '#contracts/proposals.ts';
+import { OWN_RECORDS } from '#contracts/records/records.ts';
 import { handoffRecord, lineItem, moneyList, rfqContact } from './records.ts';
 import { planned, inboxList } from '#contracts/plans/operations.ts';
 
@@ -59,6 +64,26 @@ const localeTag = (text: string): string =>
     .replaceAll('_', '-')
     .toLowerCase()
     .replace(/(?<=-)[a-z](?=[a-z]{3}(?:-|$))|(?<=-)[a-z]{2}$/g, upperCase);
+
+const lineItems = z
+  .array(
+    z
+      .strictObject({
+        product_id: productId.optional(),
+        sku: sku.optional().describe('Stock-keeping unit; instead of product_id'),
+        quantity,
+        note: encrypted
+          .line(500)
+          .optional()
+          .describe('Shown to the buyer beside the line; encrypted'),
+      })
+      .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
+        error: 'must have either product_id or sku',
+      })
+      .meta({ oneOf: [{ required: ['product_id'] }, { required: ['sku'] }] }),
+  )
+  .min(1)
+  .max(LIMITS.HANDOFF_LINES_MAX);
 
 export const createHandoff = defineOperation({
   kind: 'command',
@@ -100,26 +125,7 @@ export const createHandoff = defineOperation({
       })
       .default({})
       .describe('The buyer, as far as known'),
-    line_items: z
-      .array(
-        z
-          .strictObject({
-            product_id: productId.optional(),
-            sku: sku.optional().describe('Stock-keeping unit; instead of product_id'),
-            quantity,
-            note: encrypted
-              .line(500)
-              .optional()
-              .describe('Shown to the buyer beside the line; encrypted'),
-          })
-          .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
-            error: 'must have either product_id or sku',
-          })
-          .meta({ oneOf: [{ required: ['product_id'] }, { required: ['sku'] }] }),
-      )
-      .min(1)
-      .max(LIMITS.HANDOFF_LINES_MAX)
-      .describe('The proposed products; each line has either product_id or sku'),
+    line_items: lineItems.describe('The proposed products; each line has either product_id or sku'),
     deliver: z
       .boolean()
       .optional()
@@ -130,6 +136,10 @@ export const createHandoff = defineOperation({
     expires_at: time.optional().describe(`Default: ${LIMITS.HANDOFF_DAYS_DEFAULT} days from now`),
     external_id: externalId.optional(),
     metadata: metadata.optional(),
+    check_only: z
+      .boolean()
+      .optional()
+      .describe('true: answers what the list would be and stores nothing; the key stays unused'),
   }),
   output: handoffRecord,
   problems: [
@@ -165,6 +175,79 @@ export const createHandoff = defineOperation({
     },
   ],
 });
+
+const UNSEEN =
+  'Until the buyer has opened it. Then make another list; staff can withdraw this one.';
+const ownHandoffId = id('hnd').describe('Id of a handoff that this agent created');
+
+const reviseHandoff = defineToolOperation({
+  kind: 'command',
+  scope: createHandoff.scope,
+  writes: ['HandoffRevisedByAgent', 'RequestBound'],
+  summary: 'Change a handoff: what is sent replaces what it has, and line_items the whole list',
+  guidance: `${UNSEEN} The review link stays.`,
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    handoff_id: ownHandoffId,
+    title: line(120).optional().describe('Title of the list'),
+    note_to_buyer: encrypted.text(2_000).optional().describe('Shown to the buyer; encrypted'),
+    line_items: lineItems.optional().describe('The whole new list'),
+    expires_at: time.optional(),
+  }),
+  output: OWN_RECORDS.handoff,
+  problems: [
+    ...WRITE_PROBLEMS,
+    'scope_missing',
+    'product_unavailable',
+    'resource_not_found',
+    'resource_erased',
+    'state_conflict',
+  ],
+  examples: [
+    {
+      name: 'another quantity',
+      after: 'createHandoff',
+      input: {
+        idempotency_key: 'order-555156:revise',
+        handoff_id: handoffExample.id,
+        line_items: [{ sku: 'KIT-101', quantity: 144 }],
+      },
+      output: { ...ownHandoffExample, list_revision: 2, version: 1 },
+    },
+  ],
+});
+
+const withdrawUnseen = defineToolOperation({
+  kind: 'command',
+  scope: createHandoff.scope,
+  destructive: true,
+  writes: ['HandoffWithdrawn', 'RequestBound'],
+  summary: 'Withdraw a handoff: its link shows the buyer no list any more',
+  guidance: UNSEEN,
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    handoff_id: ownHandoffId,
+    reason: encrypted.line(500).optional().describe('Stored encrypted in the history'),
+  }),
+  output: OWN_RECORDS.handoff,
+  problems: [
+    ...WRITE_PROBLEMS,
+    'scope_missing',
+    'resource_not_found',
+    'resource_erased',
+    'state_conflict',
+  ],
+  examples: [
+    {
+      name: 'a wrong list',
+      after: 'createHandoff',
+      input: { idempotency_key: 'order-555156:withdraw', handoff_id: handoffExample.id },
+      output: { ...ownHandoffExample, status: 'withdrawn', version: 1 },
+    },
+  ],
+});
+
+export const ownHandoffOperations = { reviseHandoff, withdrawHandoff: withdrawUnseen };
 
 /* What staff do with the RFQs that buyers sent. */
 

@@ -42,6 +42,18 @@ export const lineItem = z
     warnings: z
       .array(z.enum(Object.keys(WARNINGS) as [Warning, ...Warning[]]))
       .describe('As of the pricing of the line; after an RFQ, as of its sending'),
+    rule: z
+      .object({
+        moq: z.int(),
+        increment: z.int(),
+        available: z.int().optional().describe('Stock last reported'),
+        in_list: z.int().optional().describe('Pieces of the product on all lines'),
+        below: z.int().optional().describe('Nearest lower quantity of this line that is valid'),
+        above: z.int().optional().describe('Nearest higher quantity of this line that is valid'),
+        next_tier: z.int().optional().describe('Nearest valid quantity of the next price'),
+      })
+      .optional()
+      .describe('With warnings: the rule in numbers, and the nearest quantities without them'),
   })
   .meta({ id: 'HandoffLine' });
 
@@ -109,6 +121,7 @@ export const handoffRecord = z
       .optional()
       .describe('The service mails the review link'),
     status: z.enum(HANDOFF_STATUSES),
+    check_only: z.literal(true).optional().describe('Nothing was stored: review_url is empty'),
     status_reason: z
       .string()
       .optional()

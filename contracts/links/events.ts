@@ -22,4 +22,16 @@ const LinkCreated = z.object({
 
 const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });
 
-export const linkEvents = { LinkCreated, LinkDisabled };
+/** What is absent stays. Visits from then on have the new dimensions. */
+const LinkUpdated = z.object({
+  link_id: z.string(),
+  code: z.string(),
+  agent_id: z.string(),
+  target: linkTarget.optional(),
+  name: z.string().optional(),
+  destination_url: z.string().optional(),
+  dims: attributionDims.optional(),
+  expires_at: z.number().optional(),
+});
+
+export const linkEvents = { LinkCreated, LinkDisabled, LinkUpdated };

@@ -12,7 +12,12 @@ import {
   id,
   ownerSpace,
 } from '#contracts/fields.ts';
-import { defineOperation, defineVisitorOperation } from '#contracts/operation.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import {
+  defineOperation,
+  defineToolOperation,
+  defineVisitorOperation,
+} from '#contracts/operation.ts';
 import { WRITE_PROBLEMS } from '#contracts/problems.ts';
 import { channel, linkRecord, target, utm } from './records.ts';
 import { deskCommand, recordState, deskList } from '#contracts/desk-operation.ts';
@@ -75,6 +80,66 @@ export const createLink = defineOperation({
         utm: { source: 'newsletter' },
       },
       output: linkExample,
+    },
+  ],
+});
+
+const { target: _target, ...optional } = createLink.input.pick({
+  target: true,
+  slug: true,
+  external_id: true,
+  campaign: true,
+  channel: true,
+  sub_ids: true,
+  expires_at: true,
+}).shape;
+const asInCreateLink = Object.fromEntries(
+  Object.entries(optional).map(([name, schema]) => [name, schema.describe('As in createLink')]),
+) as typeof optional;
+
+export const createLinks = defineToolOperation({
+  kind: 'command',
+  scope: 'links:write',
+  writes: ['LinkCreated', 'CodeClaimed', 'RequestBound'],
+  summary: `Create up to ${LIMITS.LINKS_PER_CALL_MAX} links with one key`,
+  guidance:
+    'Answers the id and short_url of each in order, or its problem; a retry repeats the answer. Counts as so many writes.',
+  weighs: ({ links }) => (links as unknown[]).length,
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    links: z
+      .array(z.strictObject({ target, ...asInCreateLink }))
+      .min(1)
+      .max(LIMITS.LINKS_PER_CALL_MAX)
+      .describe('The links'),
+  }),
+  output: z.object({
+    data: z.array(
+      z.object({
+        id: id('lnk').optional(),
+        short_url: z.string().optional(),
+        problem: z
+          .object({
+            code: z.string(),
+            detail: z.string(),
+            errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+          })
+          .optional(),
+      }),
+    ),
+  }),
+  problems: [...WRITE_PROBLEMS, 'scope_missing'],
+  examples: [
+    {
+      name: 'two products',
+      input: {
+        idempotency_key: 'spring-sale:links',
+        links: [
+          { target: { kind: 'product', ref: 'KIT-101' }, campaign: 'spring-sale' },
+          { target: { kind: 'category', ref: 'Kitchen' }, campaign: 'spring-sale' },
+        ],
+      },
+      output: { data: [{ id: linkExample.id, short_url: linkExample.short_url }] },
     },
   ],
 });

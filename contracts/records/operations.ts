@@ -2,9 +2,20 @@
 import { z } from 'zod';
 import { EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 import { linkExample, productExample } from '#contracts/examples/records.ts';
-import { asOf, campaign, cursor, limit, page, time, unstored } from '#contracts/fields.ts';
+import {
+  asOf,
+  campaign,
+  cursor,
+  id,
+  idempotencyKey,
+  limit,
+  page,
+  time,
+  unstored,
+} from '#contracts/fields.ts';
+import { target } from '#contracts/links/records.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
-import { PAGE_PROBLEMS, TOKEN_PROBLEMS } from '#contracts/problems.ts';
+import { PAGE_PROBLEMS, TOKEN_PROBLEMS, WRITE_PROBLEMS } from '#contracts/problems.ts';
 import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
 import { ID_PREFIXES, LISTED_KINDS, listedRecord, OWN_RECORDS, STATES } from './records.ts';
 
@@ -96,6 +107,44 @@ export const getRecord = defineToolOperation({
         name: productExample.title,
         counts: { clicks_raw: 3, clicks_valid: 2 },
       },
+    },
+  ],
+});
+
+export const updateLink = defineToolOperation({
+  kind: 'command',
+  scope: 'links:write',
+  destructive: true,
+  writes: ['LinkUpdated', 'LinkDisabled', 'OutboundRevised', 'RequestBound'],
+  summary: 'Change the target or the end of a link, or stop it; its short_url stays',
+  guidance:
+    'Waiting outreach with the link needs approval again. Once outreach with it was sent, its target stays.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    link_id: id('lnk').describe('Id of a link that this agent created'),
+    target: target.optional(),
+    expires_at: time.optional(),
+    stop: z.boolean().optional().describe('true: it leads nowhere any more, for good'),
+  }),
+  output: OWN_RECORDS.link,
+  problems: [
+    ...WRITE_PROBLEMS,
+    'scope_missing',
+    'link_target_invalid',
+    'resource_not_found',
+    'state_conflict',
+    'read_model_rebuilding',
+  ],
+  examples: [
+    {
+      name: 'another target',
+      after: 'createLink',
+      input: {
+        idempotency_key: 'spring-sale:KIT-101:retarget',
+        link_id: linkExample.id,
+        target: { kind: 'category', ref: 'Kitchen' },
+      },
+      output: { ...linkExample, target: { kind: 'category', ref: 'Kitchen' }, name: 'Kitchen' },
     },
   ],
 });

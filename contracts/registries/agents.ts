@@ -1,13 +1,13 @@
 /** The operations of agents. */
 import { registryOf } from '#contracts/operation.ts';
-import { createHandoff } from '#contracts/handoffs/operations.ts';
-import { createLink } from '#contracts/links/operations.ts';
+import { createHandoff, ownHandoffOperations } from '#contracts/handoffs/operations.ts';
+import { createLink, createLinks } from '#contracts/links/operations.ts';
 import { getConnection } from '#contracts/access/operations.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import { listLeads, submitLead } from '#contracts/leads/operations.ts';
 import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
 import { completeValue, readRecord } from '#contracts/reading/operations.ts';
-import { getRecord, listRecords } from '#contracts/records/operations.ts';
+import { getRecord, listRecords, updateLink } from '#contracts/records/operations.ts';
 import { searchProducts } from '#contracts/catalog/operations.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
@@ -31,7 +31,13 @@ export const outreachOperations = registryOf({
 });
 
 /** Operations of agents only over MCP: they see and steer what is theirs. */
-export const ownOperations = registryOf({ listRecords, getRecord });
+export const ownOperations = registryOf({
+  listRecords,
+  getRecord,
+  ...ownHandoffOperations,
+  createLinks,
+  updateLink,
+});
 
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */
 export const agentOperations = {

@@ -337,6 +337,8 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const parsed = rules.parse<S[Id]['input']>(operation, incoming.input);
     if ('refusal' in parsed) return parsed.refusal;
     const { input } = parsed;
+    const tooHeavy = rules.weigh?.(operation, caller, input);
+    if (tooHeavy) return tooHeavy;
     // 8. Make the call.
     const call = rules.callFor({ ...incoming, caller }, { operation, input, trail });
     // 9. Guard the log. A query writes nothing.

@@ -95,6 +95,8 @@ export type ActorRules<
   authorize(operation: Op, caller: C): Refusal | undefined;
   budgetFor(operation: Op): Budget;
   charge(caller: C, budget: Budget): Pick<Admission<C>, 'headers'> & { refusal?: Refusal };
+  /** Takes what a call weighs more than others from its budget. */
+  weigh?(operation: Op, caller: C, input: object): Refusal | undefined;
   /** Takes a place among the calls in progress of this caller; undefined where they are not limited. */
   occupy?(operation: Op, caller: C): ReturnType<Concurrency>;
   parse<Input extends object>(
@@ -168,7 +170,8 @@ type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
 /** Limits of the calls in progress, by kind of operation. */
 type AtOnce = Record<Declared['kind'], Concurrency>;
 
-type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
+type AgentOperation = Pick<ToolOperation, 'openWorld' | 'weighs'> &
+  Declared & { scope: NeededScope };
 
 /** `D`: what the handlers of its registry need. */
 export type AgentActor<D extends Deps = Deps> = {
@@ -246,6 +249,18 @@ const currentKey = (
   };
 };
 
+/** Takes what a call weighs more than others from its budget. */
+const weigher =
+  (take: ReturnType<typeof rateLimits<keyof AgentLimiters>>) =>
+  (operation: AgentOperation, { keyId }: AgentCaller, input: object): Refusal | undefined => {
+    const weight = operation.weighs?.(input as Record<string, unknown>) ?? 1;
+    for (let more = 1; more < weight; more += 1) {
+      const { refusal } = take(keyId, agentBudget(operation));
+      if (refusal) return refusal;
+    }
+    return undefined;
+  };
+
 /** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
 export const agentRules = <D extends Deps>(
   deps: D,
@@ -275,6 +290,7 @@ export const agentRules = <D extends Deps>(
       const taken = take(caller.keyId, budget as keyof AgentLimiters);
       return taken.refusal ? taken : { headers: { ...taken.headers, ...endOf(caller) } };
     },
+    weigh: weigher(take),
     occupy: ({ kind }, { keyId }) => atOnce[kind](keyId),
     currentCredential: (operation, caller) => currentKey(deps, operation, caller),
     parse: parseInput,
@@ -286,7 +302,11 @@ export const agentRules = <D extends Deps>(
         ...(file && { file: true as const }),
       };
       if (!('idempotency_key' in input)) return base;
-      const { idempotency_key, ...fields } = input as { idempotency_key: string };
+      // A check of a request is no other request.
+      const { idempotency_key, check_only, ...fields } = input as {
+        idempotency_key: string;
+        check_only?: boolean;
+      };
       return {
         ...base,
         idem: idemOf(incoming.caller, operation.id, idempotency_key),

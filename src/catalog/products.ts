@@ -142,6 +142,32 @@ const warningsFor = (product: CatalogProduct, quantity: number, inList: number):
   ];
 };
 
+/**
+ * What the quantity of a line is compared with, and the nearest quantities that bring no warning: multiples of the
+ * increment from the minimum on, within the stock that the other lines of the product leave.
+ */
+const ruleOf = (product: CatalogProduct, quantity: number, inList: number) => {
+  const { moq, increment, stock, price_tiers } = product;
+  const available = stock.level === 'out_of_stock' ? 0 : stock.available_quantity;
+  const least = Math.ceil(moq / increment) * increment;
+  const most = available === null ? Infinity : available - (inList - quantity);
+  const highest = Math.floor(Math.min(quantity - 1, most) / increment) * increment;
+  const above = Math.max(least, (Math.floor(quantity / increment) + 1) * increment);
+  const tier = price_tiers.find(
+    ({ min_quantity }) => min_quantity > Math.max(quantity, least),
+  )?.min_quantity;
+  const nextTier = tier && Math.max(least, Math.ceil(tier / increment) * increment);
+  return {
+    moq,
+    increment,
+    ...(available !== null && { available }),
+    ...(inList !== quantity && { in_list: inList }),
+    ...(highest >= least && { below: highest }),
+    ...(above <= most && { above }),
+    ...(nextTier !== undefined && nextTier <= most && { next_tier: nextTier }),
+  };
+};
+
 /** The quantity of each product in a list, by product id. Lines can share a product, and then its stock. */
 export const quantitiesIn = (
   lines: Iterable<{ product_id: string; quantity: number }>,
@@ -175,7 +201,7 @@ export const priceLine = (
     unit_price: tier.unit_price,
     tier_min_quantity: tier.min_quantity,
     currency: product.currency,
-    ...(warnings.length > 0 && { warnings }),
+    ...(warnings.length > 0 && { warnings, rule: ruleOf(product, line.quantity, ofProduct) }),
   };
 };
 

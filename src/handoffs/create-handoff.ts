@@ -1,14 +1,22 @@
 /** The operation that creates a handoff for a buyer. */
 import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import type { AgentCall } from '#src/shared/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
-import { nameOf, linkOf } from '#src/writing/streams.ts';
+import { foldAt, nameOf, linkOf } from '#src/writing/streams.ts';
 import { lineIdAt, priceLines, totalsOf } from '#src/catalog/products.ts';
-import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
+import {
+  done,
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refuse,
+  refuseField,
+} from '#src/shared/outcome.ts';
 import { deriveMailboxKeys, maskingDeps } from '#src/sealing/suppression.ts';
 import { sealAll } from '#src/sealing/sealed-texts.ts';
 import { findDeliverer, proposeDelivery } from './deliver-list.ts';
@@ -30,6 +38,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
     return done(await showHandoff(maskingDeps(deps), written.state, view), traceOf(written));
   };
 
+  if (input.check_only) return checkHandoff(deps, call, { input, handoffId });
   const deliverer = input.deliver ? await findDeliverer(deps, input, call) : undefined;
   const facts =
     deliverer?.ok === false ? deliverer : await makeFacts(deps, call, { input, handoffId });
@@ -50,7 +59,47 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   return written.ok ? answer(written) : written;
 };
 
-const HANDOFF_ERASED = refuse('resource_erased', 'The personal data of this handoff was erased.');
+/** Answers what the list would be. Nothing is sealed or stored, and a list that is not there has no link. */
+const checkHandoff = async (
+  deps: Deps,
+  call: AgentCall,
+  { input, handoffId }: { input: Input; handoffId: string },
+): Promise<Outcome<Handoff>> => {
+  if (call.task)
+    return refuseField(
+      '/check_only',
+      'not_together',
+      'a task cannot only check: use createHandoff',
+    );
+  const { note_to_buyer, buyer, line_items } = input;
+  const { email, ...plain } = buyer;
+  const bare = line_items.map(({ note: _note, ...line }) => line);
+  const facts = await makeFacts(deps, call, {
+    input: { ...input, note_to_buyer: undefined, buyer: plain, line_items: bare },
+    handoffId,
+  });
+  if (isRefusal(facts)) return facts;
+  const state = foldAt(handoff, [{ type: 'HandoffCreated', data: facts }], { at: call.at });
+  if (!state) throw new Error('a handoff without a state');
+  const shown = await showHandoff(deps, state, { ownerId: call.ownerId, at: call.at });
+  const value = {
+    ...shown,
+    ...present({ note_to_buyer }),
+    buyer: { ...shown.buyer, ...present({ email }) },
+    line_items: shown.line_items.map((line, i) => ({
+      ...line,
+      ...present({ note: line_items[i]?.note }),
+    })),
+    review_url: '',
+    check_only: true as const,
+  };
+  return done(value, { status: 200 });
+};
+
+export const HANDOFF_ERASED = refuse(
+  'resource_erased',
+  'The personal data of this handoff was erased.',
+);
 
 /** Makes the facts that the decision needs, or refuses an input that allows none. */
 const makeFacts = async (
@@ -72,11 +121,8 @@ const makeFacts = async (
       errors: [{ pointer: '/link_id', code: 'not_found', detail: 'no link of yours has this id' }],
     });
 
-  const priced = priceLines(deps.catalog, input.line_items);
-  if ('faults' in priced) return refuseLines(priced.faults);
-  const totals = totalsOf(priced.lines);
-  if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
-    return refuseField('/line_items', 'too_large', 'the total exceeds 2^53 - 1');
+  const priced = pricedList(deps.catalog, input.line_items);
+  if (isRefusal(priced)) return priced;
 
   const { email, company, country } = input.buyer;
   const sealed = await sealAll(deps.vault, handoffId, {
@@ -96,9 +142,8 @@ const makeFacts = async (
     dims: source?.dims ?? {},
     buyer: present({ company, country, email: sealed.email }),
     ...(email !== undefined && { mailbox_keys: deriveMailboxKeys(deps.secrets, email) }),
-    lines: priced.lines,
+    ...priced,
     ...present({ sealed_line_notes: sealed.lineNotes }),
-    totals,
     token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
     review_origin: deps.origin(),
     expires_at: expiresAt,
@@ -107,8 +152,21 @@ const makeFacts = async (
   };
 };
 
+/** Prices the lines of a list, or refuses those whose product is not published. */
+export const pricedList = (
+  catalog: Deps['catalog'],
+  requested: Input['line_items'],
+): Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'> | Refusal => {
+  const priced = priceLines(catalog, requested);
+  if ('faults' in priced) return refuseLines(priced.faults);
+  const totals = totalsOf(priced.lines);
+  return totals.some(({ amount }) => !Number.isSafeInteger(amount))
+    ? refuseField('/line_items', 'too_large', 'the total exceeds 2^53 - 1')
+    : { lines: priced.lines, totals };
+};
+
 /** Joins the notes of all lines into one text, because sealing each would cost more than the lines. */
-const lineNotesIn = ({ line_items }: Input): string | undefined => {
+export const lineNotesIn = ({ line_items }: Pick<Input, 'line_items'>): string | undefined => {
   const notes = line_items.flatMap(({ note }, index) =>
     note === undefined ? [] : [[lineIdAt(index), note] as const],
   );

@@ -394,6 +394,12 @@ const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffS
 
 type Event = EventOf<HandoffEventType>;
 
+/** What an agent changes of a list that its buyer has not seen. */
+export type Revision = Pick<
+  EventData<'HandoffRevisedByAgent'>,
+  'title' | 'sealed_note_to_buyer' | 'expires_at' | 'list'
+>;
+
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'CreateBuyerList'; list: EventData<'BuyerListCreated'> }
@@ -402,6 +408,8 @@ export type HandoffCommand =
   | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
   | SubmitRfq
+  | { type: 'ReviseUnseen'; at: number; limits: RevisionLimits; revision: Revision }
+  | { type: 'WithdrawUnseen'; at: number; sealedReason: string }
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | RfqCommand
@@ -416,6 +424,7 @@ export type HandoffRejection =
   | 'handoff_expired'
   | 'list_changed'
   | 'too_many_revisions'
+  | 'handoff_seen'
   | 'totals_changed'
   | ConfirmationRejection
   | RfqRejection
@@ -491,6 +500,15 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       }
       case 'SubmitRfq':
         return submitRfq(state, command);
+      case 'ReviseUnseen':
+        return isUnseen(state) ? reviseUnseen(state, command) : rejectSeen(state);
+      case 'WithdrawUnseen':
+        return isUnseen(state)
+          ? close(state, {
+              type: 'HandoffWithdrawn',
+              data: { handoff_id: state.handoff_id, sealed_reason: command.sealedReason },
+            })
+          : rejectSeen(state);
       case 'WithdrawHandoff':
       case 'InvalidateHandoff': {
         const type = command.type === 'WithdrawHandoff' ? 'HandoffWithdrawn' : 'HandoffInvalidated';
@@ -568,6 +586,40 @@ const deliver = (state: HandoffState, command: Of<'DeliverHandoff'>): HandoffDec
   return accept({ type: 'HandoffDelivered', data });
 };
 
+/** Whether its agent can still change the list: the buyer has not opened it, and it was not delivered. */
+const isUnseen = ({ status, delivered_at }: HandoffState): boolean =>
+  status === 'awaiting_buyer' && delivered_at === undefined;
+
+const rejectSeen = ({ list_revision, lines }: HandoffState): HandoffDecision =>
+  reject(
+    'handoff_seen',
+    `the buyer has opened it or got it by mail, and sees revision ${list_revision} with ${lines.length} ` +
+      `${lines.length === 1 ? 'line' : 'lines'}; make another list, or ask staff to withdraw this one`,
+  );
+
+const reviseUnseen = (
+  state: HandoffState,
+  { limits, revision }: Of<'ReviseUnseen'>,
+): HandoffDecision =>
+  isRevisionLimitReached(state, limits)
+    ? reject('too_many_revisions', 'the list was changed as often as it can be')
+    : accept({ type: 'HandoffRevisedByAgent', data: { ...referenceTo(state), ...revision } });
+
+/** The members that a revision of the agent sets. */
+const revisedByAgent = (
+  state: HandoffState,
+  { title, sealed_note_to_buyer, expires_at, list }: Revision,
+): Partial<HandoffState> => ({
+  ...present({ title, sealed_note_to_buyer, expires_at }),
+  ...(list && {
+    lines: list.lines,
+    sealed_line_notes: list.sealed_line_notes,
+    totals: list.totals,
+    lines_revised: (state.lines_revised ?? 0) + list.lines.length,
+  }),
+  list_revision: state.list_revision + 1,
+});
+
 const listRevised = (state: HandoffState, { lines, totals }: PricedList): Event => ({
   type: 'HandoffListRevisedByBuyer',
   data: { ...referenceTo(state), ...differenceOf(state.lines, lines), totals },
@@ -617,6 +669,8 @@ const changesOf = (
       };
     case 'HandoffListRevisedByBuyer':
       return { status: 'in_review', ...applyChange(state, event.data), totals: event.data.totals };
+    case 'HandoffRevisedByAgent':
+      return revisedByAgent(state, event.data);
     case 'HandoffDeclinedByBuyer':
       return { status: 'declined', sealed_reason: event.data.sealed_reason };
     case 'RfqSubmittedByBuyer':
@@ -635,6 +689,7 @@ const STATUS_AFTER: Partial<Record<HandoffCommand['type'], HandoffStatus>> = {
   SubmitRfq: 'rfq_submitted',
   DeclineHandoff: 'declined',
   WithdrawHandoff: 'withdrawn',
+  WithdrawUnseen: 'withdrawn',
   InvalidateHandoff: 'invalidated',
 };
 

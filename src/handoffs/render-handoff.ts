@@ -2,6 +2,7 @@
 import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
+import type { OwnRecord } from '#contracts/records/records.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
@@ -37,6 +38,7 @@ export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_i
   tier_min_quantity: line.tier_min_quantity,
   ...present({ note: line.note, unit_price_when_sent: line.price_when_sent }),
   warnings: (line.warnings ?? []) as Handoff['line_items'][number]['warnings'],
+  ...present({ rule: line.rule }),
 });
 
 /** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
@@ -153,6 +155,17 @@ export const showHandoff = async (
     reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
   });
 };
+
+/** A handoff as agents see it after its creation: its review link and the buyer's address belong to the buyer. */
+export const ownHandoff = (
+  state: HandoffState,
+  { review_url: _link, buyer: { email: _address, ...buyer }, ...shown }: Handoff,
+): Omit<OwnRecord<'handoff'>, 'counts'> => ({
+  ...shown,
+  name: shown.title,
+  ...present({ campaign: state.dims.campaign }),
+  buyer,
+});
 
 /**
  * Names the subject of the contact in the sending with this number, from 1. It is a subject of its own, so that its key

@@ -348,11 +348,12 @@ export const conflictOf = (rejected: HandoffRejection): Refusal => {
   return why === undefined ? NO_LIST : refuse('state_conflict', why, { extra: { rejected } });
 };
 
-/** `handoff_unknown`, and the rejections of commands that only staff give, have no text of their own. */
+/** `handoff_unknown`, and the rejections of commands that only agents or staff give, have no text of their own. */
 const WHY: Record<
   Exclude<
     HandoffRejection,
     | 'handoff_unknown'
+    | 'handoff_seen'
     | GoodsRejection
     | 'values_required'
     | 'quotation_not_named'

@@ -79,7 +79,7 @@ const makeFacts = (
   };
 };
 
-const withUtm = (url: string, utm: Input['utm']): string => {
+export const withUtm = (url: string, utm: Input['utm']): string => {
   if (!utm) return url;
   const destination = new URL(url);
   for (const [name, value] of Object.entries(utm))
@@ -87,7 +87,7 @@ const withUtm = (url: string, utm: Input['utm']): string => {
   return destination.href;
 };
 
-const SLUG_TAKEN = refuse('slug_taken', 'Another link has this slug.', {
+export const SLUG_TAKEN = refuse('slug_taken', 'Another link has this slug.', {
   errors: [{ pointer: '/slug', code: 'taken', detail: 'choose another, or leave it out' }],
 });
 

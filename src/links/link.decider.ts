@@ -2,19 +2,22 @@
 import type { EventData, EventOf, LinkEventType } from '#contracts/registries/events.ts';
 import {
   accept,
+  asStored,
   type Decider,
   firstVersion,
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
+import { present } from '#src/shared/present.ts';
 
 type Event = EventOf<LinkEventType>;
 
 export type LinkCommand =
   | { type: 'CreateLink'; link: EventData<'LinkCreated'> }
+  | { type: 'UpdateLink'; change: Omit<EventData<'LinkUpdated'>, 'link_id' | 'code' | 'agent_id'> }
   | { type: 'DisableLink'; reason: string };
 
-export type LinkRejection = 'link_exists' | 'link_unknown';
+export type LinkRejection = 'link_exists' | 'link_unknown' | 'link_stopped';
 
 /** The state of a link. Expiry has no event and no status here: it follows from `expires_at` and the time. */
 export type LinkState = EventData<'LinkCreated'> &
@@ -30,7 +33,16 @@ export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
       return { ...event.data, status: 'active', ...firstVersion(event.at) };
     }
     if (!state) throw new Error(`${event.type} on a link that was never created`);
-    return { ...state, status: 'disabled', updated_at: event.at, version: state.version + 1 };
+    const next = { updated_at: event.at, version: state.version + 1 };
+    if (event.type === 'LinkDisabled') return { ...state, status: 'disabled', ...next };
+    // A target that is no product has no name.
+    const { link_id: _id, code: _code, agent_id: _agent, ...change } = event.data;
+    return asStored({
+      ...state,
+      ...(change.target && { name: undefined }),
+      ...present(change),
+      ...next,
+    });
   },
 
   decide(state, command) {
@@ -39,6 +51,14 @@ export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
         return state
           ? reject('link_exists', `link ${state.link_id} exists`)
           : accept({ type: 'LinkCreated', data: command.link });
+      case 'UpdateLink': {
+        if (!state) return reject('link_unknown', 'no such link');
+        if (state.status === 'disabled')
+          return reject('link_stopped', 'the link is disabled for good; create another one');
+        const { link_id, code, agent_id } = state;
+        const data = { link_id, code, agent_id, ...command.change };
+        return accept({ type: 'LinkUpdated', data });
+      }
       case 'DisableLink': {
         if (!state) return reject('link_unknown', 'no such link');
         if (state.status === 'disabled') return accept();

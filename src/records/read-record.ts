@@ -1,11 +1,9 @@
 /** Records as their owner's agents read them, by a tool and as resources of MCP. */
-import type { Handoff } from '#contracts/handoffs/records.ts';
 import { METRICS } from '#contracts/performance/records.ts';
 import { ID_PREFIXES, type OwnRecord, type RecordKind } from '#contracts/records/records.ts';
 import { allows, type NeededScope, OUTBOUND_SCOPES } from '#contracts/scopes.ts';
 import type { Handler } from '#src/calls/handlers.ts';
-import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
-import { showHandoff } from '#src/handoffs/render-handoff.ts';
+import { ownHandoff, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { renderProduct, staleBefore } from '#src/catalog/products.ts';
 import { readOwnerSettings } from '#src/reading/owner-settings.ts';
 import { handoffWithOutcome, withRfqs } from '#src/leads/observe-rfq.ts';
@@ -38,17 +36,6 @@ export const RECORD_SCOPES: Readonly<Record<RecordKind, NeededScope>> = {
   outreach: OUTBOUND_SCOPES,
   product: 'products:read',
 };
-
-/** A handoff as agents see it after its creation: its review link and the buyer's address belong to the buyer. */
-export const ownHandoff = (
-  state: HandoffState,
-  { review_url: _link, buyer: { email: _address, ...buyer }, ...shown }: Handoff,
-): Omit<OwnRecord<'handoff'>, 'counts'> => ({
-  ...shown,
-  name: shown.title,
-  ...present({ campaign: state.dims.campaign }),
-  buyer,
-});
 
 export const ownOutbound = (
   ownerId: string,

@@ -4,6 +4,9 @@ import type { AgentOperations } from '#contracts/registries/agents.ts';
 import type { Handler } from '#src/calls/handlers.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
+import { reviseHandoff, withdrawUnseenHandoff } from '#src/handoffs/revise-handoff.ts';
+import { createLinks } from '#src/links/create-links.ts';
+import { updateLink } from '#src/records/update-link.ts';
 import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
@@ -41,6 +44,10 @@ export const agentHandlers: Handlers = {
   cancelOutboundRequest,
   listRecords,
   getRecord,
+  reviseHandoff,
+  withdrawHandoff: withdrawUnseenHandoff,
+  createLinks,
+  updateLink,
 };
 
 export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>;

@@ -31,7 +31,13 @@ const NEEDS: Record<OperationId, string[] | null> = {
   // Of outreach: what a kind needs is in test/records.
   listRecords: OUTBOUND,
   getRecord: ['social:write'],
+  reviseHandoff: ['handoffs:write'],
+  withdrawHandoff: ['handoffs:write'],
+  createLinks: ['links:write'],
+  updateLink: ['links:write'],
 };
+/** Only the agent that made a record may change it. */
+const OF_MAKER: readonly OperationId[] = ['reviseHandoff', 'withdrawHandoff', 'updateLink'];
 const SCOPES = [
   'products:read',
   'performance:read',
@@ -57,6 +63,8 @@ let acme: Agent;
 /** Records of acme, one of each kind that an operation can name. */
 const recordIds = { outbound_id: '', link_id: '' };
 
+const NO_HANDOFF = `hnd_${'0'.repeat(24)}`;
+
 let intents = 0;
 const inputOf = (id: OperationId): Record<string, unknown> => {
   intents += 1;
@@ -76,6 +84,14 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
     case 'getOutboundRequest':
     case 'cancelOutboundRequest':
       return { outbound_id: recordIds.outbound_id };
+    case 'reviseHandoff':
+      return { handoff_id: NO_HANDOFF, title: 'List' };
+    case 'withdrawHandoff':
+      return { handoff_id: NO_HANDOFF };
+    case 'createLinks':
+      return { links: [{ target: { kind: 'product', ref: 'MUG-1' } }] };
+    case 'updateLink':
+      return { link_id: `lnk_${'0'.repeat(24)}`, stop: true };
     case 'getRecord':
       return { id: recordIds.outbound_id };
     case 'listRecords':
@@ -85,7 +101,7 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
   }
 };
 
-const WRITES = new Set<OperationId>(IDS.filter((id) => /^(create|submit|request|cancel)/.test(id)));
+const WRITES = new Set<OperationId>(IDS.filter((id) => /^(create|submit|request|cancel|revise|withdraw|update)/.test(id)));
 
 /** `done`, or the code of the refusal. */
 type Decision = string;
@@ -186,6 +202,9 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+const doneBy = (id: OperationId): Decision =>
+  OF_MAKER.includes(id) ? 'resource_not_found' : 'done';
+
 /** Creates an open request, which can be read and canceled. */
 const freshRequest = async (key: string): Promise<void> => {
   const { body } = await mcpAgent(app, key).legacy('tools/call', {
@@ -211,7 +230,7 @@ describe.each(
       const opens = needed === null || needed.some((scope) => held.has(scope));
       // The request is a social post: the other outbound scopes allow the operation, but not this request.
       const isKind = !id.endsWith('OutboundRequest') || held.has('social:write');
-      await judge(id, agent.key, opens && isKind ? 'done' : 'scope_missing');
+      await judge(id, agent.key, opens && isKind ? doneBy(id) : 'scope_missing');
     }
   });
 });
@@ -256,7 +275,7 @@ describe('Every operation on every surface', () => {
     const agent = await app.agent('acme', SCOPES, 'test');
     for (const id of IDS) {
       await freshRequest(agent.key);
-      await judge(id, agent.key, 'done');
+      await judge(id, agent.key, doneBy(id));
     }
     await freshRequest(acme.key);
     await judge('getOutboundRequest', agent.key, 'resource_not_found');

@@ -320,7 +320,7 @@ const VIEWS: Partial<Record<OperationId, { output: z.ZodType; show(answer: unkno
 const QUERIED = new Set(
   Object.values<ToolOperation>(agentOperations)
     .filter(({ kind }) => kind === 'query')
-    .map(({ output }) => output),
+    .flatMap(({ output }) => (output instanceof z.ZodUnion ? output.options : [output])),
 );
 
 const toolOf = (id: OperationId): Tool => {

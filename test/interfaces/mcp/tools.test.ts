@@ -1,11 +1,17 @@
 /** The list of tools, and the form of their results. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
 import { connection } from '#contracts/access/records.ts';
-import { connectionForTools, type ToolEntry } from '#src/interfaces/mcp/tools.ts';
+import {
+  connectionForTools,
+  type ToolEntry,
+  toolNamed,
+  toolSchema,
+} from '#src/interfaces/mcp/tools.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import type { McpAgent, RpcResult } from '../../support/clients/mcp.ts';
 import { listIn, mcpAgent, toldBy } from '../../support/clients/mcp.ts';
@@ -43,13 +49,20 @@ const TOOLS: [string, string[], boolean, boolean, boolean][] = [
   ],
   ['list_records', LISTING, true, false, false],
   ['get_record', [...LISTING, 'leads:read', 'products:read'], true, false, false],
+  ['revise_handoff', ['handoffs:write'], false, false, false],
+  ['withdraw_handoff', ['handoffs:write'], false, false, true],
+  ['create_links', ['links:write'], false, false, false],
+  ['update_link', ['links:write'], false, false, true],
 ];
-/** Their output schema is that of get_outbound_request. */
+/** A query answers their record, so that they do not repeat its schema. */
 const REPEATED = [
   'request_social_post',
   'request_message',
   'request_agent_notification',
   'cancel_outbound_request',
+  'revise_handoff',
+  'withdraw_handoff',
+  'update_link',
 ];
 const RESULT_BYTES_MAX = 32_768;
 
@@ -77,9 +90,10 @@ const validator = new AjvJsonSchemaValidator();
 const isValid = (schema: unknown, value: unknown): boolean =>
   validator.getValidator(schema as never)(value).valid;
 
-/** Commands on outreach answer the record that get_outbound_request answers, and do not repeat its schema. */
+/** Commands answer the record that a query answers, and do not repeat its schema. */
 const outputOf = (name: string): object | undefined =>
-  tools.get(name)?.outputSchema ?? tools.get('get_outbound_request')?.outputSchema;
+  tools.get(name)?.outputSchema ??
+  toolSchema(toolNamed(name)?.operation.output ?? z.never(), 'published output');
 
 /** Expects that both forms are equal, match the output schema and are within the size limit. */
 const expectSound = (name: string, result: RpcResult): Record<string, unknown> => {

@@ -302,10 +302,15 @@ export const HANDOFFS = [
     'HandoffDeclinedByBuyer',
     { ...ofList(2), sealed_reason: 's1.hnd_2.why' },
   ]),
-  story('anna-handoff_3', list(3), [
-    'HandoffWithdrawn',
-    { handoff_id: 'hnd_3', sealed_reason: 's1.hnd_3.why' },
-  ]),
+  story(
+    'anna-handoff_3',
+    list(3),
+    [
+      'HandoffRevisedByAgent',
+      { ...ofList(3), title: 'Other list', list: { lines: [line(1)], totals: EUR } },
+    ],
+    ['HandoffWithdrawn', { handoff_id: 'hnd_3', sealed_reason: 's1.hnd_3.why' }],
+  ),
   story(
     'bert-handoff_4',
     list(4, { agent_id: 'agt_2', buyer: {}, dims: {} }),

@@ -38,6 +38,18 @@ const LINKS = [
         metadata: { shelf: 3, new: true, by: 'ada' },
       },
     ],
+    [
+      'LinkUpdated',
+      {
+        link_id: 'lnk_1',
+        code: 'mugs',
+        agent_id: 'agt_1',
+        target: { kind: 'category', ref: 'Mugs' },
+        destination_url: 'https://shop.example/c/Mugs',
+        dims: DIMS,
+        expires_at: MIDNIGHT + 80 * HOUR_MS,
+      },
+    ],
     ['LinkDisabled', { link_id: 'lnk_1', code: 'mugs', reason: 'over' }],
   ),
   story('bert-link_2', [
