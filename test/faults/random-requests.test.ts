@@ -402,7 +402,7 @@ describe('Random requests with random credentials', () => {
       ),
       { numRuns: CREDENTIAL_RUNS, seed: SEED },
     );
-    // Otherwise all were refused for another reason.
-    expect(done.size).toBeGreaterThan(CREDENTIAL_RUNS / 200);
+    // Otherwise all were refused for another reason. A longer run does no more operations: there are some hundred.
+    expect(done.size).toBeGreaterThan(Math.min(CREDENTIAL_RUNS / 200, 20));
   });
 });
