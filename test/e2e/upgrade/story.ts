@@ -258,7 +258,7 @@ const answerRfq = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<
 const planLead = async (recorder: Recorder): Promise<void> => {
   const act = (name: string, verb: string, body: object = {}) =>
     recorder.desk(`plan-${name}`, `/plans/${recorder.ids['reopened lead']}/${verb}`, body);
-  await act('assigned', 'assign', { person: 'root' });
+  await act('assigned', 'assign', { person: 'the machine' });
   await act('noted', 'notes', { note: 'Ada prefers calls in the morning' });
   const step = { due_at: '2099-01-01T09:00:00Z', step: 'Call Ada' };
   await act('step', 'next-step', step);
