@@ -20,7 +20,7 @@ import type {
 } from '#src/sending/settings.decider.ts';
 import { configuredChannel, readSettings } from '#src/sending/settings.ts';
 import { present } from '#src/shared/present.ts';
-import { stateOf, foldOf, streamOf } from '#src/writing/streams.ts';
+import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { webhookSecret, judgeChannel } from './controls.ts';
 import {
   type OutboundState,

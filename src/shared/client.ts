@@ -49,6 +49,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
  */
 export const clientKindOf = (headers: Headers): 'browser' | 'program' => {
   const isOlder =
-    headers['accept-language'] !== undefined && /^Mozilla\//.test(String(headers['user-agent']));
+    headers['accept-language'] !== undefined &&
+    String(headers['user-agent']).startsWith('Mozilla/');
   return headers['sec-fetch-mode'] !== undefined || isOlder ? 'browser' : 'program';
 };

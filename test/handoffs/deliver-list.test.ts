@@ -105,7 +105,9 @@ describe('A delivery of a review link', () => {
     expect(w.live.sent).toMatchObject([
       { to: BUYER, subject: 'The product list that you asked for' },
     ]);
-    const [{ text: sent = '', html = '' } = {}] = w.live.sent;
+    const [letter] = w.live.sent;
+    const sent = letter?.text ?? '';
+    const html = letter?.html ?? '';
     for (const part of [sent, html]) {
       expect(part).toContain(linkIn(sent));
       for (const typed of ['Mugs', 'MUG-1', 'Order now']) expect(part).not.toContain(typed);
@@ -351,13 +353,9 @@ describe('A delivery of a review link', () => {
     const { exact } = (await show(w, staff, made)).body as {
       exact: { bytes: string; sha256: string };
     };
-    const stored = (await allEvents(w)).find(({ type }) => type === 'HandoffCreated');
-    const { lines, totals } = stored?.data as { lines: unknown; totals: unknown };
     const { target } = JSON.parse(exact.bytes) as { target: { list_sha256: string } };
     expect(target.list_sha256).toMatch(/^[0-9a-f]{64}$/);
     expect(createHash('sha256').update(exact.bytes).digest('hex')).toBe(exact.sha256);
-    expect(lines).toHaveLength(1);
-    expect(totals).toHaveLength(1);
   });
 });
 
