@@ -83,7 +83,11 @@ const NOTHING = { allocated: 0, shipped: 0, delivered: 0, returned: 0, cancelled
 
 const wonGoods = (lines: readonly WonLine[]): Goods => ({
   lines: lines.map(({ line_id, product_id, sku, title, quantity }) => ({
-    ...{ line_id, product_id, sku, title, quantity },
+    line_id,
+    product_id,
+    sku,
+    title,
+    quantity,
     ...NOTHING,
   })),
   shipments: [],

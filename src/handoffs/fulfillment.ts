@@ -31,7 +31,10 @@ const renderLine = (line: GoodsLine) => {
     quantities[state] > 0 ? [[state, quantities[state]]] : [],
   );
   return {
-    ...{ line_id, sku, title, quantity },
+    line_id,
+    sku,
+    title,
+    quantity,
     ...(Object.fromEntries(counted) as Partial<typeof quantities>),
     ...present({ source, warnings: warnings as 'stock_below_quantity'[] | undefined }),
   };

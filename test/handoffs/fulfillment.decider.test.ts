@@ -152,7 +152,8 @@ describe('The goods of a won RFQ', () => {
     ]);
     const all = act(first.state, allocate());
     // The product of line 3 is not published, so the catalog has none; that of line 2 is not counted.
-    expect((all.events[0]?.data as EventData<'GoodsAllocated'>).lines).toEqual([
+    const [made] = all.events as EventOf<'GoodsAllocated'>[];
+    expect(made?.data.lines).toEqual([
       { line_id: '1', quantity: 10, warnings: ['stock_below_quantity'] },
       { line_id: '2', quantity: 4 },
       { line_id: '3', quantity: 2, warnings: ['stock_below_quantity'] },
@@ -394,15 +395,25 @@ const commandOf = (state: HandoffState, given: { type: string; isReplacing?: boo
   const { isReplacing, ...asked } = given;
   return {
     at: 3,
-    ...{ sealedReason: undefined, countedLead: undefined, tokenHash: 'q', named: undefined },
-    ...{ shippedOn: '2026-12-02', deliveredOn: '2026-12-04', sealedParcel: 's1.parcel' },
-    ...{ subject: 'hnd_1', reason: 'asked', listRevision: state.list_revision, stock: STOCK },
+    sealedReason: undefined,
+    countedLead: undefined,
+    tokenHash: 'q',
+    named: undefined,
+    shippedOn: '2026-12-02',
+    deliveredOn: '2026-12-04',
+    sealedParcel: 's1.parcel',
+    subject: 'hnd_1',
+    reason: 'asked',
+    listRevision: state.list_revision,
+    stock: STOCK,
     number: given.type === 'AnswerQuotation' ? (quote?.number ?? 9) : 1,
     hash: quote?.hash ?? '',
     replaces: isReplacing ? quote?.number : undefined,
     ...asked,
   } as unknown as HandoffCommand;
 };
+
+const LOSE = { type: 'MoveRfq', move: { to: 'lost' }, approval: {} };
 
 /** What performance has of the RFQ: the counts and values that are left when all its events are added up. */
 const countedOf = (events: readonly Event[]) => {
@@ -524,12 +535,9 @@ describe('Random walks over an RFQ', () => {
               const next = out && handoff.decide(state, out);
               if (next) expect(next.accepted && next.events.length).toBeGreaterThan(0);
             } else if (!isRfqOutcome(rfq.state) && !rfq.confirmation && !state.erased)
-              expect(
-                handoff.decide(
-                  state,
-                  commandOf(state, { type: 'MoveRfq', ...{ move: { to: 'lost' }, approval: {} } }),
-                ),
-              ).toMatchObject({ accepted: true });
+              expect(handoff.decide(state, commandOf(state, LOSE))).toMatchObject({
+                accepted: true,
+              });
           }
         },
       ),

@@ -138,7 +138,7 @@ type Counted = {
 };
 
 const countedIn = ({ type, data, at }: Given): Counted[] => {
-  const of = data as EventData<'RfqOutcomeCorrected'> & EventData<'RfqWon'>;
+  const of = data as EventData<'RfqOutcomeCorrected'> & Partial<EventData<'RfqWon'>>;
   const { lines = [], values = [] } = of;
   switch (type) {
     case 'RfqConfirmedByBuyer':
