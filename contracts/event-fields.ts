@@ -18,6 +18,8 @@ export const attributionDims = z.object({
   sub_ids: z.array(z.string()).optional(),
   product_id: z.string().optional(),
   category: z.string().optional(),
+  /** The name of the client that the agent acted with. */
+  client: z.string().optional(),
 });
 
 export const storedMetadata = z

@@ -19,6 +19,8 @@ export const LIMITS = {
   PERFORMANCE_PAGE_ROWS_MAX: 1_000,
   PERFORMANCE_FILE_ROWS_MAX: 50_000,
   PERFORMANCE_GROUPS_MAX: 2,
+  /** Names of an owner that reports show; later ones are counted together. */
+  PERFORMANCE_CLIENTS_MAX: 20,
   SEARCH_IDS_MAX: 100,
   STOCK_STALE_DAYS: 30,
   STOCK_STALE_DAYS_MAX: 365,

@@ -66,6 +66,10 @@ const cause = {
 
 const AUDIT_OUTCOMES = ['done', 'allowed', 'denied', 'refused', 'failed', 'replayed'] as const;
 
+const clientInfo = z
+  .object({ name: z.string(), version: z.string().optional(), model: z.string().optional() })
+  .describe('The assistant that an agent acted with, as its client named itself');
+
 const auditAct = z
   .object({
     position: z.int(),
@@ -73,6 +77,7 @@ const auditAct = z
     ...cause,
     agent_name: z.string().optional(),
     key_id: z.string().optional(),
+    client: clientInfo.optional(),
     surface: z.string(),
     operation: z.string(),
     type: z.string().describe('Type of the event that has the act'),
@@ -448,6 +453,7 @@ const traced = z
     record: z.string().optional(),
     ...cause,
     key_id: z.string().optional(),
+    client: clientInfo.optional(),
     surface: z.string(),
     operation: z.string(),
     data: z

@@ -118,6 +118,10 @@ export const getPerformance = defineOperation({
     country: countryShown.optional(),
     agent_id: id('agt').optional().describe("Id of one of the owner's agents"),
     handoff_id: handoffId.optional(),
+    client: unstored
+      .identifier(64)
+      .optional()
+      .describe('Name of the assistant that acted, or other'),
     names: z.int().min(0).max(1).optional().describe('1: names beside ids'),
     include: z
       .enum(['empty'])

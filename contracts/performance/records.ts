@@ -14,6 +14,7 @@ export const DIMENSIONS = [
   'country',
   'agent_id',
   'handoff_id',
+  'client',
 ] as const;
 
 export type Dimension = (typeof DIMENSIONS)[number];
@@ -94,6 +95,9 @@ export const COUNTRY_UNIQUES_MIN = 3;
 
 /** The name under which those countries are counted together, so that sums stay complete. */
 export const OTHER_COUNTRIES = 'other';
+
+/** The name under which the clients after the first PERFORMANCE_CLIENTS_MAX of an owner are counted together. */
+export const OTHER_CLIENTS = 'other';
 
 export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
 

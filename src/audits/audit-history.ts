@@ -52,7 +52,7 @@ export const actsOf = (event: StoredEvent): AuditAct[] => {
       position,
       at: iso(meta.at),
       ...causeOf(event),
-      ...present({ key_id: meta.key }),
+      ...present({ key_id: meta.key, client: meta.client }),
       surface: meta.surface,
       operation: meta.operation,
       type,

@@ -115,7 +115,7 @@ const describe = (event: StoredEvent): Omit<Traced, 'relation' | 'rows'> => {
     at: iso(meta.at),
     type,
     stream,
-    ...present({ record: recordOfStream(stream), key_id: meta.key }),
+    ...present({ record: recordOfStream(stream), key_id: meta.key, client: meta.client }),
     ...causeOf(event),
     surface: meta.surface,
     operation: meta.operation,

@@ -239,8 +239,8 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
       return place;
     }
     admission.isAudited = true;
-    const { surface, requestId, page } = admission.arrival;
-    const incoming = { ...call, caller: admission.caller, surface, requestId, page };
+    const { surface, requestId, page, client } = admission.arrival;
+    const incoming = { ...call, caller: admission.caller, surface, requestId, page, client };
     try {
       return await this.#performAudited(id, incoming);
     } finally {

@@ -17,6 +17,7 @@ import type {
   DeskCaller,
   HolderCall,
   HolderCaller,
+  ClientInfo,
 } from '#src/shared/call.ts';
 import {
   type Outcome,
@@ -60,6 +61,7 @@ export type Incoming<C extends Caller> = CallInput & {
   requestId: string;
   /** The page of a person, as its path. */
   page?: string | undefined;
+  client?: ClientInfo | undefined;
 };
 
 /** What a handler reports for the audit record. */
@@ -211,7 +213,12 @@ const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
 /** The members of an agent's call that do not depend on its input. */
 export const agentCall = (
   deps: Pick<Deps, 'clock'>,
-  { caller, surface, requestId }: Pick<Incoming<AgentCaller>, 'caller' | 'surface' | 'requestId'>,
+  {
+    caller,
+    surface,
+    requestId,
+    client,
+  }: Pick<Incoming<AgentCaller>, 'caller' | 'surface' | 'requestId' | 'client'>,
   { id, scope }: { id: string; scope: NeededScope },
 ): Call & { caller: AgentCaller } => {
   const used = scopeUsed(scope, caller);
@@ -220,6 +227,7 @@ export const agentCall = (
     ownerId: caller.ownerId,
     actor: caller.agentId,
     keyId: caller.keyId,
+    ...present({ client }),
     surface,
     operation: id,
     ...(used !== undefined && { scope: used }),

@@ -482,6 +482,12 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
   ].join('\n');
 };
 
+/** `Name/1.2 (model)`, as a client names itself. */
+const clientText = ({ name, version, model }: NonNullable<Act['client']>): string =>
+  visibleLine(
+    [[name, ...[version ?? []].flat()].join('/'), model && `(${model})`].filter(Boolean).join(' '),
+  );
+
 /** The cells of an act, by their headings. */
 const actRow = (act: Act) => ({
   position: String(act.position),
@@ -490,6 +496,7 @@ const actRow = (act: Act) => ({
   actor_name: actorName(act),
   key: act.key_id ?? '-',
   surface: act.surface,
+  client: act.client === undefined ? '-' : clientText(act.client),
   act: act.outcome === 'done' ? act.type : act.operation,
   outcome:
     (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),

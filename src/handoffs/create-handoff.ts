@@ -139,7 +139,7 @@ const makeFacts = async (
     locale,
     ...present({ sealed_note_to_buyer: sealed.note }),
     ...present({ link_id, external_id, metadata }),
-    dims: source?.dims ?? {},
+    dims: { ...source?.dims, ...present({ client: call.client?.name }) },
     buyer: present({ company, country, email: sealed.email }),
     ...(email !== undefined && { mailbox_keys: deriveMailboxKeys(deps.secrets, email) }),
     ...priced,

@@ -188,7 +188,7 @@ const press = async (
       ? await holders.perform(admission, 'confirmRequest', {
           input: {
             list_revision: revisionOf(fieldsOf(body)),
-            client: admission.arrival.client,
+            client: admission.arrival.sentBy,
           },
         })
       : await holders.perform(admission, BUTTONS[button], { input: {} });

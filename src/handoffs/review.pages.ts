@@ -828,7 +828,7 @@ const openRoute =
     const refused = admissions.refuseNow(request, reply);
     if (refused) return refused;
     const admission = admissions.of(request);
-    const { client } = admission.arrival;
+    const { sentBy: client } = admission.arrival;
     const outcome = await holders.perform(admission, 'openHandoff', { input: { client } });
     // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
@@ -873,7 +873,7 @@ const addressAfter = (act: ActName, token: string, fields: EnteredFields): strin
   return `${address}${address.includes('?') ? '&' : '?'}saved=1#notice`;
 };
 
-const from = ({ arrival: { address, client } }: HolderAdmission) => ({ address, client });
+const from = ({ arrival: { address, sentBy: client } }: HolderAdmission) => ({ address, client });
 
 const actsOf = ({ holders }: App): Record<ActName, Act> => ({
   quantities: (admission, fields) =>

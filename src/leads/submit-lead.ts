@@ -226,7 +226,8 @@ const findSource = async (
   { source: { kind, ref } }: Input,
 ): Promise<LeadSource | Refusal> => {
   const source = { kind, ...(ref !== undefined && { ref }) };
-  if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source, dims: {} };
+  const own = present({ client: call.client?.name });
+  if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source, dims: own };
   const record =
     kind === 'link'
       ? await linkOf(deps, call.ownerId, ref)
@@ -237,7 +238,7 @@ const findSource = async (
         { pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` },
       ],
     });
-  const { dims } = record;
+  const dims = { ...record.dims, ...own };
   return { source, dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
 };
 

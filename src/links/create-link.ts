@@ -73,7 +73,7 @@ const makeFacts = (
     code,
     short_url: `${deps.origin()}/l/${code}`,
     ...present({ slug, external_id, utm: utm && present(utm), metadata }),
-    dims: present({ campaign, channel, sub_ids, ...target.dims }),
+    dims: present({ campaign, channel, sub_ids, ...target.dims, client: call.client?.name }),
     ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
     ...present({ expired_url: expired?.url }),
   };

@@ -1,5 +1,6 @@
 /** The facts of an owner in memory, and their sums by day. */
-import { type Dimension, METRICS } from '#contracts/performance/records.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { type Dimension, METRICS, OTHER_CLIENTS } from '#contracts/performance/records.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { isWithinCategory } from '#src/ports/folded-text.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
@@ -574,6 +575,8 @@ export class OwnerFacts extends Columns {
   readonly countryNames: string[] = [''];
   readonly rollUps = new RollUps(this);
   readonly #countryIds = new Map<string, number>([['', 0]]);
+  /** The first names of clients, in log order. */
+  readonly #clients = new Set<string>();
   /** In log order, a part for each block. */
   readonly #positions: Positions[] = [];
   /** By number of their row; and the texts that they share. */
@@ -609,8 +612,19 @@ export class OwnerFacts extends Columns {
     return first + lowerBound(numbers.length, (n) => least + (numbers[n] ?? 0) <= position);
   }
 
+  /** Later clients than the first ones are counted together, so that no client fills a report with names. */
+  #withBoundClient(dims: Dims): Dims {
+    const { client } = dims;
+    if (client === undefined || this.#clients.has(client)) return dims;
+    if (this.#clients.size >= LIMITS.PERFORMANCE_CLIENTS_MAX)
+      return { ...dims, client: OTHER_CLIENTS };
+    this.#clients.add(client);
+    return dims;
+  }
+
   addSets({ group, dims }: PerformanceSets): void {
-    for (const [n, one] of dims.entries()) this.dims[group * SETS_PER_GROUP + n] = one;
+    for (const [n, one] of dims.entries())
+      this.dims[group * SETS_PER_GROUP + n] = this.#withBoundClient(one);
   }
 
   /** Adds those facts of a list that come after the ones that are here. `first` is the number of its first fact. */

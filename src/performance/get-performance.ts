@@ -325,7 +325,17 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
     return invalid('/from', 'out_of_range', `at most ${daysMax} days in one call`);
   if (new Set(group_by).size < group_by.length)
     return invalid('/group_by', 'duplicate', 'names a dimension twice');
-  const { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id } = input;
+  const {
+    link_id,
+    campaign,
+    channel,
+    product_id,
+    category,
+    country,
+    agent_id,
+    handoff_id,
+    client,
+  } = input;
   const filters = {
     link_id,
     campaign,
@@ -335,6 +345,7 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
     country,
     agent_id,
     handoff_id,
+    client,
   };
   return {
     from,

@@ -23,6 +23,8 @@ export type Meta = {
   /** The session of a person, and the page that the act was made on. */
   session?: string;
   page?: string;
+  /** The assistant that an agent acted with, as its client named itself. */
+  client?: { name: string; version?: string; model?: string };
   scope?: string;
   request: string;
   correlation?: string;

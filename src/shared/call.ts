@@ -48,6 +48,9 @@ export type VisitorCaller = { kind: 'visitor' };
 
 export type Caller = AgentCaller | DeskCaller | HolderCaller | VisitorCaller;
 
+/** Name and version of a client, and the model where the client names it. */
+export type ClientInfo = { name: string; version?: string; model?: string };
+
 /** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
   ownerId: string;
@@ -62,6 +65,8 @@ export type Call = {
   scope?: Scope;
   requestId: string;
   correlation?: string;
+  /** The assistant that an agent acts with, as its client names itself. */
+  client?: ClientInfo;
   /** Epoch milliseconds at which the call was accepted; its decisions use no other time. */
   at: number;
   /** Hash of (owner, agent, operation, idempotency key); of the desk: (token, operation, idempotency key). */
@@ -133,7 +138,9 @@ export type Arrival = {
   /** The page of a person, as its path. */
   page?: string;
   /** Of the holder of a link: whether the request has what browsers send. */
-  client?: 'browser' | 'program';
+  sentBy?: 'browser' | 'program';
+  /** Of agents only. */
+  client?: ClientInfo;
 };
 
 /** A request whose caller is known and within its limits. */

@@ -52,11 +52,11 @@ export const taskRules = (
   { agents, tasks }: Pipelines,
 ): ActorRules<TaskActor> => {
   const within = (incoming: Incoming<AgentCaller>, trail: Trail): TaskCall['within'] => {
-    const { caller, surface, requestId, consistencyToken } = incoming;
+    const { caller, surface, requestId, client, consistencyToken } = incoming;
     const perform = (id: OperationId | typeof QUESTION, inner: Incoming<AgentCaller>) =>
       id === QUESTION ? tasks().performInside(id, inner) : agents.performInside(id, inner);
     return async (id, input, options) => {
-      const inner = { caller, surface, requestId, consistencyToken, input, ...options };
+      const inner = { caller, surface, requestId, client, consistencyToken, input, ...options };
       const outcome: Outcome<unknown> = await perform(id, inner);
       trail.inner ??= { id: id === QUESTION ? taskOperations[id].id : id, outcome };
       return outcome;

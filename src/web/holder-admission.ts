@@ -145,8 +145,8 @@ export const admitHolders = async (
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers(PRIVATE_HEADERS);
     const { token } = request.params as Partial<ByToken['Params']>;
-    const client = clientKindOf(request.headers);
-    const arrival = { ...arrivalOf(request, 'portal'), credential: token, client };
+    const sentBy = clientKindOf(request.headers);
+    const arrival = { ...arrivalOf(request, 'portal'), credential: token, sentBy };
     const admitted = await holders.admit(arrival, { exchange: exchangeOf(request) });
     if (!admitted.ok) return sendRefusal(reply, admitted);
     if (token !== undefined) admissions.set(request, admitted.value);

@@ -12,11 +12,13 @@ import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
+import { clientInAgent } from '#src/calls/client-info.ts';
 import { networkOf } from '#src/calls/limits.ts';
 import type { Ids, Clock } from '#src/ports/system.ts';
 import type { Arrival, Surface } from '#src/shared/call.ts';
 import { type ScanFault, scanJson } from '#src/shared/json.ts';
 import { refuse, type Refusal, forbidden, Refused } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { problemBody, problemHeaders, logFailures, rememberFailure, NOSNIFF } from './problem.ts';
 import { LINK_HEADERS } from './layout.ts';
 
@@ -746,12 +748,16 @@ export const httpRefusal = (error: Error & { code?: string; statusCode?: number 
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
+/** Of people, whose browsers name themselves, no client is kept. */
+const AGENT_SURFACES: ReadonlySet<Surface> = new Set<Surface>(['rest', 'mcp', 'a2a']);
+
 /** What the pipeline needs of a request before its body is read. */
 export const arrivalOf = ({ headers, id, ip }: FastifyRequest, surface: Surface): Arrival => ({
   surface,
   requestId: id,
   credential: BEARER.exec(headers.authorization ?? '')?.[1],
   address: ip,
+  ...(AGENT_SURFACES.has(surface) && present({ client: clientInAgent(headers['user-agent']) })),
 });
 
 /*

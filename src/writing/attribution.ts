@@ -58,6 +58,7 @@ const attributed = (call: Call, { type, data }: DecidedEvent, ids: Ids): NewEven
     ...(call.keyId !== undefined && { key: call.keyId }),
     ...(call.session !== undefined && { session: call.session }),
     ...(call.page !== undefined && { page: call.page }),
+    ...(call.client && { client: call.client }),
     ...(call.scope !== undefined && { scope: call.scope }),
     request: call.requestId,
     ...(call.correlation !== undefined && { correlation: call.correlation }),

@@ -1,9 +1,12 @@
 /** Routes of A2A in both bindings. */
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
+import { clientIn } from '#src/calls/client-info.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import type { Admission, AgentCaller } from '#src/shared/call.ts';
+import { isRecord } from '#src/shared/json.ts';
 import { type Refusal, forbidden, refuse } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { arrivalOf } from '#src/web/http.ts';
 import { webAccess } from '#src/web/origin.ts';
 import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
@@ -234,6 +237,15 @@ const refuseRequest = (
   return binding.refuse(reply, answered, app.origin());
 };
 
+/** Keeps with a request the client that its metadata, or that of its message, names. */
+const nameClient = ({ arrival }: Admission<AgentCaller>, params: unknown): void => {
+  if (!isRecord(params)) return;
+  const { metadata, message } = params;
+  for (const said of [metadata, isRecord(message) ? message['metadata'] : undefined])
+    if (isRecord(said))
+      Object.assign(arrival, present({ client: clientIn(said['clientInfo'], said['model']) }));
+};
+
 const perform = async (
   { a2a: { app, admissions, streams }, reply, binding }: Exchange,
   { name, params: raw }: MethodCall,
@@ -248,6 +260,7 @@ const perform = async (
   };
   const revoked = app.agents.confirm(admission);
   if (revoked) return fail(revoked);
+  nameClient(admission, raw);
   const read = readParams(method, raw);
   const overLimit = app.agents.charge(admission, read.ok ? method.budget(read.params) : 'read');
   reply.headers(admission.headers);

@@ -6,15 +6,17 @@ import { line } from '#contracts/fields.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { OWN_RECORDS, type RecordKind } from '#contracts/records/records.ts';
 import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
+import { clientIn } from '#src/calls/client-info.ts';
 import { readInput } from '#src/calls/input.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
 import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { RECORD_SCOPES } from '#src/records/read-record.ts';
 import type { CompletedKind } from '#src/registries/resources.ts';
-import type { Budget, Admission, AgentCaller } from '#src/shared/call.ts';
+import type { Budget, Admission, AgentCaller, ClientInfo } from '#src/shared/call.ts';
 import { isRecord } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
+import { present } from '#src/shared/present.ts';
 import { callTool, aboutTool, refusedEarly } from './call-tool.ts';
 import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
 import {
@@ -574,11 +576,37 @@ export const handleMessage = async (received: ReceivedBody): Promise<Handled> =>
     conclude();
     return { id, answer: undefined };
   }
+  nameClient(admission, headers, message);
   const consistencyToken = tokenOf(headers, message);
   const { params } = message;
   const answer = await method.answer({ app, admission, requestId, era, params, consistencyToken });
   conclude(answer.ok ? undefined : answer.refusal);
   return { id, answer };
+};
+
+const INITIALIZED_MAX = 1_000;
+/** What `initialize` named last for a key and a User-Agent: later requests of these versions do not name their client. */
+const initialized = new Map<string, ClientInfo>();
+
+/** Keeps with a request the client that it names, or that its `initialize` named to this process. */
+const nameClient = (
+  { arrival, caller }: Admission<AgentCaller>,
+  headers: IncomingHttpHeaders,
+  { method, params }: Message,
+): void => {
+  const meta = metaOf(params);
+  const connection = `${caller.keyId} ${headers['user-agent'] ?? ''}`;
+  const isFirst = method === 'initialize';
+  const named = clientIn(isFirst ? params['clientInfo'] : meta[META.client], meta['model']);
+  if (isFirst && named) {
+    initialized.delete(connection);
+    initialized.set(connection, named);
+    const [oldest] = initialized.keys();
+    if (initialized.size > INITIALIZED_MAX && oldest !== undefined) initialized.delete(oldest);
+  }
+  const known = named ?? initialized.get(connection) ?? arrival.client;
+  const model = clientIn({ name: '-' }, meta['model'])?.model;
+  if (known) arrival.client = { ...known, ...present({ model }) };
 };
 
 /** The tool result for a call that is refused before it is performed; undefined when the body calls no tool. */

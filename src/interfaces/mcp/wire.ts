@@ -27,6 +27,7 @@ export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
   server: 'io.modelcontextprotocol/serverInfo',
+  client: 'io.modelcontextprotocol/clientInfo',
 } as const;
 
 export const SERVER = {
