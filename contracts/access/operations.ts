@@ -27,13 +27,12 @@ export const getConnection = defineOperation({
   kind: 'query',
   scope: null,
   http: { method: 'GET', path: '/connection', status: 200 },
-  summary: 'Show this key: granted and missing scopes, limits, boundaries, links',
+  summary: 'Show this key: granted and missing scopes, limits and boundaries',
   guidance:
     'Call it first. Each missing scope has a text on how to get it; boundaries list what no agent can do.',
   brief:
-    'Call it first. It shows the tools of this key, what it lacks and how to get that, and the boundaries: what no ' +
-    'agent can do.',
-  next: 'searchProducts, or another operation that the granted scopes allow.',
+    'Call it first. It shows the tools of this key, how to get scopes that it lacks, and what no agent can do.',
+  next: 'searchProducts, or what else the scopes allow.',
   input: z.strictObject({}),
   output: connection,
   problems: ['parameter_invalid', ...TOKEN_PROBLEMS],

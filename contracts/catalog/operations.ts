@@ -83,7 +83,7 @@ export const searchProducts = defineOperation({
       brand: ofProduct.line(100).optional().describe('Name of the brand in any case'),
       certifications: list(ofProduct.line(100), PRODUCT_LIMITS.CERTIFICATIONS_MAX)
         .optional()
-        .describe('Names in any case; only products that have all of them'),
+        .describe('Names in any case; all must apply'),
       origin: country.optional().describe('Country of origin, like GB'),
       ship_from: country.optional().describe('Country of dispatch, like GB'),
       at_quantity: quantity

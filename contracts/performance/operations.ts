@@ -95,10 +95,7 @@ export const getPerformance = defineOperation({
     compare_to: z
       .enum(['previous_period', 'previous_year'])
       .optional()
-      .describe(
-        'The preceding period of equal length, or the same dates one year earlier. A group that exists only there ' +
-          'has rows, too',
-      ),
+      .describe('The preceding period of equal length, or the same dates one year earlier'),
     metrics: list(z.enum(metricNames).meta({ id: 'Metric' }), metricNames.length)
       .meta({ uniqueItems: true })
       .optional()
@@ -118,10 +115,7 @@ export const getPerformance = defineOperation({
     country: countryShown.optional(),
     agent_id: id('agt').optional().describe("Id of one of the owner's agents"),
     handoff_id: handoffId.optional(),
-    client: unstored
-      .identifier(64)
-      .optional()
-      .describe('Name of the assistant that acted, or other'),
+    client: unstored.identifier(64).optional().describe('Name of the assistant, or other'),
     names: z.int().min(0).max(1).optional().describe('1: names beside ids'),
     include: z
       .enum(['empty'])

@@ -101,7 +101,9 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
   }
 };
 
-const WRITES = new Set<OperationId>(IDS.filter((id) => /^(create|submit|request|cancel|revise|withdraw|update)/.test(id)));
+const WRITES = new Set<OperationId>(
+  IDS.filter((id) => /^(create|submit|request|cancel|revise|withdraw|update)/.test(id)),
+);
 
 /** `done`, or the code of the refusal. */
 type Decision = string;
