@@ -19,7 +19,6 @@ import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts'
 import { HANG_MS } from '../../support/hang.ts';
 
 /** An import merges since then, so that its fingerprint and its answer are others. No version was released. */
-const IMPORT = '/products/import';
 
 const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
   { name: 'a data directory', store: 'embedded', isSkipped: false },
@@ -94,16 +93,8 @@ const testCopy = (commit: string, store: Store): void => {
   it('This version answers every retry with the bytes that an earlier commit answered', async () => {
     expect(recording.writes.length).toBeGreaterThan(40);
     for (const { title, retried, answer: _, ...asked } of recording.writes) {
-      if (asked.path.endsWith(IMPORT)) continue;
       expect(retryFacts(await served(asked)), title).toEqual(retryFacts(retried));
     }
-  });
-
-  it('This version refuses a retry of an import of that commit, and changes nothing', async () => {
-    const imports = recording.writes.filter(({ path }) => path.endsWith(IMPORT));
-    expect(imports.length).toBeGreaterThan(0);
-    for (const { title, retried: _, answer: __, ...asked } of imports)
-      expect(await served(asked), title).toMatchObject({ status: 422 });
   });
 
   it("This version accepts writes that continue an earlier commit's records, and shows them", async () => {

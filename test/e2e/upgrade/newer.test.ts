@@ -51,7 +51,9 @@ const appendToFile = (directory: string, event: Event): void => {
   const crc = foldCrc([position, stream, revision, type, at, data]);
   const owner = stream.slice(0, stream.indexOf('-'));
   const row = [position, Number(own?.['stream_id']), revision, owner, stream, id, type, at];
-  const sealed = [...row, data, meta, crc, sealOf(crc, id, meta)];
+  const counted = db.prepare('SELECT count(*) AS events FROM events WHERE owner = ?').get(owner);
+  const number = Number(counted?.['events']) + 1;
+  const sealed = [...row, data, meta, crc, sealOf(crc, id, meta), number];
   const places = sealed.map(() => '?').join();
   db.prepare(`INSERT INTO events VALUES (${places})`).run(...sealed);
   db.close();

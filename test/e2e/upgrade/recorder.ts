@@ -28,11 +28,11 @@ export class Recorder {
   }
 
   /** A write at the desk; its title is its idempotency key. */
-  desk(title: string, path: string, body: object): Promise<Json> {
+  desk(title: string, path: string, body: object, as = 'staff'): Promise<Json> {
     return this.write(title, {
       method: 'POST',
       path: `/api/desk/v1${path}`,
-      as: 'staff',
+      as,
       headers: { 'idempotency-key': title },
       body: JSON.stringify(body),
     });

@@ -314,12 +314,15 @@ const proposeOutreach = async (recorder: Recorder): Promise<void> => {
   const sent = await proposePost(recorder, 'post-sent');
   ids['sent request'] = idOf(sent);
   const { content_sha256 } = sent;
-  await recorder.desk('approve-post', `/approvals/${idOf(sent)}/approve`, { content_sha256 });
+  await recorder.desk(
+    'approve-post',
+    `/approvals/${idOf(sent)}/approve`,
+    { content_sha256 },
+    'owner',
+  );
   const refused = await proposePost(recorder, 'post-refused');
-  await recorder.desk('refuse-post', `/approvals/${idOf(refused)}/refuse`, {
-    content_sha256: refused['content_sha256'],
-    reason: 'Too loud',
-  });
+  const refusal = { content_sha256: refused['content_sha256'], reason: 'Too loud' };
+  await recorder.desk('refuse-post', `/approvals/${idOf(refused)}/refuse`, refusal, 'owner');
   ids['pending request'] = idOf(await proposePost(recorder, 'post-pending'));
 };
 
