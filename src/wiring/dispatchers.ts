@@ -144,11 +144,11 @@ const confirmationExpiry = (deps: TaskDeps) => {
 const MARK_MS = 500;
 
 /** Marks the tree of the log whenever it has grown. */
-const notary = (deps: TaskDeps & { proof(): ProofDeps }) =>
-  repeated((signal) => markTree({ ...deps.proof(), ...deps }, signal), {
+const notary = ({ logger, proof, ...deps }: TaskDeps & { proof(): ProofDeps }) =>
+  repeated((signal) => markTree({ ...proof(), ...deps }, signal), {
     everyMs: MARK_MS,
     schedule: deps.schedule,
-    onFault: throttledLog(deps.logger, 'the log has no newer checkpoint'),
+    onFault: throttledLog(logger, 'the log has no newer checkpoint'),
   });
 
 /** Everything that the service sends by itself, as one. */

@@ -206,6 +206,8 @@ const writesOf = (): Write[] =>
     // A token is refused for what is done on a page, whatever its input.
     ...Object.values(deskOperations)
       .filter((operation) => !('isOnPage' in operation))
+      // The token of the test is no promoter's.
+      .filter(({ roles }) => roles.some((role) => role !== 'owner'))
       .map((operation) => ({ operation, desk: true })),
   ].flatMap(({ operation, desk }) => {
     if (operation.kind !== 'command') return [];

@@ -42,7 +42,7 @@ const plain = (answer: string): unknown =>
   JSON.parse(
     answer
       .replaceAll(/"owner_id":"\w+"/g, '"owner_id":"…"')
-      .replaceAll(/\b(lnk|hnd|led|agt)_[0-9a-z]{24}\b/g, '$1_…')
+      .replaceAll(/\b(lnk|hnd|led|agt|out)_[0-9a-z]{24}\b/g, '$1_…')
       .replaceAll(/https?:\/\/[^/"]+/g, '…')
       .replaceAll(/\/h\/[^"]+/g, '/h/…')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…')
@@ -136,7 +136,7 @@ describe('openapi.json', () => {
           sent.push(operationId);
         }
       }
-    expect(sent.sort()).toEqual(Object.keys(operations).sort());
+    expect([...new Set(sent)].sort()).toEqual(Object.keys(operations).sort());
   });
 });
 
@@ -144,11 +144,12 @@ describe('docs/rest.md', () => {
   it('`docs/rest.md` has requests that get the answers it shows', async () => {
     const markdown = await page('/docs/rest.md');
     const requests = blocksIn(markdown, 'http');
-    expect(requests).toHaveLength(Object.keys(operations).length);
+    const ids = Object.values(operations).flatMap(({ id, examples }) => examples.map(() => id));
+    expect(requests).toHaveLength(ids.length);
     const answers = blocksIn(markdown, 'json');
     const calls = answering(exampleOfOperation);
     for (const [at, { lead: before, block }] of requests.entries()) {
-      const id = Object.keys(operations)[at] ?? '';
+      const id = ids[at] ?? '';
       const [head = '', body] = calls.putIn(before, block).split('\n\n');
       const [first = '', ...fields] = head.split('\n');
       const [method = '', path = ''] = first.split(' ');

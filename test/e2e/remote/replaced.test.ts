@@ -1,4 +1,6 @@
 /** Another log behind the address of EventStoreDB, while processes of the service run. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct } from '../../support/world/app.ts';
 import { ended, start, until } from '../../support/clients/cli.ts';
@@ -13,6 +15,9 @@ import {
 } from '../../support/processes/remote.ts';
 import { backUp, replaceData, writeOtherLog } from '../../support/eventstoredb/replace-data.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+
+const newestIn = (mark: string): number =>
+  Number((JSON.parse(mark) as { newest: { position: number } | null }).newest?.position);
 
 const KINDS = ['an empty database', 'an older backup', 'the log of another installation'] as const;
 
@@ -68,6 +73,11 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const isShared = async () =>
       Number(await world.redis.control.hget('tributary:log', 'position')) >= acknowledged;
     expect(await until(isShared)).toBe(true);
+    // So does a process that only reads, before it stores rows.
+    const mark = join(idleDirectory, 'remote-log.mark');
+    const isRead = async () =>
+      existsSync(mark) && newestIn(readFileSync(mark, 'utf8')) >= acknowledged;
+    expect(await until(isRead)).toBe(true);
     await replaceData(world.log, copy);
   });
   afterAll(endRemote);

@@ -4,6 +4,7 @@ import type { EventType } from '#contracts/registries/events.ts';
 import { LEAD_STATES } from '#contracts/moves.ts';
 import { foldBatch } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
+import { handoffs } from '#projections/handoffs.ts';
 import { leads } from '#projections/leads.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';
 import { type Projection, spaceOfBuild } from '#projections/projection.ts';
@@ -14,7 +15,7 @@ import type { ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
 import { type Given, happened, inLog, MIDNIGHT, rowsAfter } from '../world/fold.ts';
 import { DIMS, erased, leadNamed, leadSubmitted } from '../world/stories.ts';
 
-export const LISTED: readonly Projection[] = [leads, outboundRequests, openOutbound];
+export const LISTED: readonly Projection[] = [leads, handoffs, outboundRequests, openOutbound];
 export const HOUR_MS = 3_600_000;
 
 /** Folds the events, some at a time, and makes the rows live. */
