@@ -59,6 +59,9 @@ export const answersCsv = ({ alsoAs = [] }: { alsoAs?: readonly string[] }): boo
 export const acceptsConsistencyToken = ({ problems }: Pick<Operation, 'problems'>): boolean =>
   problems.includes('consistency_token_invalid');
 
+/** Tools that have another name: the desk has an operation of the same name, and no agent can name that. */
+const TOOL_NAMES: Readonly<Record<string, string>> = { withdrawUnseenHandoff: 'withdraw_handoff' };
+
 /** Returns the name of the MCP tool: the operation's id in snake_case. */
 export const toolName = ({ id }: Pick<ToolOperation, 'id'>): string =>
-  id.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  TOOL_NAMES[id] ?? id.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -217,7 +217,7 @@ const reviseHandoff = defineToolOperation({
   ],
 });
 
-const withdrawUnseen = defineToolOperation({
+const withdrawUnseenHandoff = defineToolOperation({
   kind: 'command',
   scope: createHandoff.scope,
   destructive: true,
@@ -247,7 +247,7 @@ const withdrawUnseen = defineToolOperation({
   ],
 });
 
-export const ownHandoffOperations = { reviseHandoff, withdrawHandoff: withdrawUnseen };
+export const ownHandoffOperations = { reviseHandoff, withdrawUnseenHandoff };
 
 /* What staff do with the RFQs that buyers sent. */
 

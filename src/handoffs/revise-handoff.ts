@@ -100,7 +100,11 @@ const revisionOf = async (
   };
 };
 
-export const withdrawUnseenHandoff: Handler<'withdrawHandoff'> = async (deps, input, call) => {
+export const withdrawUnseenHandoff: Handler<'withdrawUnseenHandoff'> = async (
+  deps,
+  input,
+  call,
+) => {
   const { handoff_id: id, reason = 'withdrawn by its agent' } = input;
   return changeOwn(deps, call, id, async () => {
     const sealed = await sealAll(deps.vault, id, { reason });

@@ -45,7 +45,7 @@ export const agentHandlers: Handlers = {
   listRecords,
   getRecord,
   reviseHandoff,
-  withdrawHandoff: withdrawUnseenHandoff,
+  withdrawUnseenHandoff,
   createLinks,
   updateLink,
 };

@@ -32,12 +32,12 @@ const NEEDS: Record<OperationId, string[] | null> = {
   listRecords: OUTBOUND,
   getRecord: ['social:write'],
   reviseHandoff: ['handoffs:write'],
-  withdrawHandoff: ['handoffs:write'],
+  withdrawUnseenHandoff: ['handoffs:write'],
   createLinks: ['links:write'],
   updateLink: ['links:write'],
 };
 /** Only the agent that made a record may change it. */
-const OF_MAKER: readonly OperationId[] = ['reviseHandoff', 'withdrawHandoff', 'updateLink'];
+const OF_MAKER: readonly OperationId[] = ['reviseHandoff', 'withdrawUnseenHandoff', 'updateLink'];
 const SCOPES = [
   'products:read',
   'performance:read',
@@ -86,7 +86,7 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
       return { outbound_id: recordIds.outbound_id };
     case 'reviseHandoff':
       return { handoff_id: NO_HANDOFF, title: 'List' };
-    case 'withdrawHandoff':
+    case 'withdrawUnseenHandoff':
       return { handoff_id: NO_HANDOFF };
     case 'createLinks':
       return { links: [{ target: { kind: 'product', ref: 'MUG-1' } }] };

@@ -191,6 +191,19 @@ describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary)
   });
 });
 
+/** The operations that make records, and the field by which others name them. */
+const FIELD_OF: ReadonlyMap<string, string> = new Map([
+  ['request', 'outbound_id'],
+  ['createHandoff', 'handoff_id'],
+  ['createLink', 'link_id'],
+]);
+
+/** The records that an operation names, as far as there are some. */
+const namedIn = (id: OperationId, newest: Record<string, string>): object =>
+  Object.fromEntries(
+    Object.entries(newest).filter(([field]) => field in agentOperations[id].input.shape),
+  );
+
 describe('An operation of agents', () => {
   it('An operation of agents refuses every field that could extend it to a forbidden act', async () => {
     for (const { id, examples, kind } of REGISTRY)
@@ -220,18 +233,20 @@ describe('An operation of agents', () => {
         );
       }),
     );
-    let proposed = '';
+    /** The newest record of each kind, by the field that names it in the operations that change it. */
+    const newest: Record<string, string> = {};
+    const changed = /^(cancelOutbound|revise|withdraw|update)/;
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 5, maxLength: 25 }), async (calls) => {
         for (const [id, input, surface] of calls) {
           const callInput = {
             ...(input as object),
             ...(agentOperations[id].kind === 'command' && { idempotency_key: freshKey() }),
-            ...(id === 'cancelOutboundRequest' && proposed && { outbound_id: proposed }),
+            ...(changed.test(id) && namedIn(id, newest)),
           };
           const outcome = await asAgent(app, agent.key, id, callInput, surface);
-          if (outcome.ok && id.startsWith('request'))
-            proposed = (outcome.value as { id: string }).id;
+          const field = FIELD_OF.get(id.replace(/^request.*/, 'request'));
+          if (outcome.ok && field) newest[field] = (outcome.value as { id: string }).id;
         }
       }),
       { numRuns: STORIES, seed: SEED },
@@ -287,6 +302,9 @@ const REAL: Record<string, object> = {
   createHandoff: { line_items: [{ sku: 'MUG-1', quantity: 4 }], link_id: undefined },
   submitLead: { external_id: 'crm-1', source: { kind: 'agent' } },
   requestSocialPost: { text: 'Mugs', link_ids: [] },
+  reviseHandoff: { line_items: [{ sku: 'MUG-1', quantity: 6 }] },
+  createLinks: { links: [{ target: { kind: 'product', ref: 'MUG-1' } }] },
+  updateLink: { target: { kind: 'search', ref: 'mug' } },
 };
 
 describe('The source of the agent interfaces', () => {
