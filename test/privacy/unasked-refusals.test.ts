@@ -63,6 +63,12 @@ const anonymous = (answer: unknown, owner: string): string =>
 /** Operations that neither take a contact nor show a record that has one. */
 const WITHOUT_CONTACT: readonly OperationId[] = [
   'createLink',
+  'createLinks',
+  'getRecord',
+  'listRecords',
+  'reviseHandoff',
+  'updateLink',
+  'withdrawUnseenHandoff',
   'requestAgentNotification',
   'requestSocialPost',
   'searchProducts',

@@ -190,7 +190,7 @@ const proofText = (origin: string): string =>
   [
     '# Proof',
     'The log has one Merkle tree (RFC 6962): a leaf for each event, in log order. A signed checkpoint of the tree proves that everything under it is as it was, in its order, and complete. ' +
-      'It proves nothing about what somebody did before they told this service.',
+      'It proves nothing about what somebody did before it reached this service.',
     '## What you can check, and against whom',
     table(
       ['You have', 'You know'],
