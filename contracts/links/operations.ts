@@ -131,13 +131,10 @@ export const createLinks = defineToolOperation({
   problems: [...WRITE_PROBLEMS, 'scope_missing'],
   examples: [
     {
-      name: 'two products',
+      name: 'a product',
       input: {
         idempotency_key: 'spring-sale:links',
-        links: [
-          { target: { kind: 'product', ref: 'KIT-101' }, campaign: 'spring-sale' },
-          { target: { kind: 'category', ref: 'Kitchen' }, campaign: 'spring-sale' },
-        ],
+        links: [{ target: { kind: 'product', ref: 'KIT-101' }, campaign: 'spring-sale' }],
       },
       output: { data: [{ id: linkExample.id, short_url: linkExample.short_url }] },
     },

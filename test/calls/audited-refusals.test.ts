@@ -71,6 +71,8 @@ const ROUTES = [
   ...Object.values(operations).map(({ id, http }) => ({ id, http, surface: 'rest' })),
   // A token is refused for what is done on a page, whatever its input.
   ...Object.values(deskOperations)
+    // The token of the test is no promoter's.
+    .filter(({ roles }) => roles.some((role) => role !== 'owner'))
     .filter((operation) => !('isOnPage' in operation))
     .map(({ id, http }) => ({ id, http, surface: 'desk' })),
 ];

@@ -77,13 +77,13 @@ const send = (at: number): HandoffCommand => ({
 });
 const dropped = (reason: string, number = 1) =>
   made('RfqDropped', { contact_subject: `con_1_${number}`, reason });
-const confirmed = event('RfqConfirmedByBuyer', { totals: TOTALS, submitted_at: 2 }, 50);
+const confirmed = event('RfqConfirmedByBuyer', { totals: TOTALS, lines: [], submitted_at: 2 }, 50);
 
 describe('An RFQ that was sent', () => {
   const pending = fold(sentAs(1));
 
   it('An RFQ that was sent is confirmed by the holder of its mailbox, for the list that the page showed', () => {
-    const data = { totals: TOTALS, submitted_at: 2 };
+    const data = { totals: TOTALS, lines: [], submitted_at: 2 };
     expect(decide(pending, confirm())).toEqual(accepted(made('RfqConfirmedByBuyer', data)));
     expect(decide(pending, confirm({ listRevision: 2 }))).toEqual(rejected('list_changed'));
     expect(decide(pending, confirm({ at: UNTIL }))).toEqual(rejected('confirmation_over'));

@@ -75,6 +75,12 @@ const answers = async (): Promise<Record<string, unknown>> => {
   const day = new Date(app.clock.now()).toISOString().slice(0, 10);
   const period = { from: day, to: day, granularity: 'total' };
   const read = (uri: string) => mcp.modern('resources/read', { uri });
+  /** Its counts are numbers of performance, which every step may change. */
+  const readHandoff = async (): Promise<object> => {
+    const { body } = await read(`tributary://handoffs/${record.handoff}`);
+    const { contents } = (body as { result: { contents: { text: string }[] } }).result;
+    return { ...(JSON.parse(contents[0]?.text ?? '{}') as object), counts: undefined };
+  };
   const list = async (id: 'listLeads' | 'getPerformance', input: object) =>
     asAgent(app, key, id, input as Record<string, unknown>);
   const rest = (path: string) => app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key });
@@ -84,7 +90,7 @@ const answers = async (): Promise<Record<string, unknown>> => {
     byLink: await ask({ link_id: record.link }),
     byLead: await ask({ lead_id: record.lead }),
     task: result,
-    handoff: (await read(`tributary://handoffs/${record.handoff}`)).body,
+    handoff: await readHandoff(),
     lead: (await read(`tributary://leads/${record.lead}`)).body,
     leads: await list('listLeads', {}),
     restLeads: (await rest('/leads')).body,

@@ -49,7 +49,7 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   pollDeviceLogin: {},
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
-  askForPasskey: {},
+  askForPasskey: { address: '::1' },
   usePasskey: { answer: '{}', address: '::1', device: 'Firefox on Linux' },
   askForOpenId: {},
   useOpenId: { query: '?code=c', address: '::1', device: 'Firefox on Linux' },
