@@ -192,7 +192,7 @@ const BEGINNING_CHARS = 3;
 
 /** The list of the records with a word that begins like this one; undefined for a word that is too short for it. */
 export const listOfWord = (word: string): string | undefined => {
-  const beginning = [...word].slice(0, BEGINNING_CHARS);
+  const beginning = Array.from(word).slice(0, BEGINNING_CHARS);
   return beginning.length < BEGINNING_CHARS
     ? undefined
     : listBy({ word: encodeURIComponent(beginning.join('')) });

@@ -190,7 +190,7 @@ describe('A link', () => {
     );
     expect(visits).toHaveLength(1_000);
     const { location } = (await visit(made['short_url'])).headers;
-    expect(location).toContain(String((changed['target'] as { ref: string }).ref));
+    expect(location).toContain((changed['target'] as { ref: string }).ref);
   });
 
   it('A link is stopped by its agent, and by no other', async () => {
