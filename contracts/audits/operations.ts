@@ -4,6 +4,7 @@ import { EXAMPLE_AS_OF, EXAMPLE_AT, deskQuery } from '#contracts/desk-operation.
 import {
   asOf,
   campaign,
+  identifier,
   hasYear,
   line,
   time,
@@ -172,6 +173,7 @@ const auditPerformance = deskQuery({
     at: auditAt,
     ...performanceFields,
     campaign: campaign.optional(),
+    client: identifier(64).optional(),
   },
   output: performance.extend({ as_of: auditAsOf }),
   example: {

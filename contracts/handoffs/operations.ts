@@ -16,6 +16,7 @@ import {
   compared,
   date,
   encrypted,
+  exempt,
   enteredMoney,
   externalId,
   homeCountry,
@@ -893,6 +894,8 @@ const quantities = z.map(z.string(), z.string()).default(new Map());
 const LIST_TOKENS_MAX = 4;
 const listRevision = z.int().min(0);
 const enteredText = z.string();
+/** Of a buyer about a quotation, encrypted before it is stored. */
+const sealedText = exempt('encrypted', z.string());
 /** Whether the request has what browsers send. */
 const client = z.enum(['browser', 'program']).default('browser');
 
@@ -1037,12 +1040,12 @@ export const buyerOperations = {
   readQuotation: holderView({}, quotation),
   /** Records the buyer's word for exactly the quotation that the page showed. It is not an order. */
   agreeToQuotation: act({ hash: quotationHash }, quotation, ['QuotationAgreed', 'MailQueued']),
-  declineQuotation: act({ hash: quotationHash, reason: enteredText }, quotation, [
+  declineQuotation: act({ hash: quotationHash, reason: sealedText }, quotation, [
     'QuotationDeclined',
     'MailQueued',
   ]),
   /** `question`: the number that the page gave it, so that a form that is sent twice asks once. */
-  askAboutQuotation: act({ question: z.int().min(0), text: enteredText }, quotation, [
+  askAboutQuotation: act({ question: z.int().min(0), text: sealedText }, quotation, [
     'QuotationQuestionAsked',
     'MailQueued',
   ]),

@@ -1,5 +1,5 @@
 /** What an auditor's token can do: read audits, and change nothing over any interface. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/registries/desk.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { DeskOperation, Operation } from '#contracts/operation.ts';
@@ -24,6 +24,8 @@ beforeAll(async () => {
   auditor = await person(app, ['auditor']);
 });
 afterAll(() => app.close());
+// Refused credentials are limited by the minute.
+beforeEach(() => app.clock.pause(60_000));
 
 /** Calls with the token, and requires that the log has nothing new but audit records. */
 const writingNothing = async (call: () => Promise<void>): Promise<void> => {

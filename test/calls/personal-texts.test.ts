@@ -86,6 +86,8 @@ describe('A text that a caller gives', () => {
       'listAccessRequests',
       'listOpenLeads',
       'listRfqs',
+      'quoteRfq',
+      'reviseHandoff',
       'searchProducts',
       'withdrawProduct',
     ]);

@@ -78,7 +78,7 @@ const answers = async (): Promise<Record<string, unknown>> => {
   /** Its counts are numbers of performance, which every step may change. */
   const readHandoff = async (): Promise<object> => {
     const { body } = await read(`tributary://handoffs/${record.handoff}`);
-    const { contents } = (body as { result: { contents: { text: string }[] } }).result;
+    const { contents } = (body as unknown as { result: { contents: { text: string }[] } }).result;
     return { ...(JSON.parse(contents[0]?.text ?? '{}') as object), counts: undefined };
   };
   const list = async (id: 'listLeads' | 'getPerformance', input: object) =>

@@ -210,7 +210,7 @@ describe('The requests for access', () => {
     await decide(partly, 'approve', { scopes: ['products:read'] });
     await decide(denied, 'deny');
     expect(agentsOf(await listed('limit=3'))).toEqual([denied, partly, waits]);
-    expect(agentsOf(await listed('state=pending'))).toEqual([waits]);
+    expect(agentsOf(await listed('state=pending'))).toContain(waits);
     expect(await listed('state=partial')).toMatchObject([
       {
         agent_id: partly,

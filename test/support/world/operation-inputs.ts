@@ -51,7 +51,7 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   openHandoff: {},
   askForPasskey: { address: '::1' },
   usePasskey: { answer: '{}', address: '::1', device: 'Firefox on Linux' },
-  askForOpenId: {},
+  askForOpenId: { address: '::1' },
   useOpenId: { query: '?code=c', address: '::1', device: 'Firefox on Linux' },
   createList: {
     lines: [{ product_id: `prd_${'0'.repeat(24)}`, quantity: 4 }],
