@@ -2,12 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GOODS_MOVES, GOODS_STATES, type GoodsState, RFQ_STATES } from '#contracts/moves.ts';
-import type {
-  EventData,
-  EventOf,
-  Happened,
-  HandoffEventType,
-} from '#contracts/registries/events.ts';
+import type { EventOf, Happened, HandoffEventType } from '#contracts/registries/events.ts';
 import { goodsStateOf, quantitiesOf } from '#src/handoffs/fulfillment.decider.ts';
 import { type HandoffCommand, type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
 import { hashOfQuotation, type Offer, valuesOf } from '#src/handoffs/quotation.decider.ts';
