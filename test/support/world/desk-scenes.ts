@@ -208,6 +208,19 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     await well(act(id));
     return id;
   };
+  /** A won RFQ after some acts on its goods. */
+  const wonRfq =
+    (...acts: ((id: string) => Asked)[]) =>
+    async (): Promise<string> => {
+      const handoffId = await rfqAfter(quote(APPROVAL_ABOVE))();
+      await quotationOver(app.service.deps, { ownerId: 'acme', handoffId }).agree();
+      for (const act of [actOnRfq('move', { to: 'won' }), ...acts]) await well(act(handoffId));
+      return handoffId;
+    };
+  const goods = (verb: string, quantity = 1, more: object = {}) =>
+    actOnRfq(verb, { lines: [{ line_id: '1', quantity }], ...more });
+  const sold = actOnRfq('allocate', { lines: [{ line_id: '1' }] });
+  const sent = actOnRfq('ship', {});
   const proposedRfq = rfqAfter((id) => quote(APPROVAL_ABOVE + 1)(id));
   const link = () => made('links', { target: { kind: 'search', ref: 'mugs' } });
   const request = async (): Promise<Request> => proposed(app, key, 'requestSocialPost', post());
@@ -307,6 +320,23 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       askedRfq,
       actOnRfq('answer', { question: 1, answer: 'They are.' }),
       lose,
+    ),
+    allocateGoods: either(wonRfq(), goods('allocate'), goods('allocate')),
+    shipGoods: either(wonRfq(sold), goods('ship'), actOnRfq('deliver', { shipment: 1 })),
+    deliverGoods: either(
+      wonRfq(sold, sent),
+      actOnRfq('deliver', { shipment: 1 }),
+      goods('return', 1, { reason }),
+    ),
+    cancelGoods: either(
+      wonRfq(),
+      goods('cancel', 1, { reason }),
+      actOnRfq('correct', { to: 'withdrawn', reason }),
+    ),
+    returnGoods: either(
+      wonRfq(sold, sent),
+      goods('return', 1, { reason }),
+      actOnRfq('deliver', { shipment: 1 }),
     ),
     correctRfq: either(
       rfqAfter(lose),
