@@ -15,12 +15,9 @@ import type { Hash } from './merkle.ts';
 
 /** Ed25519 over the text of the note. */
 const ED25519 = 1;
-/** Ed25519 of a witness over the text and the time at which it saw it (C2SP tlog-cosignature). */
-const COSIGNATURE = 4;
 
 const SEED_BYTES = 32;
 const ID_BYTES = 4;
-const TIME_BYTES = 8;
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
@@ -28,7 +25,6 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 export type Verifier = {
   name: string;
   id: Buffer;
-  algorithm: typeof ED25519 | typeof COSIGNATURE;
   key: KeyObject;
   /** `<name>+<id>+<key>`, as it is published. */
   text: string;
@@ -46,26 +42,22 @@ const isName = (name: string): boolean => name !== '' && !/[\s+]/u.test(name);
 const publicBytes = (key: KeyObject): Buffer =>
   key.export({ type: 'spki', format: 'der' }).subarray(SPKI.length);
 
-const verifierOf = (name: string, algorithm: Verifier['algorithm'], key: KeyObject): Verifier => {
-  const typed = Buffer.concat([Buffer.of(algorithm), publicBytes(key)]);
+const verifierOf = (name: string, key: KeyObject): Verifier => {
+  const typed = Buffer.concat([Buffer.of(ED25519), publicBytes(key)]);
   const id = hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typed]), 'buffer');
   const shown = id.subarray(0, ID_BYTES);
   const text = `${name}+${shown.toString('hex')}+${typed.toString('base64')}`;
-  return { name, id: shown, algorithm, key, text };
+  return { name, id: shown, key, text };
 };
 
 /** The signer of a name whose Ed25519 key has this seed of 32 bytes. */
-export const signerOf = (
-  name: string,
-  seed: Buffer,
-  algorithm: Verifier['algorithm'] = ED25519,
-): Signer => {
+export const signerOf = (name: string, seed: Buffer): Signer => {
   const privateKey = createPrivateKey({
     key: Buffer.concat([PKCS8, seed]),
     format: 'der',
     type: 'pkcs8',
   });
-  return { ...verifierOf(name, algorithm, createPublicKey(privateKey)), privateKey };
+  return { ...verifierOf(name, createPublicKey(privateKey)), privateKey };
 };
 
 /** Makes the text of a new private key, in the form of Go's `note.GenerateKey`. Keep it secret. */
@@ -82,9 +74,9 @@ const partsOf = (text: string) => {
   const [algorithm] = bytes;
   if (!isName(name) || bytes.length !== SEED_BYTES + 1)
     throw new NotAKey('it is not <name>+<id>+<key>');
-  if (algorithm !== ED25519 && algorithm !== COSIGNATURE)
-    throw new NotAKey(`it is of algorithm ${algorithm}; 1 and 4 are known`);
-  return { name, id, algorithm, bytes: bytes.subarray(1) } as const;
+  if (algorithm !== ED25519)
+    throw new NotAKey(`it is of algorithm ${algorithm}; 1 is known, Ed25519`);
+  return { name, id, bytes: bytes.subarray(1) };
 };
 
 const requireId = <Key extends Verifier>(key: Key, id: string): Key => {
@@ -96,38 +88,30 @@ const requireId = <Key extends Verifier>(key: Key, id: string): Key => {
 export const openSigner = (text: string): Signer => {
   const [prefix, rest = ''] = text.trim().split(/(?<=^PRIVATE\+KEY\+)/);
   if (prefix !== 'PRIVATE+KEY+') throw new NotAKey('it does not begin with PRIVATE+KEY+');
-  const { name, id, algorithm, bytes } = partsOf(rest);
-  return requireId(signerOf(name, bytes, algorithm), id);
+  const { name, id, bytes } = partsOf(rest);
+  return requireId(signerOf(name, bytes), id);
 };
 
 /** Opens the text of a public key. Throws NotAKey. */
 export const openVerifier = (text: string): Verifier => {
-  const { name, id, algorithm, bytes } = partsOf(text.trim());
+  const { name, id, bytes } = partsOf(text.trim());
   const key = createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' });
-  return requireId(verifierOf(name, algorithm, key), id);
+  return requireId(verifierOf(name, key), id);
 };
-
-/** What is signed, and what a signature begins with: a witness also signs when it saw the note, in seconds. */
-const signedBytes = ({ algorithm }: Verifier, text: string, time: bigint): Buffer =>
-  Buffer.from(algorithm === COSIGNATURE ? `cosignature/v1\ntime ${time}\n${text}` : text);
 
 const DASH = '\u2014';
 
-/** Returns the line of a signature. `at`: epoch milliseconds, of which a cosignature has the second. */
-export const signatureLine = (signer: Signer, text: string, at: number): string => {
-  const time = BigInt(Math.floor(at / 1_000));
-  const stamp = Buffer.alloc(signer.algorithm === COSIGNATURE ? TIME_BYTES : 0);
-  if (stamp.length > 0) stamp.writeBigUInt64BE(time);
-  const signature = sign(null, signedBytes(signer, text, time), signer.privateKey);
-  return `${DASH} ${signer.name} ${Buffer.concat([signer.id, stamp, signature]).toString('base64')}\n`;
+const signatureLine = ({ name, id, privateKey }: Signer, text: string): string => {
+  const signature = sign(null, Buffer.from(text), privateKey);
+  return `${DASH} ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 };
 
 /** Signs a text, which ends with a line break. */
-export const signNote = (text: string, signers: readonly Signer[], at = 0): string =>
-  `${text}\n${signers.map((signer) => signatureLine(signer, text, at)).join('')}`;
+export const signNote = (text: string, signers: readonly Signer[]): string =>
+  `${text}\n${signers.map((signer) => signatureLine(signer, text)).join('')}`;
 
-/** Which keys signed a note. `seen`: the second of a cosignature, in epoch milliseconds. */
-export type OpenedNote = { text: string; signed: { by: Verifier; seen?: number }[] };
+/** Which keys signed a note. */
+export type OpenedNote = { text: string; signed: { by: Verifier }[] };
 
 /**
  * Opens a note. Signatures of unknown keys are ignored; undefined if it is no note, or one of a known key does not fit. A note
@@ -146,11 +130,8 @@ export const openNote = (note: string, verifiers: readonly Verifier[]): OpenedNo
       (key) => key.name === name && key.id.equals(bytes.subarray(0, ID_BYTES)),
     );
     if (!by) continue;
-    const isCosignature = by.algorithm === COSIGNATURE;
-    const time = isCosignature ? bytes.readBigUInt64BE(ID_BYTES) : 0n;
-    const signature = bytes.subarray(ID_BYTES + (isCosignature ? TIME_BYTES : 0));
-    if (!verify(null, signedBytes(by, text, time), by.key, signature)) return undefined;
-    signed.push({ by, ...(isCosignature && { seen: Number(time) * 1_000 }) });
+    if (!verify(null, Buffer.from(text), by.key, bytes.subarray(ID_BYTES))) return undefined;
+    signed.push({ by });
   }
   return { text, signed };
 };
