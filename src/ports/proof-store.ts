@@ -45,8 +45,7 @@ export type ProofStore = {
   markedHeads(): StoredOwnerHead[];
   /** The newest mark; undefined if there is none. */
   lastMark(): TreeMark | undefined;
-  /** The first mark of this size or more; undefined if there is none. */
-  markFrom(size: number): TreeMark | undefined;
+  firstMark(): TreeMark | undefined;
   /** How many marks there are. */
   marks(): number;
   /** An owner's leaves of events after `after` (exclusive) up to `upTo` (inclusive), in order. */

@@ -77,8 +77,7 @@ export const proveExport = (
   after: Position,
 ): ExportProof | undefined => {
   const { tree, signers } = deps;
-  const { newest } = tree;
-  const first = tree.markFrom(0);
+  const { first, newest } = tree;
   const found = tree.ownerProof(owner);
   if (!newest || !first || !found) return undefined;
   const { head, index, owners, proof } = found;

@@ -323,9 +323,8 @@ export class LogTree {
     return rootOf(this.#nodes, { from: 0, to: size });
   }
 
-  /** The newest mark at this size or the first one after it. */
-  markFrom(size: number): TreeMark | undefined {
-    return this.#store.markFrom(size);
+  get first(): TreeMark | undefined {
+    return this.#store.firstMark();
   }
 
   /** Proves that the tree of `size` leaves begins with the tree of the first `first` ones. */
@@ -348,13 +347,23 @@ export class LogTree {
   /** The leaves of an owner's events after `after` (exclusive) up to `upTo` (inclusive), by position. */
   leavesOf(owner: string, range: { after: Position; upTo: Position }): Map<Position, Hash> {
     const leaves = this.#store.leavesOf(owner, range);
-    return new Map(leaves.map(({ position, index }) => [position, this.#nodes(0, index)]));
+    return new Map(leaves.map(({ position, index }) => [position, this.#leaf(index)]));
   }
 
   /** The leaf of an owner's last event up to a position; undefined if there is none. */
   leafBefore(owner: string, position: Position): OwnerHead | undefined {
     const leaf = this.#store.leafUpTo(owner, position);
-    return leaf && { sequence: leaf.sequence, leaf: this.#nodes(0, leaf.index) };
+    return leaf && { sequence: leaf.sequence, leaf: this.#leaf(leaf.index) };
+  }
+
+  /** The hash of one leaf, without those beside it in its tile. */
+  #leaf(index: number): Hash {
+    const number = Math.floor(index / TILE_HASHES);
+    const place = index % TILE_HASHES;
+    const edge = this.#edges[0];
+    if (edge?.number === number) return edge.hashes[place] ?? NO_HASH;
+    const tile = this.#store.tile(0, number) ?? NO_HASH;
+    return tile.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES);
   }
 }
 

@@ -71,9 +71,7 @@ export const sqliteProofStore = (path: string): ProofStore => {
     `${LEAF} WHERE owner = ? AND position <= ? ORDER BY position DESC LIMIT 1`,
   );
   const lastMark = db.prepare('SELECT size, position FROM marks ORDER BY size DESC LIMIT 1');
-  const markFrom = db.prepare(
-    'SELECT size, position FROM marks WHERE size >= ? ORDER BY size LIMIT 1',
-  );
+  const firstMark = db.prepare('SELECT size, position FROM marks ORDER BY size LIMIT 1');
   const marks = db.prepare('SELECT count(*) AS count FROM marks');
   const headsOf = (kind: string): StoredOwnerHead[] =>
     (heads.all(kind) as HeadRow[]).map((row) => ({ ...row, leaf: Buffer.from(row.leaf) }));
@@ -89,7 +87,7 @@ export const sqliteProofStore = (path: string): ProofStore => {
     heads: () => headsOf('newest'),
     markedHeads: () => headsOf('marked'),
     lastMark: () => lastMark.get() as TreeMark | undefined,
-    markFrom: (size) => markFrom.get(size) as TreeMark | undefined,
+    firstMark: () => firstMark.get() as TreeMark | undefined,
     marks: () => (marks.get() as { count: number }).count,
     leavesOf: (owner, { after, upTo }) => leaves.all(owner, after, upTo) as OwnerLeaf[],
     leafUpTo: (owner, at) => leafUpTo.get(owner, at) as OwnerLeaf | undefined,
