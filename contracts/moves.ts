@@ -112,7 +112,7 @@ export const RFQ_CORRECTIONS = ['in_progress', ...RFQ_OUTCOMES] as const;
 /** The states to which moveRfq moves an RFQ. quoteRfq and the buyer make the others. */
 export const RFQ_TARGETS = ['confirmed', 'in_progress', ...RFQ_OUTCOMES] as const;
 
-/** Who can move an RFQ from one state to the other; empty if nobody can. */
+/** Who can move an RFQ from one state to the other; empty if it cannot move so. */
 export const rfqMovers = (from: OpenRfqState, to: RfqStateName): readonly Mover[] =>
   (RFQ_MOVES[from] as Partial<Record<RfqStateName, readonly Mover[]>>)[to] ?? [];
 

@@ -330,7 +330,7 @@ const RfqOutcomeCorrected = moved.extend({
     values: values.optional(),
     lines: countedLines,
   }),
-  /** The lines of the list, if nobody had taken the RFQ up and this does. */
+  /** The lines of the list, if this takes the RFQ up for the first time. */
   taken_up: countedLines,
   /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
   outcome_at: z.number(),

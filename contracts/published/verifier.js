@@ -25,7 +25,7 @@
 
 
 
-/** `keys`: texts of which one must have signed, `<name>+<id>+<key>`. `checkpoint`: one that was kept, which the file must have. */
+/** `keys`: one of these must have signed, `<name>+<id>+<key>`. `checkpoint`: one that was kept, which the file must have. */
 
 
 

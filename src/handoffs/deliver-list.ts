@@ -92,7 +92,7 @@ const ACCEPTED: readonly string[] = ['accepted', 'contacted', 'qualified', 'won'
 const isConsented = (lead: LeadState | undefined, at: number): boolean =>
   lead?.consent?.basis === 'consent' && !lead.erased && ACCEPTED.includes(stateAt(lead, at));
 
-/** Whether nobody has to approve deliveries, and for which accepted lead with consent; the limit of the day is apart. */
+/** The accepted lead with consent that makes deliveries automatic; undefined if people approve them. The limit of the day is apart. */
 const consentingLead = async (
   deps: Pick<Deps, 'log' | 'secrets'>,
   call: Call,

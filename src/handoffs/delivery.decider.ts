@@ -1,4 +1,4 @@
-/** The deliveries of an owner on one day that nobody approved, each counted once. */
+/** The automatic deliveries of an owner on one day, each counted once. */
 import type { EventOf } from '#contracts/registries/events.ts';
 import { accept, type Decider, reject } from '#src/shared/decider.ts';
 

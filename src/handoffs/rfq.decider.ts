@@ -381,7 +381,7 @@ const rejectNamed = ({ quote }: RfqProgress, named: number | undefined): RfqDeci
         `the newest quotation is number ${quote?.number ?? 0}, and not ${named}`,
       );
 
-/** A quotation takes the RFQ up, if nobody did. */
+/** A quotation also takes the RFQ up, if it was only confirmed. */
 const decideQuote = (
   rfq: RfqProgress,
   command: Of<'QuoteRfq'>,

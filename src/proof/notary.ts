@@ -13,7 +13,7 @@ import { type LogTree, MARKS_STREAM, type MarkedTree, NOTARY } from './tree.ts';
 export type ProofDeps = {
   log: Pick<EventLog, 'append'>;
   tree: LogTree;
-  /** The newest key, and before it those that sign as well until nobody needs them. */
+  /** The newest key, and after it former ones, which sign as well for a time. */
   signers: readonly [Signer, ...Signer[]];
 };
 

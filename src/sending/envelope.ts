@@ -1,4 +1,4 @@
-/** The bytes of a request for outreach, which people approve and of which no other are sent. */
+/** The bytes of an outreach request: people approve these bytes, and only these are sent. */
 import { hash } from 'node:crypto';
 import type { OutboundState } from '#src/outreach/outbound.decider.ts';
 import { canonicalJson } from '#src/shared/json.ts';

@@ -1,4 +1,4 @@
-/** What staff are told of how an RFQ came about, in words: in what they read, in the inbox, and in their letter. */
+/** How staff read, in words, how an RFQ came about: at the desk, in the inbox, and in their letter. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';
@@ -68,21 +68,21 @@ describe('The evidence of an RFQ', () => {
       'confirmed from a mailbox of its own choice: the agent named none',
     ],
   ])(
-    'An agent that named %s and a request from %s are told as "%s"',
+    'An agent that named %s and a request from %s are shown to staff as "%s"',
     async (named, email, text) => {
       const id = await rfq({ email, afterMs: 3_600_000, ...(named !== undefined && { named }) });
       expect(await evidenceOf(id)).toEqual([text]);
     },
   );
 
-  it('An unconfirmed RFQ is told as sent, not as confirmed', async () => {
+  it('Staff read of an unconfirmed RFQ that it was sent, not that it was confirmed', async () => {
     const id = await rfq({ email: 'un@shop.example', afterMs: 3_600_000, isUnconfirmed: true });
     expect(await evidenceOf(id)).toEqual([
       'sent with a mailbox of its own choice: the agent named none',
     ]);
   });
 
-  it('A program that opens, sends and confirms a list is told with its speed and its missing headers', async () => {
+  it('Staff read of a program that opens, sends and confirms a list its speed and its missing headers', async () => {
     const [fast] = [await rfq({ email: 'fast@shop.example', headers: {} })];
     expect(await evidenceOf(fast)).toContain(
       "opened, sent and confirmed within 0 seconds of its creation by a client without a browser's headers",
@@ -122,7 +122,7 @@ describe('The evidence of an RFQ', () => {
     expect((await evidenceOf(later)).join()).not.toContain('this week');
   });
 
-  it('A mailbox at the domain of the promoter is told, and one at a domain of many people is not', async () => {
+  it('Staff read of a mailbox that it is at the domain of the promoter, and nothing of a domain of many people', async () => {
     const set = (mailbox: string) =>
       app.desk('POST', '/owners/acme/profile', {
         name: 'Acme',

@@ -519,7 +519,7 @@ describe('A deal of a house of one', () => {
 });
 
 describe('A won RFQ', () => {
-  it('A won RFQ accepts and wins a lead of its list that nobody decided on', async () => {
+  it('A won RFQ accepts and wins a lead of its list that staff had not decided on', async () => {
     const id = await rfq();
     const { body } = await app.send({
       method: 'POST',

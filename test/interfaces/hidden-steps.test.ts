@@ -153,7 +153,7 @@ describe('What an agent sees of an RFQ', () => {
     const stored = await app.service.deps.log.readStream(`acme-handoff_${record.handoff.slice(4)}`);
     const made = new Set(stored.map(({ type }) => type));
     const unmade = RFQ_EVENTS.filter((type) => !RFQ_EVENTS_SHOWN[type] && !made.has(type));
-    // They end an RFQ that nobody confirmed.
+    // They end an RFQ that was not confirmed.
     expect(unmade).toEqual(['RfqConfirmationExpired', 'RfqDropped']);
 
     await desk('move', { to: 'won', quotation: 2 });
@@ -165,7 +165,7 @@ describe('What an agent sees of an RFQ', () => {
       expect(text, word).not.toContain(`"${word}"`);
   });
 
-  it('A question about the position of a hidden step is answered as for a position of nobody', async () => {
+  it('A question about the position of a hidden step is answered as for a position without an event of the owner', async () => {
     const stored = await app.service.deps.log.readStream(`acme-handoff_${record.handoff.slice(4)}`);
     const hidden = stored.filter(
       ({ type }) => (RFQ_EVENTS_SHOWN as Record<string, boolean>)[type] === false,

@@ -12,7 +12,7 @@ const categoryOf = (sku: string): string => CATEGORIES[SKUS.indexOf(sku) % 3] ??
 const listPrice = (quantity: number): number => (quantity >= 48 ? 199 : 250);
 
 type Order = { lines: { sku: string; quantity: number; price: number }[]; shipping: number };
-/** Orders of one to seven lines, of which some share a product. */
+/** Orders of one to seven lines; some lines of an order share a product. */
 const ORDERS: Order[] = Array.from({ length: 9 }, (_, n) => ({
   lines: Array.from({ length: 1 + ((n * 5) % 7) }, (_line, m) => ({
     sku: SKUS[(n * 3 + m * m) % SKUS.length] ?? '',

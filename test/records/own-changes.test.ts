@@ -134,7 +134,7 @@ describe('A handoff that its buyer has not opened', () => {
     expect(told).toMatchObject({ code: 'state_conflict', detail: 'The handoff is withdrawn.' });
   });
 
-  it('A handoff that its buyer has opened is left to people, and its agent is told what the buyer sees', async () => {
+  it('A handoff that its buyer has opened is left to people, and its agent reads in the refusal what the buyer sees', async () => {
     await reviews({ app: () => app, key: () => key }).post(`${review}/open`, {});
     for (const tool of ['revise_handoff', 'withdraw_handoff']) {
       const told = await refused(tool, {

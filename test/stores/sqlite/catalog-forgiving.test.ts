@@ -108,7 +108,7 @@ describe('Relaxing', () => {
     expect([keysOf(hits), hits.relaxed ?? []]).toEqual([keys, relaxed]);
   });
 
-  test('The words that a search keeps find at least a product, all of which have each of them', () => {
+  test('At least one product has all words that a search keeps, and only such products are found', () => {
     const word = fc.constantFrom(
       ...'speckled mug cup glass for table made cafes home xy zz'.split(' '),
     );
