@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/performance/operations.ts';
-import { metricNames, type ReportRow, type ShownRow } from '#contracts/performance/records.ts';
+import {
+  metricNames,
+  type ReportRow,
+  type ShownRow,
+  type Dimension,
+} from '#contracts/performance/records.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { requireOutput } from '#src/calls/pipeline.ts';
 import type { Position } from '#src/ports/event-log.ts';
@@ -313,6 +318,19 @@ const count = async (source: Source, query: Query, { comparison, asked, withEmpt
   return { counted, compared, joined, page };
 };
 
+/** The dimensions by which a call can filter; sub_ids have none. */
+const FILTERS = [
+  'link_id',
+  'campaign',
+  'channel',
+  'product_id',
+  'category',
+  'country',
+  'agent_id',
+  'handoff_id',
+  'client',
+] as const satisfies readonly Dimension[];
+
 const queryOf = (input: Input, at: number): Query | Refusal => {
   const { time_zone, granularity, group_by = [] } = input;
   if (!isTimeZone(time_zone)) return invalid('/time_zone', 'unknown', 'is not an IANA time zone');
@@ -325,28 +343,7 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
     return invalid('/from', 'out_of_range', `at most ${daysMax} days in one call`);
   if (new Set(group_by).size < group_by.length)
     return invalid('/group_by', 'duplicate', 'names a dimension twice');
-  const {
-    link_id,
-    campaign,
-    channel,
-    product_id,
-    category,
-    country,
-    agent_id,
-    handoff_id,
-    client,
-  } = input;
-  const filters = {
-    link_id,
-    campaign,
-    channel,
-    product_id,
-    category,
-    country,
-    agent_id,
-    handoff_id,
-    client,
-  };
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, input[name]]));
   return {
     from,
     to,
