@@ -17,6 +17,8 @@ let desk: ProjectionDesk;
 /** Number of concurrent reads of the log, the maximum, and that of all. */
 let readings: { now: number; max: number; all: number };
 let store: ReturnType<typeof memoryStore>;
+/** The space of links before a rebuild. */
+const LIVE_LINKS = `links@${PROJECTIONS.find(({ name }) => name === 'links')?.version}.1`;
 let rechecks: number;
 let isFailing: boolean;
 let closeCatalog: () => void;
@@ -39,7 +41,7 @@ beforeEach(async () => {
     },
   };
   store = memoryStore();
-  await store.goLive('links@1.1');
+  await store.goLive(LIVE_LINKS);
   for (let i = 0; i < 3; i++) await append(log, 'anna');
   const moved = Array.from({ length: 64 }, (_, partition) => ({
     partition,
@@ -47,7 +49,7 @@ beforeEach(async () => {
     to: 3,
     writes: [],
   }));
-  await store.commit('links@1.1', moved);
+  await store.commit(LIVE_LINKS, moved);
   const builds = catalogBuilds(fresh(), log.id);
   builds.catalog.apply([], 3);
   closeCatalog = () => builds.catalog.close();

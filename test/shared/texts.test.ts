@@ -33,7 +33,7 @@ const MAY_BE_BLANK: Record<string, string> = {
 
 /** What a holder of a link, a page or a protocol names: compared with what is stored, and never stored itself. */
 const COMPARED =
-  /^(?:a2a:(?:GetTask|SubscribeToTask|CancelTask|ListTasks|\w*PushNotificationConfigs?) |\w+ \/(?:address|attribution\/-|words|restore|add|owner_id|folded\/-|cursor)$|submitRfq \/shown|requestPrivacyLink \/mailbox$|\w*(?:SignIn|SignInCode|Invitation|Passkey|OpenId) \/(?:mailbox|browser|code|to|replaces|answer|asked|query|state|error)\b)/;
+  /^(?:a2a:(?:GetTask|SubscribeToTask|CancelTask|ListTasks|\w*PushNotificationConfigs?) |\w+ \/(?:address|attribution\/-|words|restore|add|owner_id|folded\/-|cursor)$|submitRfq \/shown|(?:agreeTo|decline)Quotation \/hash$|requestPrivacyLink \/mailbox$|\w*(?:SignIn|SignInCode|Invitation|Passkey|OpenId) \/(?:mailbox|browser|code|to|replaces|answer|asked|query|state|error)\b)/;
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: string) =>
   schema.safeParse(value).success;

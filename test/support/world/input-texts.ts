@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
-import { buyerContact, declineReason } from '#contracts/handoffs/operations.ts';
+import { buyerContact, declineReason, quotationQuestion } from '#contracts/handoffs/operations.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { taskOperations } from '#contracts/tasks/operations.ts';
 import { attributionQuestion } from '#contracts/tasks/skills.ts';
@@ -49,6 +49,8 @@ type Operation = { id: string; kind: 'query' | 'command'; input: Schema; auditsI
 const FORMS: Record<string, Schema> = {
   'submitRfq /contact': buyerContact,
   'declineHandoff /reason': declineReason,
+  'declineQuotation /reason': declineReason,
+  'askAboutQuotation /text': quotationQuestion,
 };
 const formOf = (at: string) => Object.keys(FORMS).find((form) => at.startsWith(form));
 
