@@ -167,7 +167,7 @@ const PRODUCT = {
   stock: { level: 'in_stock', available_quantity: 100 },
 };
 
-type Answer = { body: Record<string, unknown>; date: number };
+type Answer = { body: Record<string, unknown>; text: string; date: number };
 
 /** Sends requests as the desk, an agent and a buyer do. An answer of another status than `status` throws. */
 const openClient = ({ url, deskToken }: Pick<Service, 'url' | 'deskToken'>) => {
@@ -179,6 +179,7 @@ const openClient = ({ url, deskToken }: Pick<Service, 'url' | 'deskToken'>) => {
     const isJson = response.headers.get('content-type')?.includes('json') ?? false;
     return {
       body: isJson ? (JSON.parse(text) as Answer['body']) : {},
+      text,
       date: Date.parse(response.headers.get('date') ?? ''),
     };
   };
@@ -248,13 +249,18 @@ const prepare = async ({ desk, settle }: Client): Promise<string> => {
   return String(issued['api_key']);
 };
 
-/** Resolves to the path of the confirmation link in the mail to a mailbox, once the mail is in the mail directory. */
-const mailedPath = async (directory: string, to: string, { settle }: Client): Promise<string> => {
+/** Resolves to the path that starts so of a link in the mail to a mailbox, once the mail is in the mail directory. */
+const mailedPath = async (
+  { client: { settle }, directory }: Round,
+  to: string,
+  start: 'rfq' | 'quotation',
+): Promise<string> => {
+  const link = new RegExp(`/${start}/[\\w.~-]+`);
   for (;;) {
     const entries = readdirSync(directory, { recursive: true, encoding: 'utf8' });
     for (const name of entries.filter((each) => each.endsWith('.eml'))) {
       const mail = await PostalMime.parse(readFileSync(join(directory, name)));
-      const path = /\/rfq\/[\w.~-]+/.exec(mail.text ?? '')?.[0];
+      const path = link.exec(mail.text ?? '')?.[0];
       if (path !== undefined && mail.to?.some(({ address }) => address === to)) return path;
     }
     await settle();
@@ -288,8 +294,9 @@ const sendRequests = async ({ client, key, measure }: Round): Promise<void> => {
 
 const RFQ = 'RFQ';
 
-/** Sends a buyer's RFQ from its form until it is won. */
-const sendRfq = async ({ client, key, directory, measure }: Round): Promise<void> => {
+/** Sends a buyer's RFQ from its form until the buyer has agreed to its quotation and it is won. */
+const sendRfq = async (round: Round): Promise<void> => {
+  const { client, key, measure } = round;
   const list = { title: 'Mugs', line_items: [{ sku: 'MUG-1', quantity: 48 }] };
   const { body, date } = await client.write(key, '/handoffs', list);
   const form = new URL(String(body['review_url'])).pathname;
@@ -298,17 +305,19 @@ const sendRfq = async ({ client, key, directory, measure }: Round): Promise<void
   await measure(`${RFQ}: page`, () => client.page(form));
   const sent = { list_revision: '1', 'quantity.1': '48', ...contact };
   await measure(`${RFQ}: send`, () => client.press(`${form}/send`, sent));
-  const path = await mailedPath(directory, email, client);
-  await measure(`${RFQ}: confirmation page`, () => client.page(path));
-  await measure(`${RFQ}: confirm`, () => client.press(`${path}/confirm`, { list_revision: '1' }));
-  const move = `/handoffs/${String(body['id'])}/rfq/move`;
-  const offer = {
-    to: 'quoted',
-    values: [{ amount: 9_600, currency: 'GBP' }],
-    valid_until: new Date(date + VALID_MS).toISOString(),
-  };
-  await measure(`${RFQ}: quoted`, () => client.desk(move, offer));
-  await measure(`${RFQ}: won`, () => client.desk(move, { to: 'won' }));
+  const request = await mailedPath(round, email, 'rfq');
+  await measure(`${RFQ}: confirmation page`, () => client.page(request));
+  await measure(`${RFQ}: confirm`, () =>
+    client.press(`${request}/confirm`, { list_revision: '1' }),
+  );
+  const rfq = `/handoffs/${String(body['id'])}/rfq`;
+  const offer = { valid_until: new Date(date + VALID_MS).toISOString() };
+  await measure(`${RFQ}: quote`, () => client.desk(`${rfq}/quote`, offer));
+  const quotation = await mailedPath(round, email, 'quotation');
+  const page = await measure(`${RFQ}: quotation page`, () => client.page(quotation));
+  const hash = /name="hash" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+  await measure(`${RFQ}: agree`, () => client.press(`${quotation}/agree`, { hash }));
+  await measure(`${RFQ}: won`, () => client.desk(`${rfq}/move`, { to: 'won' }));
 };
 
 /** Requests of each kind that are counted, after one that loads what is imported late. */
