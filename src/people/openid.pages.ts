@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import type { ActingAs } from '#contracts/people/records.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import type { Refusal } from '#src/shared/outcome.ts';
+import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { withRetryAfter } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';
@@ -22,7 +22,7 @@ import {
   type SignedIn,
 } from '#src/web/person-admission.ts';
 import { OPENID_CALLBACK, TOO_LATE } from './openid.ts';
-import type { SignInScope } from './sign-in.pages.ts';
+import type { StartedSession } from './sessions.ts';
 import { localPath } from './sign-in.ts';
 
 const hostOf = (issuer: string): string => URL.parse(issuer)?.host ?? issuer;
@@ -74,6 +74,21 @@ const queryOf = ({ url }: FastifyRequest): string => {
 /** The page to go on with after the provider, if the account is to be linked. */
 const LINKED = '/me/accounts/linked';
 const LINK = '/me/accounts/link';
+
+/** What the routes of each way in are given by the sign-in. */
+export type SignInScope = {
+  scope: FastifyInstance;
+  app: App;
+  /** Admits a request with the token of its path, if it has one. */
+  admit(request: FastifyRequest, exchange: string): ReturnType<App['holders']['admit']>;
+  /** Answers a refusal: 429 with the time to wait, 404 for a link that is over, 409 elsewhere. */
+  refused(reply: FastifyReply, refusal: Refusal): Promise<FastifyReply>;
+  /** Sets the cookie of a session that was started, and continues with the page that needed it. */
+  enter(
+    reply: FastifyReply,
+    outcome: Outcome<StartedSession>,
+  ): FastifyReply | Promise<FastifyReply>;
+};
 
 /** Serves `/signin/openid`, to the provider and back. */
 export const openIdRoutes = ({ scope, app, refused, enter }: SignInScope): void => {

@@ -6,7 +6,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
-import type { Outcome, Refusal } from '#src/shared/outcome.ts';
+import type { Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
@@ -31,8 +31,7 @@ import {
   readCookie,
   setCookie,
 } from '#src/web/person-admission.ts';
-import { openIdLink, openIdRoutes } from './openid.pages.ts';
-import type { StartedSession } from './sessions.ts';
+import { openIdLink, openIdRoutes, type SignInScope } from './openid.pages.ts';
 import { type InvitationView, localPath, signInPath, type SignInView } from './sign-in.ts';
 
 const HOME = '/home';
@@ -170,20 +169,6 @@ const refused = (reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> =
       next: SIGN_IN,
     });
   return sendRefusal(reply, refusal);
-};
-
-export type SignInScope = {
-  scope: FastifyInstance;
-  app: App;
-  /** Admits a request with the token of its path, if it has one. */
-  admit(request: FastifyRequest, exchange: string): ReturnType<App['holders']['admit']>;
-  /** Answers a refusal: 429 with the time to wait, 404 for a link that is over, 409 elsewhere. */
-  refused(reply: FastifyReply, refusal: Refusal): Promise<FastifyReply>;
-  /** Sets the cookie of a session that was started, and continues with the page that needed it. */
-  enter(
-    reply: FastifyReply,
-    outcome: Outcome<StartedSession>,
-  ): FastifyReply | Promise<FastifyReply>;
 };
 
 /** Serves `/signin`, `/login` and `/invited`. */
