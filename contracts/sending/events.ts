@@ -51,8 +51,11 @@ export const mailEvents = {
 
 // In the stream claims-mailbox_{keyed hash of the address}: mail to a mailbox that has not confirmed anything.
 
-/** The message was given to the mailer, and counts in the limits of the mailbox. */
-const MailboxMailed = z.object({ mail_id: z.string() });
+/**
+ * The message was given to the mailer, and counts in the limits of the mailbox. A person approved one that is `approved`: what
+ * its reader asks for next does not have to wait for a pause after it.
+ */
+const MailboxMailed = z.object({ mail_id: z.string(), approved: z.literal(true).optional() });
 
 /** The holder of the mailbox did not ask for such a message. Until then, in epoch milliseconds, none is sent. */
 const MailboxBlocked = z.object({ until: z.number() });

@@ -97,7 +97,7 @@ const prepare = async (
       : { outcome: 'refused', reason: found.fault };
   const { to } = found;
   const mailId = request.outbound_id.replace(/^out_/, 'mal_');
-  const limited = await countUnconfirmed(deps, now, { mailId, to });
+  const limited = await countUnconfirmed(deps, now, { mailId, to, isApproved: true });
   if (limited) return limited;
   const delivered = await recordDelivery(deps, now, request);
   if ('outcome' in delivered) return delivered;

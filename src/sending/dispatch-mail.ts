@@ -83,7 +83,11 @@ const prepare = async (
   const { to, facts } = JSON.parse(opened) as SealedMail;
   const limited =
     MAIL_KINDS[kind].isLimited &&
-    (await countUnconfirmed(deps, { ...call, at: deps.clock.now() }, { mailId: id, to }));
+    (await countUnconfirmed(
+      deps,
+      { ...call, at: deps.clock.now() },
+      { mailId: id, to, isApproved: false },
+    ));
   if (limited) return limited;
   const texts = await deps.render(kind, facts);
   return { id, sealedFor, attempt: attempts, at: created_at, to: deliveryAddress(to), ...texts };

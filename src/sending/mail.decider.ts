@@ -88,14 +88,20 @@ type MailboxEvent = EventOf<MailboxEventType>;
 type MailboxLimits = { betweenMs: number; perPeriod: number; periodMs: number };
 
 type MailboxCommand =
-  | { type: 'MailMailbox'; at: number; mailId: string; limits: MailboxLimits }
+  | {
+      type: 'MailMailbox';
+      at: number;
+      mailId: string;
+      isApproved: boolean;
+      limits: MailboxLimits;
+    }
   | { type: 'BlockMailbox'; at: number; until: number };
 
 type MailboxRejection = 'mailbox_blocked' | 'mailed_often';
 
 export type MailedState = {
   /** The newest messages, oldest first; times in epoch milliseconds. */
-  mailed: readonly { mail_id: string; at: number }[];
+  mailed: readonly { mail_id: string; approved?: true | undefined; at: number }[];
   blocked_until?: number;
 };
 
@@ -118,24 +124,24 @@ export const mailedMailbox: Decider<MailedState, MailboxCommand, MailboxEvent, M
         ? accept()
         : accept({ type: 'MailboxBlocked', data: { until } });
     }
-    const { mailId: mail_id, limits } = command;
+    const { mailId: mail_id, isApproved, limits } = command;
     // A message that is tried again counts once.
     if (state.mailed.some((one) => one.mail_id === mail_id)) return accept();
     if ((state.blocked_until ?? 0) > at)
       return reject('mailbox_blocked', 'the holder of the mailbox asked for no such message');
-    return waitMs(state, { at, limits }) > 0
+    return waitMs(state, { at, isApproved, limits }) > 0
       ? reject('mailed_often', 'the mailbox was mailed as often as it can be')
-      : accept({ type: 'MailboxMailed', data: { mail_id } });
+      : accept({ type: 'MailboxMailed', data: { mail_id, ...(isApproved && { approved: true }) } });
   },
 };
 
 /** How long the mailbox must not be mailed, in milliseconds; 0 if it may be. */
 export const waitMs = (
   { mailed }: MailedState,
-  { at, limits }: { at: number; limits: MailboxLimits },
+  { at, isApproved, limits }: { at: number; isApproved: boolean; limits: MailboxLimits },
 ): number => {
   const { betweenMs, perPeriod, periodMs } = limits;
-  const last = mailed.at(-1)?.at ?? -Infinity;
+  const last = mailed.findLast(({ approved }) => isApproved || !approved)?.at ?? -Infinity;
   const first = mailed.at(-perPeriod)?.at ?? -Infinity;
   const isFull = mailed.length >= perPeriod;
   return Math.max(0, last + betweenMs - at, isFull ? first + periodMs - at : 0);

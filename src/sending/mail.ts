@@ -274,19 +274,20 @@ const mailboxStream = ({ secrets }: MailboxDeps, { ownerId }: Call, address: str
 /**
  * Counts a message to a mailbox that has confirmed nothing, before it is sent; undefined if it may be sent. Otherwise the
  * result of the attempt: the mailbox is blocked, or the message must wait. `hourly` limits all such messages of this
- * process together. Reads the stream of the mailbox.
+ * process together. `isApproved`: a person let the service send it. Reads the stream of the mailbox.
  */
 export const countUnconfirmed = async (
   deps: MailboxDeps & { hourly: Pick<Limiter, 'take'> },
   call: Call,
-  { mailId, to }: { mailId: string; to: string },
+  { mailId, to, isApproved }: { mailId: string; to: string; isApproved: boolean },
 ): Promise<DeliveryResult | undefined> => {
   const stream = mailboxStream(deps, call, to);
   const { at } = call;
   const written = await decideAndAppend(deps, unkeyed(call), {
     stream,
     decider: mailedMailbox,
-    command: () => issue({ type: 'MailMailbox' as const, at, mailId, limits: MAILBOX_LIMITS }),
+    command: () =>
+      issue({ type: 'MailMailbox' as const, at, mailId, isApproved, limits: MAILBOX_LIMITS }),
   });
   if (written.ok) {
     const verdict = deps.hourly.take('');
@@ -297,7 +298,7 @@ export const countUnconfirmed = async (
   if (!('rejected' in written)) return { outcome: 'retry', reason: 'log_unavailable' };
   if (written.rejected === 'mailbox_blocked') return { outcome: 'refused', reason: 'blocked' };
   const state = await stateOf(deps, { stream, decider: mailedMailbox });
-  const retryAfterMs = state ? waitMs(state, { at, limits: MAILBOX_LIMITS }) : 0;
+  const retryAfterMs = state ? waitMs(state, { at, isApproved, limits: MAILBOX_LIMITS }) : 0;
   return { outcome: 'retry', reason: 'mailbox_limit', retryAfterMs };
 };
 

@@ -7,6 +7,7 @@ import type { Outbound } from '#contracts/outreach/records.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
 import { freshKey } from '../support/world/app.ts';
 import { browsingPerson } from '../support/world/browsing-person.ts';
+import { buyerOver } from '../support/world/server-over.ts';
 import { asAgent, configure, person, proposed } from '../support/world/outreach.ts';
 import { DAY_MS } from '../support/world/outreach-acts.ts';
 
@@ -324,6 +325,27 @@ describe('A delivery of a review link', () => {
       const shown = (await show(w, staff, made)).body as { request: Outbound };
       expect(shown.request).toMatchObject({ status: 'failed', status_reason: 'blocked' });
     }
+  });
+
+  it('A buyer who sends a delivered list at once gets the link that confirms it at once', async () => {
+    const { w, staff, key } = await world();
+    w.startDeliveries();
+    w.start();
+    await approve(w, staff, await create(w, key));
+    await w.settle();
+    const url = linkIn(w.live.sent[0]?.text);
+    const contact = { name: 'Bea Buyer', email: BUYER };
+    const sent = await buyerOver(w.app.service.deps, url).send({
+      list_revision: 1,
+      consent: true,
+      contact,
+    });
+    expect(sent).toMatchObject({ ok: true });
+    await w.settle();
+    expect(w.live.sent.map(({ subject }) => subject)).toEqual([
+      'The product list that you asked for',
+      'Confirm your request for a quotation',
+    ]);
   });
 
   it('A page of a list that an agent handed on does not offer to say that it was not asked for', async () => {

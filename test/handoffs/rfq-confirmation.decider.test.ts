@@ -200,7 +200,13 @@ describe('A mailbox that has confirmed nothing', () => {
       undefined,
     );
   const mail = (before: MailedState | undefined, at: number, mailId = 'mal_new') =>
-    mailedMailbox.decide(before, { type: 'MailMailbox', at, mailId, limits });
+    mailedMailbox.decide(before, {
+      type: 'MailMailbox',
+      at,
+      mailId,
+      isApproved: false,
+      limits,
+    });
 
   it('A mailbox that has confirmed nothing gets a message, the next one after a pause, and a limited number in a period', () => {
     expect(mail(undefined, 0)).toMatchObject({ accepted: true });
@@ -211,9 +217,20 @@ describe('A mailbox that has confirmed nothing', () => {
   });
 
   it('A mailbox that has confirmed nothing is told how long to wait', () => {
-    expect(waitMs({ mailed: [] }, { at: 0, limits })).toBe(0);
-    expect(waitMs(state(0) as MailedState, { at: 4, limits })).toBe(6);
-    expect(waitMs(state(0, 10, 20) as MailedState, { at: 40, limits })).toBe(60);
+    expect(waitMs({ mailed: [] }, { at: 0, isApproved: false, limits })).toBe(0);
+    expect(waitMs(state(0) as MailedState, { at: 4, isApproved: false, limits })).toBe(6);
+    expect(waitMs(state(0, 10, 20) as MailedState, { at: 40, isApproved: false, limits })).toBe(60);
+  });
+
+  it('A mailbox that has confirmed nothing gets what its holder asks for at once after a letter that a person approved, and no second such letter', () => {
+    const before = mailedMailbox.evolve(undefined, {
+      ...mailed(0),
+      data: { mail_id: 'mal_0', approved: true },
+    });
+    expect(mail(before, 1)).toMatchObject({ accepted: true });
+    expect(waitMs(before, { at: 1, isApproved: true, limits })).toBe(9);
+    const full = [1, 12].reduce((now, at) => mailedMailbox.evolve(now, mailed(at)), before);
+    expect(mail(full, 99)).toMatchObject({ reason: 'mailed_often' });
   });
 
   it('A message that is tried again to a mailbox that has confirmed nothing is counted once', () => {
