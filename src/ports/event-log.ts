@@ -28,7 +28,8 @@ export type Meta = {
   scope?: string;
   request: string;
   correlation?: string;
-  causation?: string;
+  /** The event that this one is due to, and its stream; it is stored after this one. */
+  cause?: { stream: string; id: string };
   /** Hash of (owner, agent, operation, idempotency key); not indexed. */
   idem?: string;
   fingerprint?: string;

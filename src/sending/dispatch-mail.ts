@@ -4,9 +4,10 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import { type Deps, systemCall } from '#src/calls/handlers.ts';
 import type { Limiter } from '#src/calls/limits.ts';
 import type { DeliveryResult, MailDelivery, Mailer } from '#src/ports/delivery.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
-import { stateOf } from '#src/writing/streams.ts';
+import { foldOf } from '#src/writing/streams.ts';
 import {
   advanceItem,
   attempt,
@@ -66,6 +67,25 @@ const nextStep = async (item: MailItem): Promise<NextStep> => {
   return { act: () => attempt(item, plan) };
 };
 
+/** How often, and for how long, a message waits for the event that it is due to, which a log on a server stores after it. */
+const CAUSE_EVERY_MS = 1_000;
+const CAUSE_SOON_MS = 10_000;
+const CAUSE_MS = 600_000;
+
+/** Waits for the event that the message is due to, and gives up if it never came; undefined once it is stored. */
+const awaitCause = async (
+  item: MailItem,
+  { meta: { cause, at } }: StoredEvent,
+): Promise<NextStep | undefined> => {
+  const { deps, state } = item;
+  if (cause === undefined || state.attempts > 0) return undefined;
+  const events = await deps.log.readStream(cause.stream);
+  if (events.some(({ id }) => id === cause.id)) return undefined;
+  const now = deps.clock.now();
+  if (now >= at + CAUSE_MS) return { act: () => record(item, giveUp(state, 'never_happened')) };
+  return { wait: now < at + CAUSE_SOON_MS ? now + CAUSE_EVERY_MS : at + CAUSE_MS };
+};
+
 /** A message is repeated once at most after an unknown outcome. */
 const isRepeatable = ({ is_repeatable, uncertain }: MailState): boolean =>
   is_repeatable && uncertain !== true;
@@ -102,12 +122,14 @@ export const mailWork = (deps: MailSendingDeps): Work => ({
   async advance(ownerId, id, signal) {
     const call = systemCall(deps, 'dispatchMail', { ownerId, signal });
     const stream = mailStream(ownerId, id);
-    const state = await stateOf(deps, { stream, decider: mail });
-    if (state?.status !== 'open') return {};
+    const stored = await deps.log.readStream(stream);
+    const [queued] = stored;
+    const state = foldOf(mail, stored);
+    if (!queued || state?.status !== 'open') return {};
     const item = { deps, call, id, notAfter: state.not_after, stream, decider: mail, state };
     return advanceItem(item, {
       isRepeatable: () => isRepeatable(state),
-      nextStep: () => nextStep(item),
+      nextStep: async () => (await awaitCause(item, queued)) ?? nextStep(item),
     });
   },
 });

@@ -1,7 +1,13 @@
 /** How a use case writes: reads a stream, decides on a command, and appends what the decider returns. */
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Decider } from '#src/shared/decider.ts';
-import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type Append,
+  type Meta,
+  NO_STREAM,
+  type Position,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import type { Call } from '#src/shared/call.ts';
 import {
   type Done,
@@ -137,8 +143,9 @@ type Appended = {
   /** Appended before the events, which need them. */
   claims?: readonly Append[];
   /**
-   * Made from the events and appended after them, only if there are any. They begin new streams, so that they cannot
-   * conflict. A log on a server can lack effects after a crash in between; an embedded log stores all or none.
+   * Made from the events and appended before them, only if there are any. They begin new streams, so that they cannot
+   * conflict. An embedded log stores all or none. A log on a server never lacks an effect of a stored event; after a crash
+   * or a conflict in between it has one whose `cause` never came, so whoever acts on it looks for that first.
    */
   effects?(events: readonly DomainEvent[]): Promise<readonly Append[]>;
 };
@@ -232,7 +239,12 @@ export class StreamChange<State, Command, E extends DomainEvent, Reason extends 
     if (isRefusal(keyClaim)) return keyClaim;
     const record = isUnchanged
       ? []
-      : [{ stream, expected: this.#revision, events }, ...((await effects?.(decided)) ?? [])];
+      : [
+          ...((await effects?.(decided)) ?? []).map((effect) =>
+            causedBy({ stream, id: events[0]?.id ?? '' }, effect),
+          ),
+          { stream, expected: this.#revision, events },
+        ];
     const appends = [...claims, ...keyClaim, ...record];
     const result = appends.length > 0 ? await this.#writer.log.appendAll(appends) : undefined;
     if (result?.outcome === 'conflict') return 'conflict';
@@ -255,6 +267,11 @@ export class StreamChange<State, Command, E extends DomainEvent, Reason extends 
     return claims ? decideKeyClaim(this.#writer, this.#call, { claim, claims }) : [];
   }
 }
+
+const causedBy = (cause: NonNullable<Meta['cause']>, effect: Append): Append => ({
+  ...effect,
+  events: effect.events.map((event) => ({ ...event, meta: { ...event.meta, cause } })),
+});
 
 type Options = {
   /**

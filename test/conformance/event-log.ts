@@ -152,7 +152,7 @@ const contents = (log: () => EventLog): void => {
       key: 'key_1',
       scope: 'leads:write',
       correlation: 'ü "quoted" \\ \u2028',
-      causation: 'c',
+      cause: { stream: 'anna-lead_1', id: 'an id' },
       idem: 'a'.repeat(64),
       fingerprint: 'f',
     };

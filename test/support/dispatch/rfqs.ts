@@ -18,6 +18,8 @@ export const rfqWorld = async (env: Record<string, string>) => {
   return {
     app,
     keys,
+    /** Makes a list of 48 mugs. */
+    createList: () => createList(app, keys.live),
     /** Sends an RFQ of 48 mugs, unconfirmed. Each has a mailbox of its own unless one is given. */
     async sendRfq(space: 'live' | 'test' = 'live', contact = freshMailbox()): Promise<Sent> {
       const { id, review_url } = await createList(app, keys[space]);
