@@ -41,6 +41,14 @@ export const mailboxKeys = z.object({ address: z.string(), mailbox: z.string() }
  */
 export const reasonFields = { reason: z.string().optional(), sealed_reason: sealed.optional() };
 
+/** What a write was accepted with, and the id of the record that it is about. */
+export const storedWarnings = z
+  .array(z.object({ code: z.enum(['source_not_live', 'external_id_in_use']), id: z.string() }))
+  .optional();
+
+/** The attribution window, in days, that the owner's profile had; absent if it had the usual one. */
+export const windowDays = z.number().optional();
+
 export const moneyAmount = z.object({ amount: z.number(), currency: z.string() });
 
 export const storedLine = z.object({

@@ -55,6 +55,26 @@ export const impersonal = (schema: z.ZodString) =>
     params: { code: 'pii_not_allowed' },
   });
 
+/** What was accepted, and the caller may not have meant. */
+const RECORD_WARNINGS = ['source_not_live', 'external_id_in_use'] as const;
+
+export type RecordWarning = { code: (typeof RECORD_WARNINGS)[number]; id: string };
+
+export const recordWarnings = z
+  .array(
+    z.object({
+      code: z
+        .enum(RECORD_WARNINGS)
+        .describe(
+          'source_not_live: nothing is credited to the source. A list is live for the attribution window from its making, a ' +
+            'link from its last click, and a new link without a click while it is active. external_id_in_use: another link or ' +
+            'handoff of the owner has this external_id',
+        ),
+      id: z.string().describe('The record that the warning is about'),
+    }),
+  )
+  .describe('What was accepted, and may not be what you meant');
+
 /** Why a text may have contact details. Every other text that a caller gives is refused with them. */
 const EXEMPTIONS = {
   encrypted: 'stored encrypted, and erased with the personal data of its record',

@@ -114,7 +114,7 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
 /** Agents, keys, desk tokens, people and sessions by id, as authentication needs them. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
-  version: 8,
+  version: 9,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -126,7 +126,7 @@ export const credentials: Projection<CredentialRow> = {
 /** The rows of `credentials`, listed per owner and kind, sessions per person, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 8,
+  version: 9,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -140,7 +140,7 @@ export const access: Projection<CredentialRow> = {
 
 const requests: Projection<OpenRow<AgentState>> = {
   name: 'access-requests',
-  version: 2,
+  version: 3,
   handles: AGENT_EVENTS,
   place: (event) => ({
     scope: ALL_ACCESS_REQUESTS,

@@ -9,6 +9,8 @@ import {
   VALUES_PER_FACT,
   type PerformanceTail,
   CHUNKS_PER_BLOCK,
+  clickKey,
+  type LastClick,
   FACTS_PER_CHUNK,
   FIRST_LINES_SORT,
   FIRST_SET_SORT,
@@ -291,11 +293,12 @@ type Attribution = {
  * The counted events of each owner as facts in log order, which are cut into chunks of a fixed number: an event rewrites
  * a tail of less than 2 kB however much came before, and readers read only what they do not have yet. CHUNKS_PER_BLOCK
  * chunks become a block, so that a reader that has nothing yet reads few rows. Facts refer to
- * sets of dimensions, which have a row each with their number, and their values in groups; and to rows of lines. Visitors are stored by link and day, to count each of them once.
+ * sets of dimensions, which have a row each with their number, and their values in groups; and to rows of lines. Visitors are stored by link and day, to count each of them once,
+ * and the last valid click of each link.
  */
 export const performance: Projection<PerformanceRow> = {
   name: 'performance',
-  version: 7,
+  version: 8,
   handles: Object.keys(COUNTED_TYPES) as CountedType[],
   place(event): EventPlace | undefined {
     return changesNumbers(event) ? { scope: event.owner, key: TAIL_KEY } : undefined;
@@ -429,6 +432,11 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
 /** The last click metric that counts a visit; those before also count it. */
 const clickOf = (event: FoldEvent, visit: Visit, others: ScopeRows): number => {
   if (visit.signals && visit.signals.length > 0) return METRIC.clicks_raw;
+  const { link_id, window_days } = visit;
+  if (window_days !== undefined) {
+    const click: LastClick = { until: event.at + window_days * DAY_MS };
+    others.set(clickKey(link_id), click);
+  }
   return addVisitor(event, visit, others) ? METRIC.clicks_unique : METRIC.clicks_valid;
 };
 

@@ -15,8 +15,10 @@ export const agentRecord = z
       .optional()
       .describe('Requested and not yet decided; takes effect when it is approved'),
     status: z.enum(['requested', 'approved', 'denied', 'suspended']),
-    requested_scopes: z.array(z.string()),
-    granted_scopes: z.array(z.string()),
+    requested_scopes: z
+      .array(z.string())
+      .describe('What the last request asked for, whatever was decided'),
+    granted_scopes: z.array(z.string()).describe('What the agent has'),
     suspended_by: z
       .enum(['owner', 'staff'])
       .optional()

@@ -19,6 +19,8 @@ const VisitRecorded = z.object({
   device: z.enum(['desktop', 'mobile', 'other']),
   referrer_host: z.string().optional(),
   trigger: z.enum(['link', 'qr']),
+  /** The attribution window that the owner's profile had, in days. */
+  window_days: z.number().optional(),
 });
 
 /**

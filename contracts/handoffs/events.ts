@@ -8,7 +8,9 @@ import {
   moneyAmount,
   sealed,
   storedLine,
+  storedWarnings,
   valuedLine,
+  windowDays,
   reasonFields,
 } from '#contracts/event-fields.ts';
 
@@ -40,6 +42,8 @@ const HandoffCreated = z.object({
   /** The A2A task that created the handoff, and its context. */
   task_id: z.string().optional(),
   context_id: z.string().optional(),
+  window_days: windowDays,
+  warnings: storedWarnings,
   metadata: storedMetadata,
 });
 
@@ -58,6 +62,7 @@ const BuyerListCreated = z.object({
   alternatives: z
     .array(z.object({ agent_id: z.string(), link_id: z.string(), visit_id: z.string() }))
     .optional(),
+  window_days: windowDays,
   locale: z.string(),
   lines: z.array(storedLine),
   totals: z.array(moneyAmount),

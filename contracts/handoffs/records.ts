@@ -1,6 +1,14 @@
 /** A handoff as operations answer it. */
 import { z } from 'zod';
-import { enteredMoney, id, money, time, shownMetadata, versioned } from '#contracts/fields.ts';
+import {
+  enteredMoney,
+  id,
+  money,
+  recordWarnings,
+  time,
+  shownMetadata,
+  versioned,
+} from '#contracts/fields.ts';
 import { shownRfq } from '#contracts/leads/records.ts';
 
 const CURRENCIES_MAX = 10;
@@ -130,6 +138,7 @@ export const handoffRecord = z
     expires_at: time,
     disclaimer: z.string(),
     metadata: shownMetadata.optional(),
+    warnings: recordWarnings.optional(),
     ...versioned,
   })
   .meta({ id: 'Handoff' });

@@ -7,6 +7,7 @@ import {
   reasonFields,
   sealed,
   storedMetadata,
+  storedWarnings,
 } from '#contracts/event-fields.ts';
 
 const content = {
@@ -45,6 +46,7 @@ const origin = {
   link_id: z.string().optional(),
   handoff_id: z.string().optional(),
   dims: attributionDims,
+  warnings: storedWarnings,
 };
 
 const LeadSubmitted = z.object({

@@ -9,6 +9,7 @@ import {
   line,
   money,
   quantity,
+  recordWarnings,
   time,
   url,
   shownMetadata,
@@ -124,6 +125,7 @@ export const leadRecord = z
       .describe('In the answer to an amendment that removed the contact: others can submit it now'),
     outcome_value: money.optional().describe('Set by staff only'),
     metadata: shownMetadata.optional(),
+    warnings: recordWarnings.optional(),
     ...versioned,
   })
   .meta({ id: 'Lead' });

@@ -1,6 +1,11 @@
 /** Events of a link. */
 import { z } from 'zod';
-import { attributionDims, linkTarget, storedMetadata } from '#contracts/event-fields.ts';
+import {
+  attributionDims,
+  linkTarget,
+  storedMetadata,
+  storedWarnings,
+} from '#contracts/event-fields.ts';
 
 const LinkCreated = z.object({
   link_id: z.string(),
@@ -18,6 +23,7 @@ const LinkCreated = z.object({
   expires_at: z.number().optional(),
   expired_url: z.string().optional(),
   metadata: storedMetadata,
+  warnings: storedWarnings,
 });
 
 const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });

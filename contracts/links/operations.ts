@@ -8,6 +8,7 @@ import {
   identifier,
   line,
   metadata,
+  recordWarnings,
   time,
   id,
   ownerSpace,
@@ -118,6 +119,7 @@ export const createLinks = defineToolOperation({
       z.object({
         id: id('lnk').optional(),
         short_url: z.string().optional(),
+        warnings: recordWarnings.optional(),
         problem: z
           .object({
             code: z.string(),

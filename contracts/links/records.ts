@@ -1,6 +1,6 @@
 /** A link as operations answer it. */
 import { z } from 'zod';
-import { id, line, time, shownMetadata, versioned } from '#contracts/fields.ts';
+import { id, line, recordWarnings, time, shownMetadata, versioned } from '#contracts/fields.ts';
 
 const TARGET_KINDS = ['product', 'category', 'search'] as const;
 
@@ -46,6 +46,7 @@ export const linkRecord = z
     expired_url: z.string().optional(),
     disclosure: z.string().describe('Text to show beside the link'),
     metadata: shownMetadata.optional(),
+    warnings: recordWarnings.optional(),
     status: z.enum(LINK_STATUSES),
     ...versioned,
   })

@@ -60,8 +60,6 @@ export type AgentState = {
   /** The request that is not decided yet. The granted access stays in force meanwhile. */
   pending?: Access | undefined;
   last_request: LastRequest;
-  /** The scopes of the pending or denied request; otherwise the granted ones. */
-  requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
   /** Set while the agent is suspended. A suspension by the owner that staff repeat becomes one by staff. */
@@ -71,6 +69,10 @@ export type AgentState = {
   created_at: number;
   version: number;
 };
+
+/** The scopes that an approval can grant: those of the pending request, or else what the agent has, to take away from. */
+export const requestedNow = ({ pending, granted }: AgentState): string[] =>
+  pending?.scopes ?? granted;
 
 const foldGrant = (
   state: AgentState | undefined,
@@ -84,7 +86,6 @@ const foldGrant = (
     name,
     purpose,
     pending: undefined,
-    requested: scopes,
     granted: scopes,
     status: 'approved',
     suspended_by: undefined,
@@ -101,15 +102,15 @@ const foldAgent = (
 ): AgentState => {
   if (event.type === 'AccessRequested') {
     const { agent_id, application_id, ...pending } = event.data;
-    const { name, purpose, scopes: requested } = pending;
+    const { name, purpose, scopes } = pending;
     const version = (state?.version ?? -1) + 1;
     const asked = {
-      scopes: requested,
+      scopes,
       requested_at: event.at,
       outcome: 'pending' as const,
       ...(application_id !== undefined && { application_id }),
     };
-    const request = { pending, requested, last_request: asked, version };
+    const request = { pending, last_request: asked, version };
     // Buyers see the name, so it changes with the approval and not with the request.
     if (state && state.granted.length > 0) return { ...state, ...request };
     const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
@@ -123,18 +124,16 @@ const foldAgent = (
       const { name, purpose } = state.pending ?? state;
       const { scopes } = event.data;
       // The decision closes the request: scopes that it leaves out need a new one.
-      const decision = { pending: undefined, requested: scopes, decided_at: event.at };
+      const decision = { pending: undefined, decided_at: event.at };
       const access = { name, purpose, granted: scopes, suspended_by: undefined };
-      const isPartial = state.requested.some((scope) => !scopes.includes(scope));
+      const isPartial = requestedNow(state).some((scope) => !scopes.includes(scope));
       const last_request = decideRequest(state, event, isPartial ? 'partial' : 'granted');
       return { ...next, ...decision, ...access, last_request, status: 'approved' };
     }
     case 'AccessDenied': {
       const last_request = decideRequest(state, event, 'denied');
       const denied = { ...next, pending: undefined, last_request, decided_at: event.at };
-      return state.granted.length > 0
-        ? { ...denied, requested: state.granted }
-        : { ...denied, status: 'denied' };
+      return state.granted.length > 0 ? denied : { ...denied, status: 'denied' };
     }
     case 'AgentSuspended':
       return { ...next, status: 'suspended', suspended_by: event.data.by_role };
@@ -176,13 +175,14 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
     switch (command.type) {
       case 'ApproveAccess': {
         const { scopes } = command;
-        const extra = scopes.filter((scope) => !state.requested.includes(scope));
-        if (extra.length > 0)
-          return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
         if (state.status === 'suspended')
           return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
         if (state.status === 'denied')
           return reject('agent_not_in_state', 'the request was denied; request access again');
+        const requested = requestedNow(state);
+        const extra = scopes.filter((scope) => !requested.includes(scope));
+        if (extra.length > 0)
+          return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
         const isGranted = state.granted.every((scope) => scopes.includes(scope));
         if (!state.pending && isGranted) return accept();
         return accept({ type: 'AccessApproved', data: { agent_id, scopes, reason } });

@@ -26,6 +26,7 @@ import {
   type AgentRejection,
   type AgentState,
   agent,
+  requestedNow,
 } from './access.decider.ts';
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
 import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
@@ -40,7 +41,7 @@ export const renderAgent = (ownerId: string, state: AgentState | AgentRow): Agen
   purpose: state.purpose,
   ...present({ pending: state.pending }),
   status: state.status,
-  requested_scopes: state.requested,
+  requested_scopes: state.last_request.scopes,
   granted_scopes: state.granted,
   ...present({ suspended_by: state.suspended_by, reason: state.reason }),
   ...(state.decided_at !== undefined && { decided_at: iso(state.decided_at) }),
@@ -189,7 +190,7 @@ export const approveAccess: DeskHandler<'approveAccess'> = decide(
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
       const refusal = await refuseDependent(deps, call, { askers });
       if (refusal) return refusal;
-      const { requested = [] } = state ?? {};
+      const requested = state ? requestedNow(state) : [];
       const scopes = given ?? requested;
       const isPartial = requested.some((scope) => !scopes.includes(scope));
       const outcome = isPartial ? 'partial' : 'granted';

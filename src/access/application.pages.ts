@@ -166,7 +166,8 @@ const decidedPage = (path: string, { phase, ownerId, agent, hasKey, until }: Dec
     html`${facts([
       ['Short name', ownerId],
       ['Agent', `${agent.name}, ${agent.agent_id}`],
-      ['Scopes', (phase === 'requested' ? agent.requested : agent.granted).join(', ') || 'none'],
+      ['Scopes asked for', agent.last_request.scopes.join(', ')],
+      ['Scopes granted', agent.granted.join(', ') || 'none'],
       ...(agent.reason === undefined ? [] : [['Reason', agent.reason] as const]),
     ])}
 ${phase === 'requested' && html`<p>Staff decide, and you get a message with the decision.</p>`}${

@@ -8,6 +8,7 @@ import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import type { AgentCall } from '#src/shared/call.ts';
 import { createOnce, readReplay, traceOf, type Written } from '#src/writing/decide-and-append.ts';
 import { foldAt, nameOf, linkOf } from '#src/writing/streams.ts';
+import { isLiveLink, notLive, warned, warnInUse, windowNow } from '#src/reading/live-sources.ts';
 import { lineIdAt, priceLines, totalsOf } from '#src/catalog/products.ts';
 import {
   done,
@@ -114,12 +115,15 @@ const makeFacts = async (
   const fault = endFault(expiresAt, call.at, LIMITS.HANDOFF_DAYS_MAX);
   if (fault) return refuseField('/expires_at', 'out_of_range', fault);
 
+  const { ownerId } = call;
   const source =
-    input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
+    input.link_id === undefined ? undefined : await linkOf(deps, ownerId, input.link_id);
   if (input.link_id !== undefined && !source)
     return refuse('resource_not_found', 'There is no such link.', {
       errors: [{ pointer: '/link_id', code: 'not_found', detail: 'no link of yours has this id' }],
     });
+
+  const isLive = source && (await isLiveLink(deps, call, source));
 
   const priced = pricedList(deps.catalog, input.line_items);
   if (isRefusal(priced)) return priced;
@@ -138,8 +142,9 @@ const makeFacts = async (
     title,
     locale,
     ...present({ sealed_note_to_buyer: sealed.note }),
-    ...present({ link_id, external_id, metadata }),
-    dims: { ...source?.dims, ...present({ client: call.client?.name }) },
+    ...present({ external_id, metadata }),
+    ...(isLive && { link_id }),
+    dims: { ...(isLive && source.dims), ...present({ client: call.client?.name }) },
     buyer: present({ company, country, email: sealed.email }),
     ...(email !== undefined && { mailbox_keys: deriveMailboxKeys(deps.secrets, email) }),
     ...priced,
@@ -148,6 +153,11 @@ const makeFacts = async (
     review_origin: deps.origin(),
     expires_at: expiresAt,
     ...(input.deliver && { deliver: true }),
+    ...(await windowNow(deps, ownerId)),
+    ...warned([
+      ...(source && !isLive ? [notLive(source.link_id)] : []),
+      ...(await warnInUse(deps, ownerId, { external_id, id: handoffId })),
+    ]),
     ...call.task,
   };
 };

@@ -12,12 +12,13 @@ import { DAY_MS } from '#src/shared/time.ts';
 import { openAttribution, reviewTokenHash, reviewTokenOf } from '#src/shared/signing.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { HolderHandler } from '#src/calls/desk-handler.ts';
+import { windowNow } from '#src/reading/live-sources.ts';
 import { priceLines, totalsOf } from '#src/catalog/products.ts';
 
 /** The visit that is credited with a list; without a source, the list belongs to `DIRECT_OWNER`. */
 type Credit = { owner: string } & Pick<
   EventData<'BuyerListCreated'>,
-  'agent_id' | 'link_id' | 'dims' | 'visit_id' | 'alternatives'
+  'agent_id' | 'link_id' | 'dims' | 'visit_id' | 'alternatives' | 'window_days'
 >;
 
 const NOBODY: Credit = { owner: DIRECT_OWNER, agent_id: 'none', dims: {} };
@@ -42,6 +43,7 @@ const creditOf = async (deps: Deps, tokens: readonly string[], at: number): Prom
     owner: source.owner_id,
     ...visitIn(source),
     dims: link.dims,
+    ...(await windowNow(deps, source.owner_id)),
     ...(alternatives.length > 0 && { alternatives }),
   };
 };

@@ -70,7 +70,10 @@ export const renderHandoff = (
     ...present({ status_reason: state.status_reason, rfq: rfqForAgents(state.rfq, at) }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,
-    ...present({ metadata: state.metadata }),
+    ...present({
+      metadata: state.metadata,
+      warnings: state.warnings,
+    }),
     version: state.version,
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),

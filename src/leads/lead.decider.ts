@@ -26,7 +26,7 @@ type Submitted = EventData<'LeadSubmitted'>;
 type Amended = EventData<'LeadAmended'>;
 
 /** Where a lead came from, with the dimensions to attribute it to. */
-export type LeadSource = Pick<Submitted, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
+export type LeadSource = Pick<Submitted, 'source' | 'link_id' | 'handoff_id' | 'dims' | 'warnings'>;
 /** The content of a lead; an amendment replaces all of it. */
 export type LeadContent = Omit<Amended, 'lead_id' | 'left_out' | keyof LeadKeys | keyof LeadSource>;
 

@@ -50,7 +50,11 @@ const renderLead = (state: LeadState, { ownerId, at }: View, opened: OpenedTexts
       state_reason: sealed_reason === undefined ? state_reason : shownText(opened(sealed_reason)),
     }),
     claim_expires_at: iso(state.claim_expires_at),
-    ...present({ outcome_value: state.value, metadata: state.metadata }),
+    ...present({
+      outcome_value: state.value,
+      metadata: state.metadata,
+      warnings: state.warnings,
+    }),
     version: state.version,
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),

@@ -4,6 +4,7 @@ import type { EventData, EventOf, LeadEventType } from '#contracts/registries/ev
 import { isTestSpace } from '#contracts/spaces.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import type { Secrets } from '#src/ports/system.ts';
+import { isLiveLink, isLiveList, notLive, warned } from '#src/reading/live-sources.ts';
 import { openTexts, sealAll } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, maskingDeps } from '#src/sealing/suppression.ts';
 import { mailToStaff } from '#src/sending/mail.ts';
@@ -219,7 +220,27 @@ const releaseReplaced = async (
   await releaseClaim(deps, call, { ...before, current: now?.contact });
 };
 
-/** Reads the link or handoff that the request names as the source of the lead. */
+type FoundSource = Pick<LeadSource, 'dims'> & { isLive: boolean };
+
+const findLink = async (
+  deps: Deps,
+  call: AgentCall,
+  id: string,
+): Promise<FoundSource | undefined> => {
+  const state = await linkOf(deps, call.ownerId, id);
+  return state && { dims: state.dims, isLive: await isLiveLink(deps, call, state) };
+};
+
+const findList = async (
+  deps: Deps,
+  { ownerId, at }: AgentCall,
+  id: string,
+): Promise<FoundSource | undefined> => {
+  const state = await handoffOf(deps, ownerId, id);
+  return state && { dims: state.dims, isLive: isLiveList(state, at) };
+};
+
+/** Reads the link or handoff that the request names as the source of the lead. One that is not live is credited with nothing. */
 const findSource = async (
   deps: Deps,
   call: AgentCall,
@@ -228,17 +249,15 @@ const findSource = async (
   const source = { kind, ...(ref !== undefined && { ref }) };
   const own = present({ client: call.client?.name });
   if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source, dims: own };
-  const record =
-    kind === 'link'
-      ? await linkOf(deps, call.ownerId, ref)
-      : await handoffOf(deps, call.ownerId, ref);
-  if (!record)
+  const found = kind === 'link' ? await findLink(deps, call, ref) : await findList(deps, call, ref);
+  if (!found)
     return refuse('resource_not_found', `There is no such ${kind}.`, {
       errors: [
         { pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` },
       ],
     });
-  const dims = { ...record.dims, ...own };
+  if (!found.isLive) return { source, dims: own, ...warned([notLive(ref)]) };
+  const dims = { ...found.dims, ...own };
   return { source, dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
 };
 

@@ -17,6 +17,7 @@ import { decideClaim } from '#src/writing/idempotency.ts';
 import { nameOf } from '#src/writing/streams.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
+import { warned, warnInUse } from '#src/reading/live-sources.ts';
 import { resolveTarget } from '#src/catalog/products.ts';
 import { renderLink } from './links.ts';
 import { endFault, epoch } from '#src/shared/time.ts';
@@ -31,7 +32,7 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   const answer = (written: Written<LinkState>) =>
     done(renderLink(call.ownerId, written.state, written.state.created_at), traceOf(written));
 
-  const facts = makeFacts(deps, call, { input, name });
+  const facts = await makeFacts(deps, call, { input, name });
   if (isRefusal(facts) || input.slug !== undefined) {
     // A retry gets its first answer, even if its input would be refused now, and claims nothing.
     const replay = await readReplay(deps, call, { stream, decider: link });
@@ -47,11 +48,11 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
 };
 
 /** Makes the facts that the decision needs, or refuses an input that allows none. */
-const makeFacts = (
+const makeFacts = async (
   deps: Deps,
   call: AgentCall,
   { input, name }: { input: Input; name: string },
-): EventData<'LinkCreated'> | Refusal => {
+): Promise<EventData<'LinkCreated'> | Refusal> => {
   const { expires_at } = input;
   if (expires_at !== undefined) {
     const fault = endFault(epoch(expires_at), call.at, LIMITS.LINK_DAYS_MAX);
@@ -76,6 +77,7 @@ const makeFacts = (
     dims: present({ campaign, channel, sub_ids, ...target.dims, client: call.client?.name }),
     ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
     ...present({ expired_url: expired?.url }),
+    ...warned(await warnInUse(deps, call.ownerId, { external_id, id: `lnk_${name}` })),
   };
 };
 

@@ -1,4 +1,5 @@
 /** The operation that creates several links with one key. */
+import type { Link } from '#contracts/links/records.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import type { Handler } from '#src/calls/handlers.ts';
 import { done } from '#src/shared/outcome.ts';
@@ -32,9 +33,22 @@ export const createLinks: Handler<'createLinks'> = (deps, { links }, call) =>
         return createLink(deps, { idempotency_key: '', ...input }, item);
       });
       const made = await Promise.all(outcomes);
+      /** The first link with each external_id. */
+      const first = new Map<string, string>();
+      const warningsOf = ({ id, external_id, warnings }: Link): Link['warnings'] => {
+        const other = external_id === undefined ? undefined : first.get(external_id);
+        if (external_id !== undefined && other === undefined) first.set(external_id, id);
+        return other === undefined ? warnings : [{ code: 'external_id_in_use', id: other }];
+      };
       return done({
         data: made.map((one) =>
-          one.ok ? { id: one.value.id, short_url: one.value.short_url } : problemOf(one),
+          one.ok
+            ? {
+                ...present({ warnings: warningsOf(one.value) }),
+                id: one.value.id,
+                short_url: one.value.short_url,
+              }
+            : problemOf(one),
         ),
       });
     },

@@ -23,6 +23,12 @@ export type LinkRejection = 'link_exists' | 'link_unknown' | 'link_stopped';
 export type LinkState = EventData<'LinkCreated'> &
   RecordVersion & { status: 'active' | 'disabled' };
 
+export const linkStatusAt = (
+  { status, expires_at }: LinkState,
+  at: number,
+): LinkState['status'] | 'expired' =>
+  status === 'active' && expires_at !== undefined && expires_at <= at ? 'expired' : status;
+
 /** What names the link: the title that its product had, the category or the words of a search. */
 export const nameOfLink = ({ name, target }: LinkState): string | undefined =>
   name ?? (target.kind === 'product' ? undefined : target.ref);

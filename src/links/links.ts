@@ -7,10 +7,7 @@ import type { CodeRow } from '#src/ports/rows.ts';
 import { present } from '#src/shared/present.ts';
 import { openAttribution } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
-import { type LinkState, nameOfLink } from './link.decider.ts';
-
-export const linkStatusAt = ({ status, expires_at }: LinkState, at: number): Link['status'] =>
-  status === 'active' && expires_at !== undefined && expires_at <= at ? 'expired' : status;
+import { type LinkState, linkStatusAt, nameOfLink } from './link.decider.ts';
 
 /** Renders a link as the contract shows it at `at`, in epoch milliseconds. */
 export const renderLink = (ownerId: string, state: LinkState, at: number): Link => {
@@ -36,7 +33,10 @@ export const renderLink = (ownerId: string, state: LinkState, at: number): Link 
     ...(state.expires_at !== undefined && { expires_at: iso(state.expires_at) }),
     ...present({ expired_url: state.expired_url }),
     disclosure: LINK_DISCLOSURE,
-    ...present({ metadata: state.metadata }),
+    ...present({
+      metadata: state.metadata,
+      warnings: state.warnings,
+    }),
     status: linkStatusAt(state, at),
     version: state.version,
     created_at: iso(state.created_at),

@@ -122,12 +122,15 @@ export const surplusVisits = ({ recorder, ids, schedule, onLost }: Options): Sur
 /** The data of a request for a short link. The address is hashed and not stored. */
 export type Visit = Omit<z.output<VisitorOperations['visitLink']['input']>, 'code'>;
 
+/** `window_days`: the attribution window of the profile, if it sets one. */
+type VisitedCode = CodeRow & { window_days?: number | undefined };
+
 type Visits = {
   /**
    * Resolves when the visit is durable, or added to the surplus of its link. The result is the id of the visit's event
    * if it counts as a valid click, otherwise undefined.
    */
-  record(code: CodeRow, visit: Visit, requestId: string): Promise<string | undefined>;
+  record(code: VisitedCode, visit: Visit, requestId: string): Promise<string | undefined>;
   /** Appends the surplus; resolves when it is durable, or waits for another attempt. */
   flush(): Promise<void>;
 };
@@ -234,7 +237,11 @@ export const visitRecorder = (deps: VisitDeps): Visits => {
   };
 };
 
-const visitData = (code: CodeRow, visit: Visit, visitor: string): EventData<'VisitRecorded'> => {
+const visitData = (
+  code: VisitedCode,
+  visit: Visit,
+  visitor: string,
+): EventData<'VisitRecorded'> => {
   const { user_agent, country, via_qr } = visit;
   const signals = signalsOf(visit);
   return {
@@ -247,6 +254,7 @@ const visitData = (code: CodeRow, visit: Visit, visitor: string): EventData<'Vis
     device: deviceOf(user_agent),
     ...present({ referrer_host: hostOf(visit.referrer) }),
     trigger: via_qr ? 'qr' : 'link',
+    window_days: code.window_days ?? LIMITS.ATTRIBUTION_DAYS,
   };
 };
 
@@ -306,9 +314,10 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   if (row.disabled) return done(present({ target: fallback }));
   const destination = destinationOf(deps, { row, fallback, at });
   if (destination === undefined) return done({});
-  const visitId = await recordVisit(deps, row, { visit: input, requestId });
-  const { address, target } = landingAt(deps.origin(), destination);
   const days = settings?.attribution_days;
+  const visited = { ...row, window_days: days };
+  const visitId = await recordVisit(deps, visited, { visit: input, requestId });
+  const { address, target } = landingAt(deps.origin(), destination);
   const token =
     visitId !== undefined && target && tokenOf(deps, row, { target, visitId, at, days });
   const attributed = token && withParameter(address, [ATTRIBUTION_PARAMETER, token]);
@@ -321,7 +330,7 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
 /** Records a visit. On a full disk the visitor is redirected all the same, as after a visit that is no valid click. */
 const recordVisit = async (
   { visits, metrics }: VisitorDeps,
-  row: CodeRow,
+  row: VisitedCode,
   { visit, requestId }: { visit: Visit; requestId: string },
 ): Promise<string | undefined> => {
   try {

@@ -28,6 +28,10 @@ export type LineEntry = [
   ...amounts: (number | string)[],
 ];
 
+/** When the attribution window of a link's last valid click ends, in epoch milliseconds. */
+export type LastClick = { until: number };
+export const clickKey = (linkId: string): string => `click/${linkId}`;
+
 /** Values of one fact in a list of facts: see `PerformanceChunk`. */
 export const VALUES_PER_FACT = 5;
 export const FACTS_PER_CHUNK = 100;

@@ -87,7 +87,6 @@ export type AgentRow = {
     reason?: string;
     decided_at?: number;
   };
-  requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
   suspended_by?: 'owner' | 'staff' | undefined;

@@ -3,8 +3,8 @@ import { LISTED_STATES, type ListedKind, type ListedRecord } from '#contracts/re
 import { allows } from '#contracts/scopes.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { type HandoffState, shownStatus } from '#src/handoffs/handoff.decider.ts';
-import type { LinkState } from '#src/links/link.decider.ts';
-import { linkStatusAt, shownNameOfLink } from '#src/links/links.ts';
+import { type LinkState, linkStatusAt } from '#src/links/link.decider.ts';
+import { shownNameOfLink } from '#src/links/links.ts';
 import { nameOfOutbound, type OutboundState, statusAt } from '#src/outreach/outbound.decider.ts';
 import { SCOPE_OF } from '#src/outreach/requests.ts';
 import {

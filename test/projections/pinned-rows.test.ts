@@ -27,13 +27,13 @@ const PINNED: Readonly<Record<string, string>> = {
   'push-configs@1': '6ca262d79a3e6d18',
   'codes@3': 'b02bfc3deeeee2ca',
   'review-tokens@4': '1997762d07a3b62b',
-  'credentials@8': '1bfb9f477ea9471b',
-  'access@8': '9859c76ad8cdd9cd',
-  'access-requests@2': 'ce6a177b9ed68f2e',
+  'credentials@9': '25196fd5880e34fc',
+  'access@9': 'd560eb566834b17c',
+  'access-requests@3': 'c9d2e680b63116f2',
   'owners@1': 'ba1475a32b19a253',
   'erasures@2': 'a40667e849ded100',
   'mailboxes@4': 'fd585d74e0d1bd66',
-  'performance@7': '55251733b3d6ff53',
+  'performance@8': '55251733b3d6ff53',
   'history@12': '597da526f34d9310',
 };
 
