@@ -40,6 +40,7 @@ export const ASSETS = {
     'parts.css',
     'forms.css',
     'pages.css',
+    'desk.css',
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
   'passkey.js': load(SCRIPT, WEBAUTHN, 'passkey.js'),
@@ -80,6 +81,8 @@ export type Page = {
   card?: Card;
   /** Who is signed in. */
   you?: You;
+  /** Whether it uses the width of the window: for tables, and for what people work with. */
+  isWide?: boolean;
 };
 
 /** A person as the header of their pages names them. `csrf` is in each of their forms. */
@@ -128,6 +131,7 @@ const layout = ({
   script,
   card,
   you,
+  isWide = false,
 }: Page): Html => html`<!doctype html>
 <html lang="${locale}">
 <head>
@@ -140,7 +144,7 @@ ${card && cardTags(title, card)}
 <link rel="stylesheet" href="${assetHref('tributary.css')}">
 ${script && html`<script src="${assetHref(script)}" defer></script>`}
 </head>
-<body${isEnglish(locale) ? '' : html` lang="en"`}>
+<body${isWide ? html` class="wide"` : ''}${isEnglish(locale) ? '' : html` lang="en"`}>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top"><a class="mark" href="/">Tributary</a>${you && accountNav(you)}</header>
 <main id="main" tabindex="-1">
@@ -192,8 +196,10 @@ export const faultSummary = (heading: string, faults: Faults): Html | '' =>
 
 export type FieldOptions = {
   name: string;
+  /** Where the page has several fields of this name. Default: the name. */
+  id?: string;
   label: string;
-  type?: 'text' | 'email' | 'tel';
+  type?: 'text' | 'email' | 'tel' | 'date' | 'datetime-local' | 'number';
   value: string | undefined;
   autocomplete: string;
   maxlength: number;
@@ -205,13 +211,13 @@ export type FieldOptions = {
 };
 
 export const field = (options: FieldOptions): Html => {
-  const { name, label, hint, required = false, faults } = options;
-  const fault = faults.get(name);
-  const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
+  const { name, id = name, label, hint, required = false, faults } = options;
+  const fault = faults.get(id);
+  const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   return html`<div class="field${fault ? ' wrong' : ''}">
-<label for="${name}">${label}${required ? '' : html` <span class="quiet">(optional)</span>`}</label>
-${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
+<label for="${id}">${label}${required ? '' : html` <span class="quiet">(optional)</span>`}</label>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+${fault && html`<p class="fault" id="${id}-fault">${fault}</p>`}
 ${control(options, html`${required ? html` required` : ''}${describedBy(described)}${invalid(fault)}`)}
 </div>`;
 };
@@ -232,8 +238,8 @@ export const mailboxField = ({ value, faults }: Pick<FieldOptions, 'value' | 'fa
   });
 
 const control = (options: FieldOptions, state: Html): Html => {
-  const { name, type = 'text', value = '', maxlength, autocomplete, rows } = options;
-  const common = html`id="${name}" name="${name}" maxlength="${maxlength}"
+  const { name, id = name, type = 'text', value = '', maxlength, autocomplete, rows } = options;
+  const common = html`id="${id}" name="${name}" maxlength="${maxlength}"
  autocomplete="${autocomplete}"${state}`;
   return rows === undefined
     ? html`<input ${common} type="${type}" value="${value}">`

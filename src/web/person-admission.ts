@@ -123,7 +123,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(['csrf', 'key', 'asked', 'answer
 /** Keeps what was typed for the time after a sign-in, in the browser itself: nothing of it is done before it is sent again. */
 const keep = (request: FastifyRequest, reply: FastifyReply, app: App): void => {
   const typed = Object.entries(formOf(request)).filter(([name]) => !OWN_FIELDS.has(name));
-  const kept = JSON.stringify({ path: pageOf(request), fields: Object.fromEntries(typed) });
+  const kept = JSON.stringify({ path: pagePath(request), fields: Object.fromEntries(typed) });
   if (Buffer.byteLength(kept) <= KEPT_BYTES_MAX)
     setCookie(reply, app, ['kept', Buffer.from(kept).toString('base64url')]);
 };
@@ -132,14 +132,14 @@ const keptFor = (request: FastifyRequest, app: App): Typed | undefined => {
   try {
     const text = Buffer.from(readCookie(request, app, 'kept') ?? '', 'base64url').toString();
     const { path, fields } = KEPT.parse(JSON.parse(text));
-    return path === pageOf(request) ? fields : undefined;
+    return path === pagePath(request) ? fields : undefined;
   } catch {
     return undefined;
   }
 };
 
 /** The page of a request: the address of a form is that of its page and a last segment, which names the button. */
-const pageOf = ({ method, url, routeOptions }: FastifyRequest): string => {
+export const pagePath = ({ method, url, routeOptions }: FastifyRequest): string => {
   const path = url.split('?')[0] ?? '';
   const isButton = !SAFE_METHODS.has(method) && routeOptions.config.isButton === true;
   return isButton ? path.slice(0, path.lastIndexOf('/')) : path;
@@ -168,8 +168,8 @@ const csrfOf = (credential: string): string =>
 export const newKey = (): string => randomBytes(16).toString('base64url');
 
 /** The hidden fields of each form of a person: who sends it, and what makes a second press harmless. */
-export const formFields = ({ csrf }: You): Html =>
-  html`<input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="key" value="${newKey()}">`;
+export const formFields = ({ csrf }: You, key: string = newKey()): Html =>
+  html`<input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="key" value="${key}">`;
 
 /** Sends a person to the sign-in, and back to this page after it. What was typed is kept. */
 export const toSignIn = (
@@ -178,7 +178,7 @@ export const toSignIn = (
   { app, again = false }: { app: App; again?: boolean },
 ): FastifyReply => {
   if (!SAFE_METHODS.has(request.method)) keep(request, reply, app);
-  const query = new URLSearchParams({ to: pageOf(request), ...(again && { again: '1' }) });
+  const query = new URLSearchParams({ to: pagePath(request), ...(again && { again: '1' }) });
   return reply.redirect(`/signin?${query.toString()}`, 303);
 };
 
@@ -192,7 +192,7 @@ export const signedIn = async (
   app: App,
 ): Promise<SignedIn | undefined> => {
   const credential = readCookie(request, app, 'session');
-  const arrival = { ...arrivalOf(request, 'portal'), credential, page: pageOf(request) };
+  const arrival = { ...arrivalOf(request, 'portal'), credential, page: pagePath(request) };
   const admitted = await app.desk.admit(arrival, { exchange: 'page' });
   if (!admitted.ok) {
     void answerRefusal(request, reply, { app, refusal: admitted });
