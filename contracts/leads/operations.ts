@@ -1,6 +1,12 @@
 /** Operations on leads: of agents, and of staff at the desk. */
 import { z } from 'zod';
-import { deskQuery, movesText, recordCommands, recordState } from '#contracts/desk-operation.ts';
+import {
+  deskList,
+  deskQuery,
+  movesText,
+  recordCommands,
+  recordState,
+} from '#contracts/desk-operation.ts';
 import { leadExample } from '#contracts/examples/records.ts';
 import {
   encrypted,
@@ -312,9 +318,26 @@ const listOpenLeads = inboxList({
   example: openLead.parse(leadExample),
 });
 
+const ownerLead = leadRecord.omit({
+  contact: true,
+  consent: true,
+  interest: true,
+  state_reason: true,
+  metadata: true,
+  rfq: true,
+});
+
+const listOwnerLeads = deskList({
+  path: '/owners/{owner_id}/leads',
+  summary: "List an owner's leads in all states, newest first, without their contacts",
+  row: ownerLead,
+  example: ownerLead.parse(leadExample),
+});
+
 export const leadsDeskOperations = {
   approveLeadMove,
   correctLead,
+  listOwnerLeads,
   listOpenLeads,
   moveLead,
   readLead,

@@ -1,5 +1,6 @@
 /** The operation that reports performance. */
 import { z } from 'zod';
+import { deskQuery } from '#contracts/desk-operation.ts';
 import { performanceExample } from '#contracts/examples/records.ts';
 import {
   asOf,
@@ -12,6 +13,7 @@ import {
   line,
   linkId,
   list,
+  ownerSpace,
   page,
   productId,
   unstored,
@@ -25,6 +27,7 @@ import {
   COUNTRY_UNIQUES_MIN,
   DIMENSIONS,
   GRANULARITIES,
+  METRICS,
   metricNames,
   OTHER_COUNTRIES,
   PRODUCT_OF,
@@ -164,3 +167,38 @@ export const getPerformance = defineOperation({
     },
   ],
 });
+
+const { as_of: _position, ...counted } = getPerformance.input.shape;
+
+const showPerformance = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/performance',
+  summary: "Show an owner's performance by day, week or month",
+  guidance:
+    'Has the fields and the rules of getPerformance, and counts from the same read models. auditPerformance counts from ' +
+    'the log itself, also at an earlier moment.',
+  problems: [
+    'role_missing',
+    'parameter_invalid',
+    'resource_not_found',
+    'cursor_invalid',
+    'cursor_expired',
+    'read_model_rebuilding',
+  ],
+  fields: {
+    owner_id: ownerSpace,
+    ...counted,
+    order_by: z
+      .enum(METRICS)
+      .optional()
+      .describe('Rows with the most of this number first; there is no further page then'),
+  },
+  output: getPerformance.output,
+  example: {
+    name: 'a day',
+    input: { owner_id: 'acme', from: '2026-11-20', to: '2026-11-20' },
+    output: performanceExample,
+  },
+});
+
+export const performanceDeskOperations = { showPerformance };

@@ -17,6 +17,7 @@ import { linksDeskOperations } from '#contracts/links/operations.ts';
 import { registryOf } from '#contracts/operation.ts';
 import { approvalsDeskOperations, outreachDeskOperations } from '#contracts/outreach/operations.ts';
 import { ownersDeskOperations } from '#contracts/owners/operations.ts';
+import { performanceDeskOperations } from '#contracts/performance/operations.ts';
 import { peopleDeskOperations } from '#contracts/people/operations.ts';
 import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
@@ -33,6 +34,7 @@ export const deskOperations = registryOf({
   ...catalogDeskOperations,
   ...leadsDeskOperations,
   ...linksDeskOperations,
+  ...performanceDeskOperations,
   ...handoffsDeskOperations,
   ...privacyDeskOperations,
   ...outreachDeskOperations,

@@ -1,7 +1,7 @@
 /** Answers of the desk as texts for people. */
 import type { Outbound } from '#contracts/outreach/records.ts';
 import { GOODS_STATES } from '#contracts/moves.ts';
-import { METRICS } from '#contracts/performance/records.ts';
+import { type Dimension, METRICS } from '#contracts/performance/records.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { visible, visibleLine } from '#src/shared/visible.ts';
@@ -408,8 +408,11 @@ const countedText = ({
   const blanks = dimensions.map(() => '');
   const withEarlier = (row: { cells: string[]; metrics: Metrics }, before: Metrics | undefined) =>
     before ? [row, { cells: ['  before', ...blanks], metrics: before }] : [row];
-  const rows = data.flatMap(({ bucket_start, dimensions: values, metrics, comparison }) => {
-    const cells = [bucket_start, ...Object.values(values).map((value) => value ?? '-')];
+  const rows = data.flatMap(({ bucket_start, dimensions: values, names, metrics, comparison }) => {
+    const cells = [
+      bucket_start,
+      ...Object.entries(values).map(([name, value]) => names?.[name as Dimension] ?? value ?? '-'),
+    ];
     return withEarlier({ cells, metrics }, comparison);
   });
   const total = withEarlier({ cells: ['total', ...blanks], metrics: totals }, earlierTotals);
@@ -434,11 +437,14 @@ export const auditStateText = ({ data, performance, next_before, as_of }: State)
     ...(performance ? ['', countedText(performance)] : []),
   ].join('\n');
 
-export const auditPerformanceText = (answer: Performance): string => {
+export const performanceText = (answer: Counted & Pick<Performance, 'page'>): string => {
   const { next_cursor } = answer.page;
   const more = next_cursor === null ? [] : [`More: --cursor ${next_cursor}`];
-  return [asOfText(answer.as_of), countedText(answer), ...more].join('\n');
+  return [countedText(answer), ...more].join('\n');
 };
+
+export const auditPerformanceText = (answer: Performance): string =>
+  [asOfText(answer.as_of), performanceText(answer)].join('\n');
 
 const auditedRequestText = ({
   actor,

@@ -34,6 +34,7 @@ import {
   auditDiffText,
   auditHistoryText,
   auditPerformanceText,
+  performanceText,
   auditStateText,
   auditTraceText,
   requestsText,
@@ -418,6 +419,10 @@ const VERBS: Verbs = {
     words: 'lead list',
     columns: 'id owner_id state agent_id company.name claim_expires_at needs_approval',
   },
+  listOwnerLeads: {
+    words: 'lead all',
+    columns: 'id state company.name agent_id outcome_value updated_at',
+  },
   listRfqs: {
     columns:
       'handoff_id owner_id agent_id state goods submitted_at indicative_totals needs_approval evidence',
@@ -490,6 +495,7 @@ const VERBS: Verbs = {
   rebuildProjection: { words: 'projections rebuild' },
   verifyProjection: { words: 'projections verify' },
   auditState: { ...OF_FOLD, words: 'audit state', hasJsonRows: true, text: auditStateText },
+  showPerformance: { words: 'performance', text: performanceText },
   auditPerformance: { ...OF_FOLD, words: 'audit performance', text: auditPerformanceText },
   auditDiff: { ...OF_FOLD, words: 'audit diff', text: auditDiffText },
   auditProgress: { words: 'audit progress' },

@@ -14,7 +14,7 @@ import {
   type OpenRow,
 } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
-import { readInbox } from '#src/reading/inbox.ts';
+import { listRows, readInbox } from '#src/reading/inbox.ts';
 import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
@@ -23,7 +23,7 @@ import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { foldOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { lead, stateAt, type LeadState } from './lead.decider.ts';
-import { renderProposal, showLead, renderOpenLead } from './render-lead.ts';
+import { renderProposal, showLead, renderOpenLead, renderOwnerLead } from './render-lead.ts';
 
 /** Leads that are compared for each key, newest first; each that is shown costs one read of the log. */
 const ALIKE_MAX = 20;
@@ -120,3 +120,11 @@ export const listOpenLeads: DeskHandler<'listOpenLeads'> = async (deps, input, c
   }));
   return done({ data, ...next, as_of: renderAsOf(deps.following.asOf()) });
 };
+
+export const listOwnerLeads: DeskHandler<'listOwnerLeads'> = (deps, query, call) =>
+  listRows(deps, call, {
+    name: 'leads',
+    scope: query.owner_id,
+    query,
+    render: (row: LeadState) => renderOwnerLead(row, { ownerId: query.owner_id, at: call.at }),
+  });

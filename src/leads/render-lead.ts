@@ -61,10 +61,19 @@ const renderLead = (state: LeadState, { ownerId, at }: View, opened: OpenedTexts
   };
 };
 
-/** What a list shows of a lead: nothing that is sealed, and nothing about its end. */
+/** What a list shows its owner of a lead: nothing that is sealed. */
+export const renderOwnerLead = (state: LeadState, view: View) => {
+  const { contact, consent, interest, state_reason, metadata, ...shown } = renderLead(
+    state,
+    view,
+    NO_TEXTS,
+  );
+  return shown;
+};
+
+/** What the list of open leads shows: nothing about its end. */
 export const renderOpenLead = (state: LeadState, view: View) => {
-  const { contact, consent, interest, state_reason, outcome_value, metadata, ...shown } =
-    renderLead(state, view, NO_TEXTS);
+  const { outcome_value, ...shown } = renderOwnerLead(state, view);
   return { ...shown, ...present({ needs_approval: state.proposed && (true as const) }) };
 };
 

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/performance/operations.ts';
 import {
+  type Metric,
+  METRICS,
   metricNames,
   type ReportRow,
   type ShownRow,
@@ -23,7 +25,7 @@ import {
 } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
-import { eventLoopTurns } from '#src/shared/work.ts';
+import { byText, eventLoopTurns, sortedInTurns } from '#src/shared/work.ts';
 import { nameOf } from '#src/writing/streams.ts';
 import { emptyBuckets, emptyBy, withNames } from './beside-rows.ts';
 import { aggregate, type Report, type Countries } from './aggregate.ts';
@@ -189,12 +191,20 @@ export const chooseMetrics = (
   };
 };
 
-export const getPerformance: Handler<'getPerformance', PerformanceDeps> = async (
+export const getPerformance: Handler<'getPerformance', PerformanceDeps> = (
   deps,
   input,
   { ownerId, at, file },
-) => {
-  const counted = await countPerformance(deps, input, { ownerId, at, file });
+) => answerPerformance(deps, input, { ownerId, at, file });
+
+/** Counts the performance of an owner, with the names and the numbers that a call asks for. */
+export const answerPerformance = async (
+  deps: PerformanceDeps,
+  input: Input,
+  asking: Asking,
+): Promise<Outcome<z.output<typeof contract.output>>> => {
+  const { ownerId } = asking;
+  const counted = await countPerformance(deps, input, asking);
   if (!counted.ok || input.names !== 1) return counted.ok ? chooseMetrics(counted, input) : counted;
   const { data, ...report } = counted.value;
   const named = { data: await withNames(deps, ownerId, data), ...report };
@@ -211,11 +221,20 @@ type WholeReport = Omit<
   comparison_totals?: ReportRow['metrics'];
 };
 
-/** Counts the performance of an owner; `at` is now, in epoch milliseconds. */
+type Asking = {
+  ownerId: string;
+  /** Now, in epoch milliseconds. */
+  at: number;
+  file?: boolean | undefined;
+  /** Orders the rows by this number, the greatest first, instead of by time and group. */
+  orderBy?: Metric | undefined;
+};
+
+/** Counts the performance of an owner. */
 export const countPerformance = async (
   deps: CountingDeps,
   input: Input,
-  { ownerId, at, file }: { ownerId: string; at: number; file?: boolean | undefined },
+  { ownerId, at, file, orderBy }: Asking,
 ): Promise<Outcome<WholeReport>> => {
   const binding = bindingOf(ownerId, 'getPerformance', input);
   const cursor =
@@ -232,8 +251,8 @@ export const countPerformance = async (
   if (isRefusal(source)) return source;
 
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
-  const asking = { comparison, asked: { after, limit: input.limit, isWhole } };
-  const fault = refuseBeside(input, query, isWhole);
+  const asking = { comparison, orderBy, asked: { after, limit: input.limit, isWhole } };
+  const fault = refuseBeside(input, query, { isFile: isWhole, orderBy });
   if (fault) return fault;
   const withEmpty = input.include && emptyMaker(deps, ownerId, { query, source });
   const { counted, compared, joined, page } = await count(source, query, { ...asking, withEmpty });
@@ -275,10 +294,12 @@ export const countPerformance = async (
 
 /** Refuses what a file, or a report without these groups, cannot show. */
 const refuseBeside = (
-  { names, include }: Input,
+  { names, include, cursor }: Input,
   query: Query,
-  isFile: boolean,
+  { isFile, orderBy }: { isFile: boolean; orderBy: Metric | undefined },
 ): Refusal | undefined => {
+  if (orderBy !== undefined && cursor !== undefined)
+    return invalid('/cursor', 'not_together', 'rows in the order of a number have one page');
   if (names === 1 && isFile) return invalid('/names', 'not_together', 'a file has ids only');
   return include && emptyBy(query) === undefined
     ? invalid('/include', 'not_together', 'needs link_id or campaign in group_by')
@@ -292,13 +313,19 @@ const emptyMaker =
 
 type Counting = {
   comparison: Comparison | undefined;
+  orderBy: Metric | undefined;
   asked: AskedRows;
   /** Makes buckets of what has no events. */
   withEmpty: ((known: readonly Bucket[]) => Promise<Bucket[]>) | undefined;
 };
 
-const count = async (source: Source, query: Query, { comparison, asked, withEmpty }: Counting) => {
-  const mayBePart = query.groupBy.length > 0 && !comparison && !asked.isWhole && !withEmpty;
+const count = async (
+  source: Source,
+  query: Query,
+  { comparison, orderBy, asked, withEmpty }: Counting,
+) => {
+  const mayBePart =
+    query.groupBy.length > 0 && !comparison && !asked.isWhole && !withEmpty && !orderBy;
   // Totals need no days. Facts that are counted one by one do not depend on the period.
   const inTotal = mayBePart ? { ...query, granularity: 'total' as const } : query;
   const selection = await source.select(inTotal);
@@ -314,8 +341,26 @@ const count = async (source: Source, query: Query, { comparison, asked, withEmpt
   };
   const page = isPart
     ? await countPage(source.select, query, { ...asked, countries })
-    : pageOfRows(await orderedBuckets(counted, query, await allBuckets()), asked);
+    : orderBy === undefined
+      ? pageOfRows(await orderedBuckets(counted, query, await allBuckets()), asked)
+      : await greatestOf((await allBuckets()) ?? (await counted.all()), orderBy, asked.limit);
   return { counted, compared, joined, page };
+};
+
+const greatestOf = async (
+  buckets: readonly Bucket[],
+  orderBy: Metric,
+  limit: number = LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT,
+): Promise<Page> => {
+  const place = METRICS.indexOf(orderBy);
+  const keyed = buckets.map((one): [number, string, Bucket] => [
+    one.sum.counts[place] ?? 0,
+    bucketKeyOf(one),
+    one,
+  ]);
+  const ordered = await sortedInTurns(keyed, (a, b) => b[0] - a[0] || byText(a[1], b[1]));
+  const shown = ordered.slice(0, limit).map(([, , one]) => one);
+  return { shown, last: undefined, more: ordered.length > limit };
 };
 
 /** The dimensions by which a call can filter; sub_ids have none. */

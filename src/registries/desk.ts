@@ -39,6 +39,7 @@ import { listHistory } from '#src/audits/list-history.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
+import { showPerformance } from '#src/performance/show-performance.ts';
 import {
   setOwnerProfile,
   readOwnerProfile,
@@ -77,7 +78,7 @@ import {
   returnGoods,
   shipGoods,
 } from '#src/handoffs/fulfillment.ts';
-import { listOpenLeads, readLead } from '#src/leads/read-lead.ts';
+import { listOpenLeads, listOwnerLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
 import { issueDeskToken, revokeDeskToken } from '#src/access/desk-tokens.ts';
@@ -164,6 +165,7 @@ export const deskHandlers: DeskHandlers = {
   approveRfqMove,
   refuseRfqMove,
   disableLink,
+  showPerformance,
   eraseSubject,
   findPersonalData,
   exportPersonalData,
@@ -187,6 +189,7 @@ export const deskHandlers: DeskHandlers = {
   cancelOutbound,
   observeOutbound,
   listOpenLeads,
+  listOwnerLeads,
   readLead,
   listRfqs,
   listAccessRequests,
