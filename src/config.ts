@@ -166,6 +166,12 @@ const store = (embedded: string, server: RegExp, forms: string) =>
       { error: `must be a URL that starts with one of ${embedded} ${forms}` },
     );
 
+/** One line of text, for pages and letters. */
+const textLine = z
+  .string()
+  .trim()
+  .regex(/^[^\p{C}]{1,300}$/u, { error: 'must be one line of at most 300 characters' });
+
 const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(3000),
@@ -230,6 +236,17 @@ const environment = z.object({
   MAIL_URL: smtpUrl.optional(),
   MAIL_FROM: mailbox.optional(),
   STAFF_MAIL: mailbox.optional(),
+  HOUSE_NAME: textLine.optional(),
+  HOUSE_ADDRESS: textLine.optional(),
+  HOUSE_MAILBOX: mailbox.optional(),
+  HOUSE_PHONE: textLine.optional(),
+  HOUSE_VAT_NUMBER: textLine.optional(),
+  PRICES_INCLUDE: z
+    .enum(['nothing', 'vat', 'delivery', 'both'], {
+      error: 'must be nothing, vat, delivery or both: what the prices of products include',
+    })
+    .optional(),
+  ANSWER_DAYS: whole(1, 60).optional(),
   CONFIRMATION_MAILS_PER_HOUR: rate(LIMITS.CONFIRMATION_MAILS_PER_HOUR),
   OIDC_ISSUER: z
     .string()
@@ -250,7 +267,27 @@ const environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
+/** What buyers read about the seller. */
+const HOUSE_SETTINGS = [
+  'HOUSE_NAME',
+  'HOUSE_ADDRESS',
+  'HOUSE_MAILBOX',
+  'HOUSE_PHONE',
+  'HOUSE_VAT_NUMBER',
+  'PRICES_INCLUDE',
+  'ANSWER_DAYS',
+] as const;
+
 const complete = environment
+  .superRefine((env, context) => {
+    const other = HOUSE_SETTINGS.find((name) => env[name] !== undefined);
+    if (other !== undefined && env.HOUSE_NAME === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['HOUSE_NAME'],
+        message: `is required with ${other}: the name under which you sell`,
+      });
+  })
   .refine(({ MAIL_URL, MAIL_FROM }) => MAIL_URL === undefined || MAIL_FROM !== undefined, {
     path: ['MAIL_FROM'],
     error: 'is required with MAIL_URL: the address from which mail is sent',
@@ -287,6 +324,24 @@ const openIdIn = (env: z.output<typeof complete>) => {
   const create = env.OIDC_CREATE ?? new Map<string, DeskRole>();
   return { issuer, clientId, clientSecret, roles: env.OIDC_ROLES, create };
 };
+
+/** Who sells; undefined without a name. */
+const houseIn = (env: z.output<typeof complete>) =>
+  env.HOUSE_NAME === undefined
+    ? undefined
+    : {
+        name: env.HOUSE_NAME,
+        address: env.HOUSE_ADDRESS,
+        mailbox: env.HOUSE_MAILBOX,
+        phone: env.HOUSE_PHONE,
+        vatNumber: env.HOUSE_VAT_NUMBER,
+        prices: env.PRICES_INCLUDE,
+        answerDays: env.ANSWER_DAYS,
+      };
+
+/** The settings about the seller that are missing. */
+const unsaidIn = (env: z.output<typeof complete>): string[] =>
+  HOUSE_SETTINGS.filter((name) => env[name] === undefined);
 
 /** The limits of a process. */
 const ratesIn = (env: z.output<typeof complete>) => ({
@@ -353,6 +408,8 @@ const settings = complete.transform((env) => ({
   mailFrom: deliveryAddress(env.MAIL_FROM ?? 'tributary@localhost'),
   /** The mailbox that gets the notices for staff. */
   staffMail: env.STAFF_MAIL,
+  house: houseIn(env),
+  houseUnsaid: unsaidIn(env),
   /** Messages of this process to mailboxes that have confirmed nothing. */
   confirmationMailsPerHour: env.CONFIRMATION_MAILS_PER_HOUR,
   /** The OpenID provider with which people sign in. Has a secret. */

@@ -117,12 +117,13 @@ const recordersOf = (
 /** The settings that operations read. Throws StartupError for amounts that are not valid. */
 export const settingsOf = (
   config: Config,
-): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'approval'> => {
+): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'house' | 'approval'> => {
   const privateHosts = new Set(config.outreachPrivateHosts);
   return {
     limits: config,
     targetFault: (url) => unresolvedFault(url, privateHosts),
     staffMail: config.staffMail,
+    house: config.house,
     approval: {
       above: config.approvalAbove && approvalLimits(config.approvalAbove),
       isAlone: config.secondPerson === 'none',

@@ -70,6 +70,8 @@ const createServer = (
   const mail = lacksMail(config) ? 'not_configured' : undefined;
   if (mail)
     log.warn('MAIL_URL is not set: mail is stored in the data directory, and reaches nobody');
+  if (config.houseUnsaid.length > 0)
+    log.warn({ missing: config.houseUnsaid }, 'buyers are not told all about who sells');
   let isStarting = true;
   const filling = () => (isStarting ? core.filling() : undefined);
   const server =

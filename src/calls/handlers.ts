@@ -9,6 +9,7 @@ import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels, ReadModelFollower } from '#src/ports/read-model.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { AgentCall, SystemCall } from '#src/shared/call.ts';
+import type { House } from '#src/shared/house.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import type { ApprovalRules } from '#src/shared/proposal.ts';
 import type { StreamQueue } from '#src/writing/idempotency.ts';
@@ -54,6 +55,8 @@ export type Deps = {
   targetFault(url: string): string | undefined;
   /** The mailbox that gets the notices for staff; undefined if there is none. */
   staffMail: string | undefined;
+  /** Who sells; undefined if no setting says it. */
+  house: House | undefined;
 };
 
 export type InputOf<Id extends keyof AgentOperations> = z.output<AgentOperations[Id]['input']>;

@@ -9,21 +9,24 @@ import PostalMime from 'postal-mime';
 import type { MailDelivery, Mailer, DeliveryResult } from '#src/ports/delivery.ts';
 import { FILE_LIMIT_MS, type Outbox, storeFile } from './stored-file.ts';
 
+/** Whom letters are from. The name is empty if no house is named. */
+export type Sender = { name: string; address: string };
+
 /**
  * The options from which nodemailer makes the message. The same delivery gives the same bytes at each attempt: its id is
  * in the Message-ID, and separates the parts.
  */
 const mailOptions = (
-  from: string,
+  from: Sender,
   { id, to, subject, text, html, at }: MailDelivery,
 ): SendMailOptions => ({
+  // As objects, because a text would be parsed as a list of addresses.
   from,
-  // As an object, because a text would be parsed as a list of addresses.
   to: { name: '', address: to },
   subject,
   text,
   html,
-  messageId: `<${id}@${/@([^>]+)/.exec(from)?.[1] ?? 'localhost'}>`,
+  messageId: `<${id}@${/@([^>]+)/.exec(from.address)?.[1] ?? 'localhost'}>`,
   date: new Date(at),
   baseBoundary: id,
   headers: { 'Auto-Submitted': 'auto-generated' },
@@ -37,7 +40,7 @@ const FILE = /^(mal_[0-9a-z]{1,64})\.([a-z]+_[0-9a-z]{1,64})\.eml$/;
 const ANY_FILE = /^\.?mal_[0-9a-z]{1,64}\.([a-z]+_[0-9a-z]{1,64})\.(?:eml|\d+\.tmp)$/;
 
 /** Stores each message as `{mail_id}.{subject}.eml`, for people to read; nothing leaves the machine. */
-export const directoryMailer = (outbox: Outbox, from: string): Mailer => {
+export const directoryMailer = (outbox: Outbox, from: Sender): Mailer => {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
   return {
     limitMs: FILE_LIMIT_MS,
@@ -138,7 +141,7 @@ const LIMIT_MS = 45_000;
 const CONNECTIONS_MAX = 4;
 
 /** `url` is valid and has only known options; `ca` replaces the certificate authorities of the system. */
-type SmtpOptions = { url: URL; ca?: string | undefined; isLocal: boolean; from: string };
+type SmtpOptions = { url: URL; ca?: string | undefined; isLocal: boolean; from: Sender };
 
 /** What nodemailer says of a failure. Its texts can quote the server, so they are never passed on. */
 type Failure = { code?: string; command?: string; responseCode?: number };

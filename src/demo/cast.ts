@@ -8,6 +8,7 @@ import { holderOperations } from '#contracts/registries/holders.ts';
 import { visitorOperations } from '#contracts/registries/visitors.ts';
 import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Clock } from '#src/ports/system.ts';
+import type { House } from '#src/shared/house.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 
 export const storyOperations = {
@@ -80,6 +81,17 @@ const PROFILES = {
     mailbox: 'office@harbour.example',
   },
 } as const;
+
+/** Who sells, where no setting says it. */
+export const DEMO_HOUSE: House = {
+  name: 'Lindfield Wholesale',
+  address: '12 Mill Lane, York YO1 7HH, United Kingdom',
+  mailbox: 'sales@house.example',
+  phone: '+44 1904 496 0000',
+  vatNumber: 'GB 123 4567 89',
+  prices: 'nothing',
+  answerDays: 2,
+};
 
 /** Who signs in: the service prints a link for each. */
 export const PEOPLE = [

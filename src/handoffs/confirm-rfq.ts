@@ -49,7 +49,7 @@ export const noticesOfConfirmed = async (
       })
     : [];
   const toStaff = await noticeOfRfq(deps, call, { ...facts, evidence });
-  const list = listForLetter(call.ownerId, state);
+  const list = await listForLetter(deps, call.ownerId, state);
   const toOwner = await mailToOwner(deps, call, {
     kind: 'rfq_confirmed',
     record: handoff_id,

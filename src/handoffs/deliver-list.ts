@@ -67,7 +67,7 @@ export const proposeDelivery = async (
     kind: 'handoff_delivery' as const,
     target: { handoff_id: handoff.handoff_id, list_sha256: listHash(handoff) },
     content: {
-      ...deliveryLetter({ lines: lines.length, totals, until: expires_at }),
+      ...deliveryLetter({ lines: lines.length, totals, until: expires_at }, deps.house),
       link_ids: [],
     },
     schedule: { not_after: Math.min(expires_at, call.at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS) },

@@ -2,6 +2,7 @@
 import { DESK_BASE } from '#contracts/places.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { LetterTexts } from '#src/sending/letters.ts';
+import { type House, sellerOf } from '#src/shared/house.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 const money = (totals: MailFacts['rfq_notice']['totals']): string =>
@@ -52,17 +53,17 @@ export const REVIEW_LINK = '{review_link}';
  * The letter that delivers a review link, as people approve it. Its mailbox has confirmed nothing, so that it contains no
  * text that an agent wrote.
  */
-export const deliveryLetter = ({
-  lines,
-  totals,
-  until,
-}: Omit<MailFacts['rfq_confirmation'], 'path'>): { subject: string; text: string } => ({
+export const deliveryLetter = (
+  { lines, totals, until }: Omit<MailFacts['rfq_confirmation'], 'path'>,
+  house: House | undefined,
+): { subject: string; text: string } => ({
   subject: 'The product list that you asked for',
   text: [
     `You asked a promoter for a product list, and here it is: ${count(lines)}, indicative total ${money(totals)}.`,
     `See it, change it, and ask staff for a quotation: ${REVIEW_LINK}`,
     `The link is for you alone, and works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
     'If you did not ask for it, say so on that page: it closes the list, and you get no more such messages.',
+    ...(house ? [sellerOf(house, writerFor(HOUSE_LOCALE))] : []),
   ].join('\n\n'),
 });
 

@@ -151,7 +151,7 @@ const noticesOfMove = async (
         facts: {
           handoff_id,
           values: event.data.values,
-          list: listForLetter(call.ownerId, state),
+          list: await listForLetter(deps, call.ownerId, state),
         },
       });
     default:

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import type { App } from '#src/registries/app.ts';
-import { type Writer, writerFor } from '#src/shared/money.ts';
+import { type Writer, writerOf } from '#src/shared/money.ts';
 import { quotationPath } from '#src/shared/signing.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { type HolderAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
@@ -25,7 +25,7 @@ import {
   type Line,
   LINES_PER_PAGE,
   nameCell,
-  ownerOf,
+  isTest,
   priceCells,
   totalRow,
   totalsIn,
@@ -105,12 +105,12 @@ on; below is where the goods are.`,
 const quotationPage = (shown: BuyerQuotation, view: View): Page => {
   const { review, phase } = shown;
   const { state } = review;
-  const writer = writerFor(state.locale);
+  const writer = writerOf(state);
   const { heading, lede } = PARTS[phase](shown, writer, view.isForPrint);
   return {
     title: heading,
-    locale: state.locale,
-    main: html`${ownerOf(review).isTest && notice('warn', html`<p>This is a test request.</p>`)}
+    locale: writer.locale,
+    main: html`${isTest(review) && notice('warn', html`<p>This is a test request.</p>`)}
 <article class="review">
 <header class="head"><h1>${heading}</h1>
 ${view.refused !== undefined && late(view.refused)}

@@ -3,9 +3,9 @@ import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
 import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { OwnRecord } from '#contracts/records/records.ts';
-import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
+import { promoterName } from '#src/owners/profile.ts';
 import {
   ERASED,
   isLost,
@@ -199,12 +199,13 @@ export const forgetDropped = async (
 const LETTER_LINES_MAX = 30;
 
 /** The list as letters show it to a mailbox that has confirmed something. */
-export const listForLetter = (
+export const listForLetter = async (
+  deps: Pick<Deps, 'readModels' | 'vault'>,
   ownerId: string,
   { title, lines }: Pick<HandoffState, 'title' | 'lines'>,
-): ListedFacts => ({
+): Promise<ListedFacts> => ({
   title,
-  ...(ownerId !== DIRECT_OWNER && { promoter: liveOwnerOf(ownerId) }),
+  ...(ownerId !== DIRECT_OWNER && { promoter: await promoterName(deps, ownerId) }),
   items: lines
     .slice(0, LETTER_LINES_MAX)
     .map((line) => ({ quantity: line.quantity, title: line.title, sku: line.sku })),

@@ -5,13 +5,13 @@ import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import type { PictureOptions } from '#src/links/landing.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import { type Writer, writerFor } from '#src/shared/money.ts';
+import { type Writer, writerOf } from '#src/shared/money.ts';
 import { requestPath } from '#src/shared/signing.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { type HolderAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
 import { facts, type Html, NO_FAULTS, notice, type Page, sendPage } from '#src/web/layout.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
-import { lineTable, ownerOf, type ReviewView, totalsIn } from './review-lines.pages.ts';
+import { lineTable, isTest, type ReviewView, totalsIn } from './review-lines.pages.ts';
 import { countryName, fieldsOf, pageIn, revisionOf } from './review.pages.ts';
 
 type View = {
@@ -27,12 +27,12 @@ type View = {
 const requestPage = (request: BuyerRequest, view: View): Page => {
   const { review, phase } = request;
   const { state } = review;
-  const writer = writerFor(state.locale);
+  const writer = writerOf(state);
   const { heading, body } = PARTS[phase](request, view, writer);
   return {
     title: heading,
-    locale: state.locale,
-    main: html`${ownerOf(review).isTest && notice('warn', html`<p>This is a test request.</p>`)}
+    locale: writer.locale,
+    main: html`${isTest(review) && notice('warn', html`<p>This is a test request.</p>`)}
 <article class="review">
 <header class="head"><h1>${heading}</h1>${view.refused !== undefined && late()}</header>
 ${body}

@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import { decimalsOf } from '#contracts/currencies.ts';
 import { type Warning, WARNINGS } from '#contracts/handoffs/records.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
 import { pictureOf } from '#src/links/product.pages.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Writer } from '#src/shared/money.ts';
@@ -73,13 +74,7 @@ export const pageWith = (lines: readonly Line[], id: string): number =>
 export const addressOf = (token: string, page: number): string =>
   `/h/${encodeURIComponent(token)}${page > 1 ? `?page=${page}` : ''}`;
 
-/** Prefix of test spaces' names; no owner's name starts with it. */
-const TEST_SPACE = /^test(?=.)/;
-
-export const ownerOf = ({ ownerId }: Review): { name: string; isTest: boolean } => ({
-  name: ownerId.replace(TEST_SPACE, ''),
-  isTest: TEST_SPACE.test(ownerId),
-});
+export const isTest = ({ ownerId }: Pick<Review, 'ownerId'>): boolean => isTestSpace(ownerId);
 
 /** Totals by currency, which are never added up. */
 export const totalsIn = (totals: Totals, writer: Writer): Html =>

@@ -18,7 +18,7 @@ import {
 import { firstOf, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { App } from '#src/registries/app.ts';
-import { type Writer, writerFor } from '#src/shared/money.ts';
+import { type Writer, writerOf } from '#src/shared/money.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
@@ -54,7 +54,7 @@ import {
   totalsField,
   totalsIn,
   lineTable,
-  ownerOf,
+  isTest,
   LINES_PER_PAGE,
   lineFields,
   remarksOn,
@@ -403,12 +403,12 @@ type Ending = { heading: string; body: Html; showsList: boolean };
 const closedPage = (view: ReviewView): Page => {
   const { review } = view;
   const { state } = review;
-  const writer = writerFor(state.locale);
+  const writer = writerOf(state);
   const { heading, body, showsList } = endingOf(view, writer);
   return {
     title: `${heading}: ${state.title}`,
-    locale: state.locale,
-    main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
+    locale: writer.locale,
+    main: html`${isTest(review) && notice('warn', html`<p>This was a test list.</p>`)}
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
 <h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
@@ -416,7 +416,7 @@ const closedPage = (view: ReviewView): Page => {
       state.made_by_buyer
         ? html`You made this list.`
         : html`The list was prepared by ${review.preparedBy}, a software agent acting for
-${ownerOf(review).name}, who may be rewarded for what comes of it.`
+${review.promoter}, who may be rewarded for what comes of it.`
     }</p></header>
 ${
   showsList &&
@@ -486,14 +486,12 @@ const late = (review: Review): Html => {
       ? 'The request was sent before, with the quantities below.'
       : 'The list was closed before.'
   }${
-    wasSent && !ownerOf(review).isTest
-      ? ' If you want other quantities, say so when staff answer you.'
-      : ''
+    wasSent && !isTest(review) ? ' If you want other quantities, say so when staff answer you.' : ''
   }</p></div>`;
 };
 
 const answerText = (review: Review): string => {
-  if (ownerOf(review).isTest) return 'It was a test: nobody was asked, and nobody will answer.';
+  if (isTest(review)) return 'It was a test: nobody was asked, and nobody will answer.';
   return review.state.erased
     ? 'The contact was erased, so no answer can reach you.'
     : 'Staff will answer the contact you gave by mail, with a quotation that only its letter leads to. An order needs your agreement and theirs.';
@@ -593,16 +591,16 @@ const reviewPage = (view: ReviewView): Page =>
 const openPage = (view: ReviewView): Page => {
   const { review, token, faults } = view;
   const { state } = review;
-  const writer = writerFor(state.locale);
+  const writer = writerOf(state);
   const isUnopened = state.status === 'awaiting_buyer';
   return {
     title: faults.size > 0 ? `Please check: ${state.title}` : state.title,
-    locale: state.locale,
+    locale: writer.locale,
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
 ${view.notice && view.notice !== 'saved' && noticeBox(view.notice)}
 ${review.awaitedUntil !== undefined && awaited(review.awaitedUntil, writer)}
-${ownerOf(review).isTest && testNotice()}
+${isTest(review) && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
 ${state.note_to_buyer && note(state.note_to_buyer, state.locale)}
@@ -636,7 +634,7 @@ ${boundaries()}
 const heading = (view: ReviewView, writer: Writer): Html => {
   const { review, priced } = view;
   const { state } = review;
-  const owner = ownerOf(review).name;
+  const owner = review.promoter;
   const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
   const { company } = state.buyer;
   return html`<header class="head">${

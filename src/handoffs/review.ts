@@ -8,6 +8,7 @@ import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { priceLine, quantitiesIn, totalsOf, lineIdAt } from '#src/catalog/products.ts';
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import { promoterName } from '#src/owners/profile.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { blockMailbox } from '#src/sending/mail.ts';
 import type { HolderCall, Call } from '#src/shared/call.ts';
@@ -122,6 +123,8 @@ export type Review = {
   ownerId: string;
   /** The agent's name, for "prepared by". */
   preparedBy: string;
+  /** The promoter's name. */
+  promoter: string;
   /** Whether a promoter is credited with the list. */
   isCredited: boolean;
   state: ReviewState;
@@ -230,6 +233,7 @@ export const makeReview = async (
   return {
     handoffId: stored.handoff_id,
     ownerId,
+    promoter: await promoterName(deps, ownerId),
     isCredited: ownerId !== DIRECT_OWNER,
     preparedBy: credentials.agent(stored.agent_id)?.name ?? stored.agent_id,
     state,

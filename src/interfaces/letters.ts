@@ -10,6 +10,7 @@ import { privacyLetters } from '#src/privacy/letters.ts';
 import type { MailTexts } from '#src/sending/dispatch-mail.ts';
 import type { LetterText, LetterTexts, Paragraph } from '#src/sending/letters.ts';
 import type { ListedFacts, MailFacts, MailKind } from '#src/sending/mail.ts';
+import { type House, sellerOf, termsOf } from '#src/shared/house.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 
 /** One text per kind of letter: a missing one does not compile. */
@@ -43,9 +44,21 @@ const paragraphText = (paragraph: Paragraph): string =>
 export const renderLetter = async <Kind extends MailKind>(
   kind: Kind,
   facts: MailFacts[Kind],
-  place: { origin: string },
+  { house, ...place }: { origin: string; house: House | undefined },
 ): Promise<MailTexts> => {
-  return renderTexts(LETTERS[kind](facts, place));
+  const letter = LETTERS[kind](facts, place);
+  return renderTexts({
+    ...letter,
+    paragraphs: [...letter.paragraphs, ...signature(letter, house)],
+  });
+};
+
+/** Who sends the letter; to a buyer also what prices include, and when staff answer. */
+const signature = ({ locale }: LetterText, house: House | undefined): string[] => {
+  if (!house) return [];
+  const writer = writerFor(locale ?? HOUSE_LOCALE);
+  const terms = locale === undefined ? '' : termsOf(house, writer);
+  return [terms, sellerOf(house, writer)].filter((part) => part !== '');
 };
 
 /** Renders the letter that people approved with the review link in its place. */

@@ -196,6 +196,7 @@ export const buildServer = (
       if (admitted.ok) app.agents.conclude(admitted.value, exchange, forbidden(boundary));
     },
   });
+  server.decorate('house', app.house);
   countCalls(server, deps.waits.calls);
   if (options.trustProxy === false) reportForwarded(server, { log: options.log, metrics });
   const { log } = deps;

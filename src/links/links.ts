@@ -3,6 +3,7 @@ import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import type { Link } from '#contracts/links/records.ts';
 import type { Deps } from '#src/calls/handlers.ts';
+import { promoterName } from '#src/owners/profile.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { present } from '#src/shared/present.ts';
 import { openAttribution } from '#src/shared/signing.ts';
@@ -72,6 +73,8 @@ export type Parameter = readonly [name: string, value: string];
 /** The link that led to a landing page, for the disclosure and for sharing the page. */
 export type Promotion = {
   ownerId: string;
+  /** The promoter's name. */
+  promoter: string;
   agentName: string;
   /** The present address of the short link; absent if the link is disabled. */
   shortUrl?: string;
@@ -92,11 +95,12 @@ export const findPromotion = async (
   at: number,
 ): Promise<Promotion | undefined> => {
   const { readModels, secrets, credentials, origin } = deps;
-  const promotion = (
+  const promotion = async (
     { owner, agent_id, code }: { owner: string; agent_id: string; code: string | undefined },
     parameter: Parameter,
-  ): Promotion => ({
+  ): Promise<Promotion> => ({
     ownerId: owner,
+    promoter: await promoterName(deps, owner),
     agentName: credentials.agent(agent_id)?.name ?? agent_id,
     ...(code !== undefined && { shortUrl: `${origin()}/l/${code}` }),
     parameter,

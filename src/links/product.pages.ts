@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 import { iso } from '#src/shared/time.ts';
@@ -132,7 +132,7 @@ export const promotionNotice = ({ promotion }: Pick<PageSource, 'promotion'>): H
   promotion
     ? html`${
         isTestSpace(promotion.ownerId) && notice('warn', html`<p>This is a test link.</p>`)
-      }<p class="promise" id="promotion">Promoted by <strong>${liveOwnerOf(promotion.ownerId)}</strong>,
+      }<p class="promise" id="promotion">Promoted by <strong>${promotion.promoter}</strong>,
 with the software agent ${promotion.agentName}. ${LINK_DISCLOSURE}</p>`
     : '';
 

@@ -12,8 +12,11 @@ import {
 type Event = EventOf<OwnerEventType>;
 type Profile = EventData<'OwnerProfileSet'>;
 
-/** What an owner decides for all links and all agents. */
-export type OwnerSettings = Pick<Profile, 'attribution_days' | 'fallback' | 'stale_stock_days'>;
+/** What an owner decides for all links and all agents, and its profile, whose name buyers see. */
+export type OwnerSettings = Pick<
+  Profile,
+  'attribution_days' | 'fallback' | 'stale_stock_days' | 'sealed_profile'
+>;
 
 export type ProfileCommand =
   | { type: 'SetProfile'; profile: Profile }

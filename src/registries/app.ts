@@ -46,6 +46,7 @@ import {
 } from '#src/calls/limits.ts';
 import { type NotedUse, noteUse } from '#src/people/sessions.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
+import type { House } from '#src/shared/house.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
 import { type RecordHandlers, recordHandlers, type RecordPipeline } from './resources.ts';
 import {
@@ -73,6 +74,8 @@ export type AppDeps = DeskDeps &
 type Common = {
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
+  /** Who sells; undefined if no setting says it. */
+  house: House | undefined;
   /** Token of the position that an answer reflects: of its own write, or of the read models now. */
   tokenFor(outcome?: Outcome<unknown>): string;
 };
@@ -223,10 +226,11 @@ const pipelinesOver = (deps: AppDeps) => {
 };
 
 export const openApp = (deps: AppDeps): App => {
-  const { clock, limits, secrets, log, following, origin } = deps;
+  const { clock, limits, secrets, log, following, origin, house } = deps;
   return {
     ...pipelinesOver(deps),
     origin,
+    house,
     limits,
     now: clock.now,
     tokenFor: (outcome) =>

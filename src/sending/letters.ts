@@ -4,8 +4,12 @@ import type { ListedFacts, MailFacts, MailKind } from './mail.ts';
 /** A paragraph, and the address that it ends in. */
 export type Paragraph = string | { text: string; link: string };
 
-/** `title` and `list` are for mailboxes that have confirmed something; no letter to a stranger has them. */
+/**
+ * `title` and `list` are for mailboxes that have confirmed something; no letter to a stranger has them. `locale` is that of a
+ * letter to a buyer.
+ */
 export type LetterText = {
+  locale?: string;
   subject: string;
   title?: string;
   list?: ListedFacts | undefined;

@@ -3,6 +3,9 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
+import { type House, sellerOf, termsOf } from '#src/shared/house.ts';
+import { languageOf } from '#src/shared/messages.ts';
+import { regionalLocale, type Writer, writerFor } from '#src/shared/money.ts';
 import { present } from '#src/shared/present.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { sendPublic } from './documents.ts';
@@ -75,7 +78,7 @@ export type Html = ReturnType<typeof html>;
 export type Page = {
   title: string;
   main: Html;
-  /** Language of names, notes and numbers. The texts of the page are English. */
+  /** Language of names, notes and numbers, and of the texts of the page where they exist in it. */
   locale?: string;
   script?: AssetName;
   card?: Card;
@@ -122,17 +125,26 @@ ${Object.entries(present(tags)).map(
 ${image && html`<meta name="twitter:image" content="${image}">`}`;
 };
 
-const isEnglish = (locale: string): boolean => /^en(-|$)/.test(locale);
+/** Who sells, on every page but those of people who are signed in. */
+const seller = (house: House, writer: Writer): Html => {
+  const terms = termsOf(house, writer);
+  return html`<div class="house">${terms !== '' && html`<p>${terms}</p>`}
+<p>${sellerOf(house, writer)}</p></div>`;
+};
 
-const layout = ({
-  title,
-  main,
-  locale = 'en',
-  script,
-  card,
-  you,
-  isWide = false,
-}: Page): Html => html`<!doctype html>
+const foot = (writer: Writer, house: House | undefined): Html => html`<footer class="foot">
+${house && seller(house, writer)}
+<p>${writer.say('frame_purpose')}</p>
+<nav aria-label="${writer.say('frame_about_nav')}"><a href="/">${writer.say('frame_about')}</a> <a href="/s">${writer.say('frame_products')}</a>
+<a href="/docs">${writer.say('frame_docs')}</a> <a href="/problems">${writer.say('frame_problems')}</a>
+<a href="/privacy">${writer.say('frame_privacy')}</a></nav>
+</footer>`;
+
+const layout = (
+  { title, main, locale = 'en', script, card, you, isWide = false }: Page,
+  { house }: { house: House | undefined },
+  writer = writerFor(regionalLocale(locale)),
+): Html => html`<!doctype html>
 <html lang="${locale}">
 <head>
 <meta charset="utf-8">
@@ -144,26 +156,27 @@ ${card && cardTags(title, card)}
 <link rel="stylesheet" href="${assetHref('tributary.css')}">
 ${script && html`<script src="${assetHref(script)}" defer></script>`}
 </head>
-<body${isWide ? html` class="wide"` : ''}${isEnglish(locale) ? '' : html` lang="en"`}>
-<a class="skip" href="#main">Skip to the content</a>
+<body${isWide ? html` class="wide"` : ''}${locale.split('-')[0] === languageOf(locale) ? '' : html` lang="${languageOf(locale)}"`}>
+<a class="skip" href="#main">${writer.say('frame_skip')}</a>
 <header class="top"><a class="mark" href="/">Tributary</a>${you && accountNav(you)}</header>
 <main id="main" tabindex="-1">
 ${main}
 </main>
-<footer class="foot">
-<p>Tributary carries lists between promoters, buyers and staff. It places no orders and takes no
-payment.</p>
-<nav aria-label="About this service"><a href="/">About</a> <a href="/s">Products</a>
-<a href="/docs">Documentation</a> <a href="/problems">Problems</a>
-<a href="/privacy">Your data</a></nav>
-</footer>
+${foot(writer, you ? undefined : house)}
 </body>
 </html>
 `;
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Who sells; undefined if no setting says it. */
+    house: House | undefined;
+  }
+}
+
 /** Sends a page that is the same for everybody. */
 export const sendPublicPage = async (reply: FastifyReply, page: Page): Promise<FastifyReply> =>
-  sendPublic(reply, HTML, (await layout(page)).toString());
+  sendPublic(reply, HTML, (await layout(page, reply.server)).toString());
 
 const HTML = 'text/html; charset=utf-8';
 
@@ -175,7 +188,7 @@ export const sendPage = async (
   reply
     .code(status)
     .type(HTML)
-    .send((await layout(page)).toString());
+    .send((await layout(page, reply.server)).toString());
 
 /** Faults by field name, which is also the field's id on the page. */
 export type Faults = ReadonlyMap<string, string>;

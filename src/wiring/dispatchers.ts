@@ -37,7 +37,8 @@ export const mailDirectory = ({ dataDirectory }: Pick<Config, 'dataDirectory'>):
 
 /** Opens the mailers without connecting. Throws StartupError if the file of tlsCAFile cannot be used. */
 export const openMailers = (config: Config): Mailers => {
-  const { mailUrl: url, mailFrom: from } = config;
+  const { mailUrl: url, mailFrom: address, house } = config;
+  const from = { name: house?.name ?? '', address };
   const test = directoryMailer({ directory: mailDirectory(config), makeDirectory }, from);
   if (!url) return { live: test, test, close: () => undefined };
   const file = url.searchParams.get('tlsCAFile');
@@ -194,7 +195,7 @@ export const createDispatchers = (
     mailers,
     hourly,
     render: <Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]) =>
-      renderLetter(kind, facts, { origin: deps.origin() }),
+      renderLetter(kind, facts, { origin: deps.origin(), house: deps.house }),
   };
   // Each has its own limit of requests at a time, so that slow receivers of one do not delay the other.
   const all = [

@@ -17,7 +17,10 @@ afterAll(removeAll);
 const { signal: NEVER } = new AbortController();
 const mailbox = () => {
   const directory = join(fresh(), 'mail');
-  const mailer = directoryMailer({ directory, makeDirectory }, 'tributary@localhost');
+  const mailer = directoryMailer(
+    { directory, makeDirectory },
+    { name: '', address: 'tributary@localhost' },
+  );
   const deliver = (over: Partial<MailDelivery> = {}) =>
     mailer.deliver(
       {

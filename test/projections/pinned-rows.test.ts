@@ -25,7 +25,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'confirmed-lists@1': '1a2c0bf2037c27ca',
   'tasks@1': '644288c6eb541cbe',
   'push-configs@1': '6ca262d79a3e6d18',
-  'codes@3': 'b02bfc3deeeee2ca',
+  'codes@4': '6ffb3f84787b5d6e',
   'review-tokens@4': '1997762d07a3b62b',
   'credentials@9': '25196fd5880e34fc',
   'access@9': 'd560eb566834b17c',

@@ -69,15 +69,18 @@ describe('The read model of codes', () => {
     expect(() => rowsAfter(codes, [linkDisabled('1')])).toThrow('never created');
   });
 
-  test('The read model of codes contains only what the profile of an owner decides for links', () => {
+  test('The read model of codes contains what the profile of an owner decides for links, and the profile sealed', () => {
     const mailbox_keys = { address: '1.a', mailbox: '1.m' };
     const sealed = { sealed_for: 'own_1', sealed_profile: 's1.own_1.x', mailbox_keys };
     const settings = { attribution_days: 7, fallback: { kind: 'search', ref: 'mugs' } };
     const set = (over: object = {}) =>
       happened('OwnerProfileSet', 'owner_profile', { ...sealed, ...over });
     const key = 'anna/settings';
-    expect(rowsAfter(codes, [set(settings)])).toEqual({ [key]: { row: settings, sort: null } });
-    expect(rowsAfter(codes, [set(settings), set()])[key]).toEqual({ row: {}, sort: null });
+    const { sealed_profile } = sealed;
+    const row = { ...settings, sealed_profile };
+    expect(rowsAfter(codes, [set(settings)])).toEqual({ [key]: { row, sort: null } });
+    const later = { row: { sealed_profile }, sort: null };
+    expect(rowsAfter(codes, [set(settings), set()])[key]).toEqual(later);
     const removed = happened('OwnerProfileRemoved', 'owner_profile', { reason: 'left' });
     expect(rowsAfter(codes, [set(settings), removed])).toEqual({});
   });

@@ -7,7 +7,7 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { systemSecrets } from '#src/system/secrets.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type Config, isRemoteLog, requireRole, type ProcessRole } from '#src/config.ts';
-import { demoClock, PEOPLE } from '#src/demo/cast.ts';
+import { DEMO_HOUSE, demoClock, PEOPLE } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
@@ -246,7 +246,8 @@ const serveRole = async (
 export const serve = async (options: ServeOptions): Promise<void> => {
   const settings = configFor(options);
   const { port = settings.port, host = settings.host } = options;
-  const config = { ...settings, port, host };
+  const house = options.demo && !settings.house && { house: DEMO_HOUSE, houseUnsaid: [] };
+  const config = { ...settings, port, host, ...house };
   const role = options.role ?? 'all';
   requireRole(role, config);
   if (role === 'projector') return serveProjector(config, options);

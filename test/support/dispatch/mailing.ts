@@ -26,7 +26,8 @@ export const mailing = async () => {
     onFault: (error) => faults.push(error),
     hourly: limiter({ count: 500, per: 'hour' }, app.clock.monotonic),
     mailers: { live: live.channel, test: test.channel },
-    render: (kind, facts) => renderLetter(kind, facts, { origin: served.origin() }),
+    render: (kind, facts) =>
+      renderLetter(kind, facts, { origin: served.origin(), house: served.house }),
   };
   return {
     ...world,
