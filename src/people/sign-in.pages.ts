@@ -1,6 +1,6 @@
 /** The pages on which people sign in: the form, the page of a mailed link, its code, and an invitation. */
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
