@@ -90,13 +90,13 @@ export const leadText = (answer: DeskAnswer<'moveLead'>): string =>
 export const rfqText = (answer: DeskAnswer<'moveRfq'>): string =>
   `The RFQ of ${answer.id} of ${answer.owner_id} is ${answer.state}.${proposalText(answer)}`;
 
-/** The lines of a won RFQ with where their goods are, and what the catalog has too little of. */
-export const goodsText = (answer: DeskAnswer<'allocateGoods'>): string => {
-  const { lines, shipments, state } = answer.goods;
+type Goods = DeskAnswer<'allocateGoods'>['goods'];
+
+/** The lines of a won RFQ with where their goods are, the shipments, and what the catalog has too little of. */
+const goodsLines = ({ lines, shipments }: Goods): string[] => {
   const used = GOODS_STATES.filter((one) => lines.some((line) => line[one] !== undefined));
   const short = lines.filter(({ warnings }) => warnings);
   return [
-    `The goods of ${answer.id} of ${answer.owner_id} are ${state}; what is left comes to ${amountsText(answer.won_value)}.${proposalText(answer)}`,
     formatTable([
       ['LINE', 'SKU', 'WON', ...used.map((one) => one.toUpperCase()), 'FROM'],
       ...lines.map((line) => [
@@ -114,6 +114,91 @@ export const goodsText = (answer: DeskAnswer<'allocateGoods'>): string => {
       ({ sku, line_id }) =>
         `Warning: line ${line_id} (${visibleLine(sku)}) has more than the catalog had in stock.`,
     ),
+  ];
+};
+
+export const goodsText = (answer: DeskAnswer<'allocateGoods'>): string =>
+  [
+    `The goods of ${answer.id} of ${answer.owner_id} are ${answer.goods.state}; what is left comes to ${amountsText(answer.won_value)}.${proposalText(answer)}`,
+    ...goodsLines(answer.goods),
+  ].join('\n');
+
+type ShownRfq = DeskAnswer<'readRfq'>;
+
+const listText = ({ line_items, indicative_totals }: ShownRfq): string =>
+  formatTable([
+    ['LINE', 'SKU', 'TITLE', 'QUANTITY', 'UNIT PRICE', 'TO LOOK AT'],
+    ...line_items.map(({ line_id, sku, title, quantity, ...line }) => [
+      line_id,
+      visibleLine(sku),
+      visibleLine(title),
+      String(quantity),
+      moneyText(line.indicative_unit_price),
+      valueText(line.warnings).replaceAll('_', ' '),
+    ]),
+    ['', '', 'indicative total', '', amountsText(indicative_totals), ''],
+  ]);
+
+const quotationLines = ({ quotation, won_with }: ShownRfq): string[] => {
+  if (!quotation) return [];
+  const { number, values, valid_until, lines, left_out, charges, terms } = quotation;
+  const agreed =
+    won_with?.number === number && won_with.agreed ? ', which the buyer agreed to' : '';
+  return [
+    '',
+    `Quotation ${number}: ${amountsText(values)}, valid until ${timeText(valid_until)}${agreed}`,
+    formatTable([
+      ['LINE', 'SKU', 'TITLE', 'QUANTITY', 'UNIT PRICE', 'IN PLACE OF'],
+      ...lines.map(({ line_id, sku, title, quantity, unit_price, replaces, reason }) => [
+        line_id,
+        visibleLine(sku),
+        visibleLine(title),
+        String(quantity),
+        moneyText(unit_price),
+        replaces ? visibleLine([replaces.sku, ...[reason ?? []].flat()].join(': ')) : '',
+      ]),
+      ...charges.map((charge) => ['', '', visibleLine(charge.label), '', moneyText(charge), '']),
+    ]),
+    ...left_out.map(({ line_id, reason = '' }) =>
+      `Line ${line_id} is left out. ${visibleLine(reason)}`.trim(),
+    ),
+    ...(terms === undefined ? [] : [`Terms: ${visibleLine(terms)}`]),
+  ];
+};
+
+/** The RFQ as a person reads it: who asks, for what, what was quoted, what waits, and where the goods are. */
+export const shownRfqText = (rfq: ShownRfq): string => {
+  const { contact, confirmed_by: by, proposed, claimed_by, leads, questions, goods } = rfq;
+  const facts = {
+    state: [rfq.state, by && `confirmed by ${by === 'mailbox' ? 'the buyer' : by}`],
+    reason: [rfq.reason],
+    sent: [timeText(rfq.submitted_at)],
+    ...Object.fromEntries(Object.entries(contact).map(([name, value]) => [name, [value]])),
+    'won value': [rfq.won_value && amountsText(rfq.won_value)],
+    waits: [
+      proposed &&
+        `proposal ${proposed.number}, to ${proposed.to} ${amountsText(proposed.values ?? [])}, of ${proposed.by_name ?? proposed.by}: another person approves it`,
+    ],
+    leads: leads.map(({ lead_id, state }) => `${lead_id} (${state})`),
+    claimed: [claimed_by && `by ${claimed_by.owner_id}, with the lead ${claimed_by.lead_id}`],
+    evidence: rfq.evidence,
+  };
+  const shown = Object.entries(facts).flatMap(([name, values]) => {
+    const known = values.filter((value) => value !== undefined);
+    return known.length === 0 ? [] : [[`  ${name}`, known.map(valueText).join('; ')]];
+  });
+  return [
+    `${style('bold', rfq.handoff_id)} of ${rfq.owner_id}: ${visibleLine(rfq.title)}`,
+    formatTable(shown),
+    '',
+    listText(rfq),
+    ...quotationLines(rfq),
+    ...questions.flatMap(({ number, question, answer }) => [
+      '',
+      `Question ${number}: ${visibleLine(question)}`,
+      answer === undefined ? '  No answer yet.' : `  ${visibleLine(answer)}`,
+    ]),
+    ...(goods ? ['', `The goods are ${goods.state}.`, ...goodsLines(goods)] : []),
   ].join('\n');
 };
 

@@ -43,6 +43,7 @@ import {
   planText,
   projectionsText,
   rfqText,
+  shownRfqText,
   stateText,
   whoText,
 } from './texts.ts';
@@ -438,7 +439,7 @@ const VERBS: Verbs = {
   readPlan: { words: 'plan show' },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
-  readRfq: { words: 'rfq show' },
+  readRfq: { words: 'rfq show', text: shownRfqText },
   listHandoffs: { columns: 'id status rfq.state agent_id lines expires_at title' },
   disableLink: { text: stateText },
   listLinks: { columns: 'id status agent_id campaign target short_url' },

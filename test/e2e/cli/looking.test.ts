@@ -55,6 +55,7 @@ const READS: Record<string, string[]> = {
   'handoff list': ['--owner', 'northwind'],
   'rfq show': ['hnd_000000000000000000000000', '--owner', 'northwind'],
   'rfq list': [],
+  performance: ['--owner', 'northwind'],
   'lead list': [],
   'lead read': ['led_000000000000000000000000'],
   'mail list': [],
