@@ -3,6 +3,7 @@ import { accessRequests, access, credentials, openApplications } from './access.
 import { codes, links } from './links.ts';
 import { erasures, mailboxes } from './privacy.ts';
 import { confirmedLists, handoffLeads, reviewTokens, rfqs, handoffs } from './handoffs.ts';
+import { changes } from './changes.ts';
 import { history } from './audits.ts';
 import { openMail } from './sending.ts';
 import { openOutbound, outboundRequests } from './outreach.ts';
@@ -40,4 +41,5 @@ export const PROJECTIONS: readonly Projection[] = [
   mailboxes,
   performance,
   history,
+  changes,
 ];

@@ -7,6 +7,7 @@ import { getPerformance } from '#contracts/performance/operations.ts';
 import { listLeads, submitLead } from '#contracts/leads/operations.ts';
 import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
 import { completeValue, readRecord } from '#contracts/reading/operations.ts';
+import { listChanges } from '#contracts/records/changes.ts';
 import { getRecord, listRecords, updateLink } from '#contracts/records/operations.ts';
 import { searchProducts } from '#contracts/catalog/operations.ts';
 
@@ -33,6 +34,7 @@ export const outreachOperations = registryOf({
 /** Operations of agents only over MCP: they see and steer what is theirs. */
 export const ownOperations = registryOf({
   listRecords,
+  listChanges,
   getRecord,
   ...ownHandoffOperations,
   createLinks,

@@ -14,6 +14,7 @@ import { catalogDeskOperations } from '#contracts/catalog/operations.ts';
 import { handoffsDeskOperations } from '#contracts/handoffs/operations.ts';
 import { leadsDeskOperations } from '#contracts/leads/operations.ts';
 import { linksDeskOperations } from '#contracts/links/operations.ts';
+import { changesDeskOperations } from '#contracts/records/changes.ts';
 import { registryOf } from '#contracts/operation.ts';
 import { approvalsDeskOperations, outreachDeskOperations } from '#contracts/outreach/operations.ts';
 import { ownersDeskOperations } from '#contracts/owners/operations.ts';
@@ -44,6 +45,7 @@ export const deskOperations = registryOf({
   ...projectionDeskOperations,
   ...clockDeskOperations,
   ...historyDeskOperations,
+  ...changesDeskOperations,
   ...auditDeskOperations,
   ...auditFilesDeskOperations,
   ...auditHistoryDeskOperations,

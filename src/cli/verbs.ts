@@ -491,6 +491,7 @@ const VERBS: Verbs = {
   cancelOutbound: { words: 'approvals cancel', text: requestText },
   observeOutbound: { words: 'approvals observe', text: requestText },
   listHistory: { words: 'events history' },
+  listOwnerChanges: { words: 'events changes' },
   readEvents: { words: 'events show' },
   listProjections: { words: 'projections status', text: projectionsText },
   rebuildProjection: { words: 'projections rebuild' },

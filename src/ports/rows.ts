@@ -173,6 +173,13 @@ export const listOfExternalId = (externalId: string): string => {
 export const listOfCampaign = (campaign: string): string =>
   listBy({ campaign: encodeURIComponent(campaign.toWellFormed()) });
 
+/** The kinds of streams whose events are changes. */
+export const CHANGED_KINDS = ['link', 'handoff', 'lead', 'outbound', 'agent'] as const;
+export type ChangedKind = (typeof CHANGED_KINDS)[number];
+
+/** An event that may have changed a record of an owner. */
+export type ChangeRow = { position: number; revision: number; stream: string };
+
 /** An owner's records of one kind by the position of their last event. */
 export const BY_CHANGE = 'changed';
 

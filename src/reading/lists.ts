@@ -32,18 +32,22 @@ export const writeCursor = (
   return `${body}.${mac(deps.secrets, binding, body)}`;
 };
 
-/** Reads a cursor back; refuses one of another listing, of another shape or older than a day. */
+/** Reads a cursor back; refuses one of another listing, of another shape or, unless it is lasting, older than a day. */
 export const readPlace = <Place>(
   deps: CursorDeps,
   binding: readonly string[],
-  { cursor, shape }: { cursor: string; shape: z.ZodType<Place> },
+  {
+    cursor,
+    shape,
+    isLasting = false,
+  }: { cursor: string; shape: z.ZodType<Place>; isLasting?: boolean },
 ): ReadPlace<Place> => {
   const [body = '', sentMac] = cursor.split('.');
   if (sentMac !== mac(deps.secrets, binding, body)) return INVALID;
   const parsed = BODY.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString()));
   const place = shape.safeParse(parsed.data?.[0]);
   if (!parsed.success || !place.success) return INVALID;
-  if (deps.clock.now() - parsed.data[1] > LIMITS.CURSOR_AGE_MS_MAX)
+  if (!isLasting && deps.clock.now() - parsed.data[1] > LIMITS.CURSOR_AGE_MS_MAX)
     return refuse('cursor_expired', 'A cursor is valid for one day. Start again without it.');
   return { ok: true, place: place.data };
 };

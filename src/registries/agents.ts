@@ -20,6 +20,7 @@ import {
 } from '#src/outreach/propose.ts';
 import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
 import { getRecord } from '#src/records/read-record.ts';
+import { listChanges } from '#src/records/list-changes.ts';
 import { listRecords } from '#src/records/list-records.ts';
 
 /** What the handlers of agents need. */
@@ -43,6 +44,7 @@ export const agentHandlers: Handlers = {
   getOutboundRequest,
   cancelOutboundRequest,
   listRecords,
+  listChanges,
   getRecord,
   reviseHandoff,
   withdrawUnseenHandoff,

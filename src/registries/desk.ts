@@ -36,6 +36,7 @@ import {
 } from '#src/privacy/personal-data.ts';
 import { readEvents } from '#src/audits/read-events.ts';
 import { listHistory } from '#src/audits/list-history.ts';
+import { listOwnerChanges } from '#src/records/desk-changes.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
@@ -201,6 +202,7 @@ export const deskHandlers: DeskHandlers = {
   listLinks,
   listHandoffs,
   listHistory,
+  listOwnerChanges,
   readEvents,
   listProjections,
   rebuildProjection,

@@ -65,6 +65,7 @@ const WITHOUT_CONTACT: readonly OperationId[] = [
   'createLink',
   'createLinks',
   'getRecord',
+  'listChanges',
   'listRecords',
   'reviseHandoff',
   'updateLink',

@@ -35,6 +35,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'mailboxes@4': 'fd585d74e0d1bd66',
   'performance@8': '55251733b3d6ff53',
   'history@12': '597da526f34d9310',
+  'changes@1': '0761a9669f57ef4f',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;

@@ -1,13 +1,15 @@
 /** How many rows of the store a page of a filtered list reads, regardless of how many records the owner has. */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { listRecords } from '#src/records/list-records.ts';
+import { readChanges } from '#src/records/changes.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { LocalStore, ReadModels } from '#src/ports/read-model.ts';
-import { happened, type Given, MIDNIGHT } from '../support/world/fold.ts';
+import { happened, type Given, inLog, MIDNIGHT } from '../support/world/fold.ts';
 import { foldInto, HOUR_MS, LISTED, readLeads } from '../support/oracle/listed-leads.ts';
 import { readRequests } from '../support/oracle/listed-requests.ts';
 import { PROPOSAL } from '../support/world/outbound-states.ts';
 import { readersOf } from '../support/world/readers.ts';
-import { leadNamed, leadSubmitted } from '../support/world/stories.ts';
+import { leadNamed, leadSubmitted, linkCreated, linkDisabled } from '../support/world/stories.ts';
 
 const LIMIT = 25;
 /** Each page reads one row more than it has; a period reads one row for each end. */
@@ -132,3 +134,68 @@ describe.each([100, 100_000])(
     );
   },
 );
+
+describe.each([100, 20_000])('Of %d links, a page reads at most two pages of rows', (count) => {
+  const store = memoryStore();
+  const given = Array.from({ length: count }, (_, n) =>
+    linkCreated(`${n}`, {
+      external_id: `own-${n}`,
+      dims: { campaign: n % 20 === 3 ? 'rare' : 'often' },
+    }),
+  ).concat(linkDisabled('7'), linkDisabled('9'));
+  beforeAll(() => foldInto(store, given, { atOnce: 1_000 }));
+
+  it.each([
+    ['of the owner', {}, LIMIT],
+    ['of a campaign', { campaign: 'rare' }, 5],
+    ['with an external_id', { external_id: 'own-7' }, 1],
+    ['with a word', { text: 'rare' }, 5],
+    ['that are disabled', { state: 'disabled' }, 2],
+    ['that changed', { updated_since: iso(MIDNIGHT) }, LIMIT],
+  ] as const)(
+    'A page of list_records reads at most two pages of rows for links %s',
+    async (_what, filter, least) => {
+      const { readModels, rows } = counting(store);
+      const deps = {
+        readModels,
+        following: { asOf: () => ({ position: 1, at: MIDNIGHT }) },
+        catalog: { byId: () => new Map() },
+        secrets: { mac: () => 'mac' },
+        clock: { now: () => MIDNIGHT },
+      };
+      const call = {
+        caller: { agentId: 'agt_1', scopes: new Set(['links:write']) },
+        ownerId: 'anna',
+        at: MIDNIGHT,
+      };
+      const input = { kind: 'link' as const, limit: LIMIT, ...filter };
+      const outcome = await listRecords(deps as never, input, call as never);
+      if (!outcome.ok) throw new Error(outcome.detail);
+      expect(outcome.value.data.length).toBeGreaterThanOrEqual(least);
+      expect(rows()).toBeLessThanOrEqual(TWO_PAGES);
+    },
+  );
+
+  it.each([0, 0.5, 0.9])(
+    'A page of changes reads one row more than it has, and their streams, after %d of them',
+    async (share) => {
+      const { readModels, rows } = counting(store);
+      const streams: string[] = [];
+      const log = {
+        async readStream(stream: string) {
+          streams.push(stream);
+          const position = Number(stream.slice('anna-link_'.length)) + 1;
+          const [event] = inLog(given.slice(position - 1, position), position);
+          return [{ ...event, meta: { at: MIDNIGHT } }];
+        },
+      };
+      const deps = { readModels, log, following: { asOf: () => ({ position: 1, at: MIDNIGHT }) } };
+      const viewer = { isLinkShown: true } as never;
+      const page = { after: Math.floor(share * count), limit: 5 };
+      const { data } = await readChanges(deps as never, { ownerId: 'anna', viewer }, page);
+      expect(data).toHaveLength(5);
+      expect(rows()).toBeLessThanOrEqual(100);
+      expect(streams.length).toBeLessThanOrEqual(100);
+    },
+  );
+});

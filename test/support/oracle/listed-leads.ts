@@ -5,7 +5,9 @@ import { LEAD_STATES } from '#contracts/moves.ts';
 import { foldBatch } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { handoffs } from '#projections/handoffs.ts';
+import { changes } from '#projections/changes.ts';
 import { leads } from '#projections/leads.ts';
+import { links } from '#projections/links.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';
 import { type Projection, spaceOfBuild } from '#projections/projection.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
@@ -15,7 +17,14 @@ import type { ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
 import { type Given, happened, inLog, MIDNIGHT, rowsAfter } from '../world/fold.ts';
 import { DIMS, erased, leadNamed, leadSubmitted } from '../world/stories.ts';
 
-export const LISTED: readonly Projection[] = [leads, handoffs, outboundRequests, openOutbound];
+export const LISTED: readonly Projection[] = [
+  leads,
+  handoffs,
+  links,
+  outboundRequests,
+  openOutbound,
+  changes,
+];
 export const HOUR_MS = 3_600_000;
 
 /** Folds the events, some at a time, and makes the rows live. */
