@@ -70,7 +70,7 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
  * Renders a request for agents. Why a letter did not arrive is for people: otherwise an agent could ask which person
  * refuses contact, and which address exists.
  */
-const renderForAgent = (ownerId: string, state: OutboundState, at: number): Outbound => {
+export const renderForAgent = (ownerId: string, state: OutboundState, at: number): Outbound => {
   const { status_reason: reason, ...shown } = renderOutbound(ownerId, state, at);
   if (state.kind !== 'handoff_delivery') return { ...shown, ...present({ status_reason: reason }) };
   const { evidence: _ofMail, ...delivery } = shown.delivery;

@@ -10,7 +10,7 @@ import { handoffWithOutcome, withRfqs } from '#src/leads/observe-rfq.ts';
 import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink, shownNameOfLink } from '#src/links/links.ts';
 import { nameOfOutbound, type OutboundState } from '#src/outreach/outbound.decider.ts';
-import { kindRefusal, outboundOf, renderOutbound } from '#src/outreach/requests.ts';
+import { kindRefusal, outboundOf, renderForAgent } from '#src/outreach/requests.ts';
 import { aggregate } from '#src/performance/aggregate.ts';
 import type { Query } from '#src/performance/calendar.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
@@ -42,7 +42,7 @@ export const ownOutbound = (
   state: OutboundState,
   at: number,
 ): OwnRecord<'outreach'> => ({
-  ...renderOutbound(ownerId, state, at),
+  ...renderForAgent(ownerId, state, at),
   ...present({ name: nameOfOutbound(state), campaign: state.campaigns?.[0] }),
 });
 
