@@ -184,9 +184,9 @@ const ownHandoffId = id('hnd').describe('Id of a handoff that this agent created
 const reviseHandoff = defineToolOperation({
   kind: 'command',
   scope: createHandoff.scope,
-  writes: ['HandoffRevisedByAgent', 'RequestBound'],
+  writes: ['HandoffRevisedByAgent', 'OutboundRevised', 'RequestBound'],
   summary: 'Change a handoff: what is sent replaces what it has, and line_items the whole list',
-  guidance: `${UNSEEN} The review link stays.`,
+  guidance: `${UNSEEN} The review link stays. A delivery that waits needs approval again.`,
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     handoff_id: ownHandoffId,

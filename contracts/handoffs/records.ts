@@ -129,7 +129,10 @@ export const handoffRecord = z
       .optional()
       .describe('The service mails the review link'),
     status: z.enum(HANDOFF_STATUSES),
-    check_only: z.literal(true).optional().describe('Nothing was stored: review_url is empty'),
+    check_only: z
+      .literal(true)
+      .optional()
+      .describe('Nothing was stored, and there is no review_url'),
     status_reason: z
       .string()
       .optional()

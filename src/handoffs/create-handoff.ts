@@ -82,7 +82,10 @@ const checkHandoff = async (
   if (isRefusal(facts)) return facts;
   const state = foldAt(handoff, [{ type: 'HandoffCreated', data: facts }], { at: call.at });
   if (!state) throw new Error('a handoff without a state');
-  const shown = await showHandoff(deps, state, { ownerId: call.ownerId, at: call.at });
+  const { review_url: _none, ...shown } = await showHandoff(deps, state, {
+    ownerId: call.ownerId,
+    at: call.at,
+  });
   const value = {
     ...shown,
     ...present({ note_to_buyer }),
@@ -91,7 +94,6 @@ const checkHandoff = async (
       ...line,
       ...present({ note: line_items[i]?.note }),
     })),
-    review_url: '',
     check_only: true as const,
   };
   return done(value, { status: 200 });

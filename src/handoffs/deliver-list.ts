@@ -6,22 +6,22 @@ import { allows } from '#contracts/scopes.ts';
 import type { Deps, InputOf } from '#src/calls/handlers.ts';
 import { claimOn } from '#src/leads/claim-contact.ts';
 import { type LeadState, stateAt } from '#src/leads/lead.decider.ts';
-import { outbound } from '#src/outreach/outbound.decider.ts';
+import { isUndispatched, outbound, statusAt } from '#src/outreach/outbound.decider.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { suppressionInLog } from '#src/sealing/suppression.ts';
 import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 import type { OutreachState } from '#src/sending/settings.decider.ts';
-import { findApprovers } from '#src/sending/settings.ts';
+import { findApprovers, readSettings } from '#src/sending/settings.ts';
 import { type AgentCall, type Call, unkeyed } from '#src/shared/call.ts';
 import { canonicalJson } from '#src/shared/json.ts';
-import { type Refusal, refuseField, scopeMissing } from '#src/shared/outcome.ts';
+import { type Refusal, refuse, refuseField, scopeMissing } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { leadOf, streamOf } from '#src/writing/streams.ts';
+import { foldOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { countedDeliveries } from './delivery.decider.ts';
 import { type HandoffState, isOpen } from './handoff.decider.ts';
 import { deliveryLetter } from './letters.ts';
@@ -51,6 +51,72 @@ type Approvers = {
   own: Pick<OutreachState, 'automatic_per_day'> & Required<Pick<OutreachState, 'settings'>>;
 };
 
+type DeliveredList = Pick<
+  HandoffState,
+  'handoff_id' | 'agent_id' | 'lines' | 'totals' | 'expires_at'
+>;
+
+/** Makes the letter that people decide on, for the list as it is. */
+const proposalFor = (
+  { house }: Pick<Deps, 'house'>,
+  { ownerId, at }: Call,
+  list: DeliveredList,
+  { revision, approval }: Pick<Proposed, 'revision' | 'approval'>,
+): Proposed => {
+  const { handoff_id, agent_id, lines, totals, expires_at } = list;
+  const proposed = {
+    outbound_id: deliveryIdOf(handoff_id),
+    agent_id,
+    kind: 'handoff_delivery' as const,
+    target: { handoff_id, list_sha256: listHash(list) },
+    content: {
+      ...deliveryLetter({ lines: lines.length, totals, until: expires_at }, house),
+      link_ids: [],
+    },
+    schedule: { not_after: Math.min(expires_at, at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS) },
+    via: { adapter: 'mail' as const },
+    revision,
+  };
+  const content_sha256 = envelopeHash(envelopeOf(ownerId, proposed));
+  return { ...proposed, content_sha256, approval };
+};
+
+const BEING_SENT = refuse(
+  'state_conflict',
+  'The letter with this list is being sent. Make another list, or ask staff to withdraw this one.',
+);
+
+/**
+ * Makes the append that proposes the waiting delivery of a list again, as the list will be: who approved it approved the
+ * former one. None if no delivery waits.
+ */
+export const reviseDelivery = async (
+  deps: Deps,
+  call: AgentCall,
+  { list, isDelivered }: { list: DeliveredList; isDelivered: boolean },
+): Promise<Append[] | Refusal> => {
+  if (!isDelivered) return [];
+  const stream = streamOf(call.ownerId, 'outbound', deliveryIdOf(list.handoff_id));
+  const stored = await deps.log.readStream(stream);
+  const state = foldOf(outbound, stored);
+  const status = state && statusAt(state, call.at);
+  if (status === 'dispatched') return BEING_SENT;
+  if (!state || !status || !isUndispatched(status)) return [];
+  const { revision, approval } = state;
+  const { mode } = approval;
+  const required = approval.automatic
+    ? ((await readSettings(deps, call.ownerId))?.settings?.approvals_required ?? 1)
+    : approval.required;
+  const proposal = proposalFor(deps, call, list, {
+    revision: revision + 1,
+    approval: { mode, required },
+  });
+  const decision = outbound.decide(state, { type: 'Revise', at: call.at, proposal });
+  if (!decision.accepted) throw new Error(`a delivery was not revised: ${decision.detail}`);
+  const events = attribute(unkeyed(call), decision.events, deps.ids);
+  return [{ stream, expected: stored.length - 1, events }];
+};
+
 /** Makes the append of the proposal, which belongs to the append of the handoff. */
 export const proposeDelivery = async (
   deps: Deps,
@@ -60,25 +126,8 @@ export const proposeDelivery = async (
   const outbound_id = deliveryIdOf(handoff.handoff_id);
   const { mode, approvals_required: required } = own.settings;
   const automatic = await automaticFor(deps, call, { email, own, outbound_id });
-  const { lines, totals, expires_at } = handoff;
-  const proposed = {
-    outbound_id,
-    agent_id: call.caller.agentId,
-    kind: 'handoff_delivery' as const,
-    target: { handoff_id: handoff.handoff_id, list_sha256: listHash(handoff) },
-    content: {
-      ...deliveryLetter({ lines: lines.length, totals, until: expires_at }, deps.house),
-      link_ids: [],
-    },
-    schedule: { not_after: Math.min(expires_at, call.at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS) },
-    via: { adapter: 'mail' as const },
-    revision: 1,
-  };
-  const proposal: Proposed = {
-    ...proposed,
-    content_sha256: envelopeHash(envelopeOf(call.ownerId, proposed)),
-    approval: automatic ? { mode, required: 0, automatic } : { mode, required },
-  };
+  const approval = automatic ? { mode, required: 0, automatic } : { mode, required };
+  const proposal = proposalFor(deps, call, handoff, { revision: 1, approval });
   const decision = outbound.decide(undefined, { type: 'Propose', proposal });
   if (!decision.accepted) throw new Error(`a delivery was rejected: ${decision.detail}`);
   const stream = streamOf(call.ownerId, 'outbound', outbound_id);

@@ -23,6 +23,7 @@ import {
 } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { streamOf } from '#src/writing/streams.ts';
+import { reviseDelivery } from './deliver-list.ts';
 import { HANDOFF_ERASED, lineNotesIn, pricedList } from './create-handoff.ts';
 import {
   handoff,
@@ -64,11 +65,22 @@ const changeOwn = async (
 };
 
 export const reviseHandoff: Handler<'reviseHandoff'> = (deps, input, call) =>
-  changeOwn(deps, call, input.handoff_id, async () => {
+  changeOwn(deps, call, input.handoff_id, async (state) => {
     const revision = await revisionOf(deps, call, input);
-    return isRefusal(revision)
-      ? revision
-      : issue({ type: 'ReviseUnseen' as const, at: call.at, limits: REVISION_LIMITS, revision });
+    if (isRefusal(revision)) return revision;
+    const { expires_at = state?.expires_at ?? 0, list } = revision;
+    // The letter is voided before the list changes, so that nobody's approval covers what they did not see.
+    const claims =
+      state &&
+      (await reviseDelivery(deps, call, {
+        list: { ...state, ...list, expires_at },
+        isDelivered: state.deliver === true && state.delivered_at === undefined,
+      }));
+    if (isRefusal(claims)) return claims;
+    return issue(
+      { type: 'ReviseUnseen' as const, at: call.at, limits: REVISION_LIMITS, revision },
+      present({ claims }),
+    );
   });
 
 /** Makes the facts of a revision, or refuses an input that allows none. */

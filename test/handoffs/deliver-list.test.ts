@@ -55,6 +55,10 @@ const read = async (w: World, key: string, made: Handoff): Promise<Outbound> => 
     outbound_id: outboundOf(made),
   });
   if (!outcome.ok) throw new Error(outcome.detail);
+  // A record read by its id shows no more.
+  const whole = await asAgent(w.app, key, 'getRecord', { id: outboundOf(made) });
+  expect(whole).toMatchObject({ ok: true, value: outcome.value });
+  expect(whole).not.toHaveProperty('value.delivery.evidence');
   return outcome.value;
 };
 
@@ -268,6 +272,43 @@ describe('A delivery of a review link', () => {
     });
     expect(await approve(w, staff, made)).toMatchObject({ status: 409 });
   });
+
+  it.each([
+    ['its lines', { line_items: [{ sku: 'MUG-1', quantity: 96 }] }],
+    ['its title', { title: 'Other' }],
+    ['its end', { expires_at: '2026-12-01T00:00:00Z' }],
+  ])(
+    'A revision of %s voids the approval of a delivery that waits, and the new list is mailed once it is approved',
+    async (_what, change) => {
+      const { w, staff, key } = await world();
+      const made = await create(w, key);
+      expect(await approve(w, staff, made)).toMatchObject({ status: 200 });
+      const before = await read(w, key, made);
+      expect(before).toMatchObject({ status: 'approved', revision: 1 });
+      const revised = await asAgent(w.app, key, 'reviseHandoff', {
+        idempotency_key: freshKey(),
+        handoff_id: made.id,
+        ...change,
+      });
+      expect(revised).toMatchObject({ ok: true });
+      const waiting = await read(w, key, made);
+      expect(waiting).toMatchObject({
+        status: 'pending_approval',
+        revision: 2,
+        approval: { required: before.approval.required, decisions: [] },
+      });
+      expect(waiting.content_sha256).not.toBe(before.content_sha256);
+      w.startDeliveries();
+      await w.settle();
+      expect(w.live.sent).toEqual([]);
+      const stale = await approve(w, staff, made, { content_sha256: before.content_sha256 });
+      expect(stale).toMatchObject({ status: 409 });
+      expect(await approve(w, staff, made)).toMatchObject({ status: 200 });
+      await w.settle();
+      expect(w.live.sent).toHaveLength(1);
+      expect(await read(w, key, made)).toMatchObject({ status: 'confirmed' });
+    },
+  );
 
   it('A delivery that nobody approves expires with its list', async () => {
     const { w, key } = await world();

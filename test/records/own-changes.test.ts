@@ -52,7 +52,9 @@ describe('A check of a handoff', () => {
     const { position } = await app.service.deps.log.head();
     const input = { idempotency_key: freshKey(), ...LIST, buyer: { email: 'ada@shop.example' } };
     const checked = await agent.done('create_handoff', { ...input, check_only: true });
-    expect(checked).toMatchObject({ check_only: true, review_url: '', status: 'awaiting_buyer' });
+    expect(checked).toMatchObject({ check_only: true, status: 'awaiting_buyer' });
+    expect(checked).not.toHaveProperty('review_url');
+    expect(await app.service.deps.vault.knows(String(checked['id']))).toBe('never');
     const { idempotency_key, ...payload } = input;
     const rest = await app.send({
       method: 'POST',
