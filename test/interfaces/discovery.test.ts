@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { testApp, type TestApp } from '../support/world/app.ts';
+import { INSTRUCTIONS } from '#src/interfaces/mcp/wire.ts';
 import { verifies } from '../support/source/verifies.ts';
 
 const ORIGIN = 'https://t.example';
@@ -41,6 +42,16 @@ describe('llms.txt', () => {
       const [, ...lines] = section.trim().split('\n');
       const odd = lines.filter((line) => line !== '' && !/^- \[[^\]]+\]\(https:[^)]+\)/.test(line));
       expect(odd).toEqual([]);
+    }
+  });
+
+  it('`llms.txt` and the instructions of MCP have at most 60 lines together, and say how to recover a lost context', async () => {
+    const { text } = await get('/llms.txt');
+    expect((text + INSTRUCTIONS).split('\n').length).toBeLessThanOrEqual(60);
+    for (const guide of [text, INSTRUCTIONS]) {
+      const recovery = /After a lost context[^\n]*/.exec(guide)?.[0] ?? '';
+      for (const tool of ['list_records', 'list_changes']) expect(recovery).toContain(tool);
+      expect(recovery).toMatch(/key/);
     }
   });
 
