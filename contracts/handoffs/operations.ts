@@ -759,7 +759,7 @@ const readRfq = deskQuery({
 /* What people at the desk do with handoffs, and the lists of handoffs and RFQs. */
 
 /** A handoff as the desk sees it: the review link belongs to the buyer alone. */
-const deskHandoff = handoffRecord.omit({ review_url: true, line_items: true }).extend({
+export const deskHandoff = handoffRecord.omit({ review_url: true, line_items: true }).extend({
   lines: z.int(),
   made_by_buyer: z.literal(true).optional().describe('The buyer made the list on landing pages'),
 });

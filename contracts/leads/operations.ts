@@ -318,7 +318,7 @@ const listOpenLeads = inboxList({
   example: openLead.parse(leadExample),
 });
 
-const ownerLead = leadRecord.omit({
+export const ownerLead = leadRecord.omit({
   contact: true,
   consent: true,
   interest: true,

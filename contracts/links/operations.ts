@@ -167,10 +167,14 @@ const disableLink = deskCommand({
   },
 });
 
+export const deskLink = linkRecord.extend({
+  name: z.string().optional().describe('Title of the product, or the category or search words'),
+});
+
 const listLinks = deskList({
   path: '/links',
   summary: "List an owner's links, newest first",
-  row: linkRecord,
+  row: deskLink,
   example: linkExample,
 });
 

@@ -1,6 +1,6 @@
 /** Operations of agents on the records of their owner, of all kinds. */
 import { z } from 'zod';
-import { EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
+import { deskQuery, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
 import { linkExample, productExample } from '#contracts/examples/records.ts';
 import {
   asOf,
@@ -9,10 +9,14 @@ import {
   id,
   idempotencyKey,
   limit,
+  ownerSpace,
   page,
   time,
   unstored,
 } from '#contracts/fields.ts';
+import { deskHandoff } from '#contracts/handoffs/operations.ts';
+import { ownerLead } from '#contracts/leads/operations.ts';
+import { deskLink } from '#contracts/links/operations.ts';
 import { target } from '#contracts/links/records.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS, TOKEN_PROBLEMS, WRITE_PROBLEMS } from '#contracts/problems.ts';
@@ -148,3 +152,34 @@ export const updateLink = defineToolOperation({
     },
   ],
 });
+
+/* Records as people of their owner read them. */
+
+const readOwnerRecord = deskQuery({
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/owners/{owner_id}/records/{id}',
+  summary: 'Show one link, handoff or lead of an owner',
+  guidance:
+    'As the lists show it: without contacts and review links. listHistory and readEvents have its history.',
+  fields: {
+    owner_id: ownerSpace,
+    id: z
+      .string()
+      .regex(/^(?:lnk|hnd|led)_[0-9a-z]{24}$/, {
+        error: 'must be an id like lnk_…, hnd_… or led_…',
+      })
+      .describe('lnk_…, hnd_… or led_…'),
+  },
+  output: z.object({
+    link: deskLink.optional(),
+    handoff: deskHandoff.optional(),
+    lead: ownerLead.optional(),
+  }),
+  example: {
+    name: 'a link',
+    input: { owner_id: 'acme', id: linkExample.id },
+    output: { link: { ...linkExample, name: productExample.title } },
+  },
+});
+
+export const ownerRecordsDeskOperations = { readOwnerRecord };

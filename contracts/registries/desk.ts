@@ -22,6 +22,7 @@ import { performanceDeskOperations } from '#contracts/performance/operations.ts'
 import { peopleDeskOperations } from '#contracts/people/operations.ts';
 import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
+import { ownerRecordsDeskOperations } from '#contracts/records/operations.ts';
 import { projectionDeskOperations } from '#contracts/reading/operations.ts';
 
 /**
@@ -36,6 +37,7 @@ export const deskOperations = registryOf({
   ...leadsDeskOperations,
   ...linksDeskOperations,
   ...performanceDeskOperations,
+  ...ownerRecordsDeskOperations,
   ...handoffsDeskOperations,
   ...privacyDeskOperations,
   ...outreachDeskOperations,

@@ -497,6 +497,7 @@ const VERBS: Verbs = {
   rebuildProjection: { words: 'projections rebuild' },
   verifyProjection: { words: 'projections verify' },
   auditState: { ...OF_FOLD, words: 'audit state', hasJsonRows: true, text: auditStateText },
+  readOwnerRecord: { words: 'record show', args: ['id'] },
   showPerformance: { words: 'performance', text: performanceText },
   auditPerformance: { ...OF_FOLD, words: 'audit performance', text: auditPerformanceText },
   auditDiff: { ...OF_FOLD, words: 'audit diff', text: auditDiffText },

@@ -229,6 +229,30 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
 
 const WITHOUT_BUYER = { opened: NO_TEXTS, reviewToken: () => '' };
 
+/** A handoff without personal data, because nobody needs it to see a status. */
+const renderDeskHandoff = (state: HandoffState, view: { ownerId: string; at: number }) => {
+  const handoff = renderHandoff(state, view, WITHOUT_BUYER);
+  const { review_url: _omitted, line_items, buyer, ...shown } = handoff;
+  const { email: _personal, ...company } = buyer;
+  return {
+    ...shown,
+    buyer: company,
+    lines: line_items.length,
+    ...present({ made_by_buyer: state.made_by_buyer }),
+  };
+};
+
+/** One handoff as the list shows it. */
+export const showDeskHandoff = async (
+  deps: Deps,
+  { sealed_line_notes: _unread, ...state }: HandoffState,
+  view: { ownerId: string; at: number },
+) => {
+  const listed = await handoffWithOutcome(deps, view.ownerId, state);
+  const [readable] = await readableHandoffs(deps, [listed]);
+  return renderDeskHandoff(readable ?? listed, view);
+};
+
 export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, call) => {
   if (!mayActFor(call, input.owner_id)) return NO_OWNER;
   const { rows, next_before } = await pageOf<HandoffState>(deps.readModels, 'handoffs', {
@@ -242,17 +266,6 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
     ),
   );
   const view = { ownerId: input.owner_id, at: call.at };
-  const data = (await readableHandoffs(deps, listed)).map((row) => {
-    const handoff = renderHandoff(row, view, WITHOUT_BUYER);
-    const { review_url: _omitted, line_items, buyer, ...shown } = handoff;
-    // The list shows no personal data, because staff do not need it to see a status.
-    const { email: _personal, ...company } = buyer;
-    return {
-      ...shown,
-      buyer: company,
-      lines: line_items.length,
-      ...present({ made_by_buyer: row.made_by_buyer }),
-    };
-  });
+  const data = (await readableHandoffs(deps, listed)).map((row) => renderDeskHandoff(row, view));
   return done({ data, next_before, as_of: renderAsOf(deps.following.asOf()) });
 };

@@ -1,7 +1,7 @@
 /** The pages on which people decide on the outreach that agents propose. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
-import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
+import type { Outbound } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, momentText, writerFor } from '#src/shared/money.ts';
@@ -28,28 +28,11 @@ import {
   signedIn,
   type Typed,
 } from '#src/web/person-admission.ts';
+import { KIND_NAMES, OUTREACH_WORDS } from '#src/owners/owner-words.pages.ts';
 import { deciderFor } from './outbound.decider.ts';
 
 type Shown = ReturnType<DeskOperations['showApproval']['output']['parse']>;
 
-const KIND_NAMES: Readonly<Record<OutboundKind, string>> = {
-  social_post: 'Social post',
-  message: 'Message',
-  agent_notification: 'Notification to an agent',
-  handoff_delivery: 'Delivery of a list to a buyer',
-};
-const STATUSES: Readonly<Record<Outbound['status'], string>> = {
-  pending_approval: 'waits for approval',
-  changes_requested: 'waits for changes by the agent',
-  approved: 'approved, and will be sent',
-  dispatched: 'being sent',
-  confirmed: 'sent, and confirmed by the receiver',
-  failed: 'not sent: it failed',
-  outcome_unknown: 'perhaps sent: the outcome is unknown',
-  rejected: 'refused',
-  expired: 'expired',
-  canceled: 'canceled',
-};
 const DECISIONS = {
   approve: 'approved it',
   reject: 'refused it',
@@ -162,7 +145,7 @@ const approvalPage = (
 ${form.isBack && notice('calm', html`<p>You are signed in. What you typed is below; nothing was done yet.</p>`)}
 ${faultSummary('Nothing was decided', form.faults)}
 ${facts([
-  ['State', STATUSES[status]],
+  ['State', OUTREACH_WORDS[status]],
   ['To', targetText(request)],
   ['Proposed by', agent],
   ['Expires', momentText(schedule.not_after)],

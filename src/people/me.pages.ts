@@ -24,8 +24,6 @@ import { passkeyRoutes, passkeySection } from './passkey.pages.ts';
 export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, how: string])[]>> = {
   owner: [
     ['Decide on outreach that your agents propose', '/approvals'],
-    ['See which agents and keys you have', 'access list'],
-    ['See how your links do', 'audit performance --group-by link_id --granularity month'],
     ['Invite somebody who acts for the same promoters', 'people invite'],
   ],
   staff: [
@@ -66,6 +64,12 @@ const homePage = (you: You, origin: string): Page => ({
 <p class="lede">You are signed in as ${rolesText(you)}.</p></header>
 <p>This is what you do most. What has no page here is done with the command line, from any machine, signed in as yourself:
 <code>tributary login ${onLocalhost(origin)}</code>. What you do is recorded with your name.</p>
+${
+  you.owners.length > 0 &&
+  html`<section><h2>Your promoters</h2><p>What waits, and how the links do.</p><ul class="acts">${you.owners.map(
+    (owner) => html`<li><a href="/o/${owner}">${owner}</a></li>`,
+  )}</ul></section>`
+}
 ${you.roles.map((role) => actsOf(role as DeskRole))}</article>`,
 });
 
@@ -120,7 +124,11 @@ export const meRoutes = async (scope: FastifyInstance, app: App): Promise<void> 
 
   scope.get('/home', async (request, reply) => {
     const person = await signedIn(request, reply, app);
-    return person ? sendPage(reply, 200, homePage(person.you, app.origin())) : reply;
+    if (!person) return reply;
+    const [owner, ...others] = person.you.owners;
+    return owner !== undefined && others.length === 0
+      ? reply.redirect(`/o/${owner}`, 303)
+      : sendPage(reply, 200, homePage(person.you, app.origin()));
   });
 
   scope.get('/me', async (request, reply) => {

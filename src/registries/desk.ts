@@ -40,6 +40,7 @@ import { listOwnerChanges } from '#src/records/desk-changes.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
+import { readOwnerRecord } from '#src/records/owner-record.ts';
 import { showPerformance } from '#src/performance/show-performance.ts';
 import {
   setOwnerProfile,
@@ -167,6 +168,7 @@ export const deskHandlers: DeskHandlers = {
   refuseRfqMove,
   disableLink,
   showPerformance,
+  readOwnerRecord,
   eraseSubject,
   findPersonalData,
   exportPersonalData,

@@ -155,3 +155,21 @@ export const tiersIn = (
   if (tiers.length <= PRODUCT_LIMITS.TIERS_MAX) return tiers;
   return cells.refuse(column, `has more than ${PRODUCT_LIMITS.TIERS_MAX} tiers`);
 };
+
+/**
+ * The beginning of a formula (OWASP, CSV injection). Spreadsheets ignore spaces before it, and some read the full-width
+ * forms as the signs.
+ */
+const FORMULA = /^(?:[\t\r]|\s*[=+\-@＝＋－＠])/;
+
+/** Writes a CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe. */
+const csvCell = (value: string | number | null | undefined): string => {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const safe = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+/** Writes a line of CSV (RFC 4180). */
+export const csvLine = (cells: readonly (string | number | null | undefined)[]): string =>
+  `${cells.map(csvCell).join(',')}\r\n`;

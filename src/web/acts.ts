@@ -28,6 +28,8 @@ export type PageAct = {
   fieldOf?(pointer: string): string;
   /** Where the act leads; default: its page. */
   to?(params: Typed): string;
+  /** Makes a page of what the act answers, where that is shown only once. */
+  shows?(person: SignedIn, value: unknown, params: Typed): Page;
 };
 
 type ActPage = {
@@ -152,7 +154,10 @@ const performAct = async (
     : await app.desk.perform(person.admission, act.operation, {
         input: { ...input, idempotency_key: sent['key'] ?? newKey() },
       });
-  if (outcome.ok) return reply.redirect(leadsTo(request, name, act, outcome.value), 303);
+  if (outcome.ok)
+    return act.shows
+      ? sendPage(reply, 200, act.shows(person, outcome.value, params))
+      : reply.redirect(leadsTo(request, name, act, outcome.value), 303);
   const answered = { app, refusal: outcome };
   if (hasOwnPage(outcome)) return answerRefusal(request, reply, answered);
   const form = refusedForm({ name, act, sent }, outcome);

@@ -274,7 +274,8 @@ describe('The confirmed mailbox of a promoter', () => {
     const browser = browsing(app);
     expect((await signInByMail(app, browser, 'office@firsts.example')).status).toBe(303);
     await settled(app);
-    expect((await browser.get('/home')).text).toContain('owner of firsts');
+    expect((await browser.get('/home')).to).toBe('/o/firsts');
+    expect((await browser.get('/o/firsts')).text).toContain('owner of firsts');
     const again = browsing(app);
     await signInByMail(app, again, 'office@firsts.example');
     const { body } = await app.desk('GET', '/people?limit=100');

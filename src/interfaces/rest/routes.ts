@@ -11,7 +11,7 @@ import { readInput } from '#src/calls/input.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import type { AgentApp, App, DeskApp } from '#src/registries/app.ts';
 import type { Admission, Arrival, Caller, CallInput, Surface } from '#src/shared/call.ts';
-import { moneyText } from '#src/shared/cells.ts';
+import { csvLine, moneyText } from '#src/shared/cells.ts';
 import {
   type Done,
   isRefusal,
@@ -32,20 +32,6 @@ type Question = {
 };
 
 type FileFormat = { head: string; textOf(row: ShownRow): string };
-
-/**
- * The beginning of a formula (OWASP, CSV injection). Spreadsheets ignore spaces before it, and some read the full-width
- * forms as the signs.
- */
-const FORMULA = /^(?:[\t\r]|\s*[=+\-@＝＋－＠])/;
-
-/** Writes a CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe. */
-const cell = (value: string | number | null): string => {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
-  const safe = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-};
 
 const BYTE_ORDER_MARK = '\ufeff';
 
@@ -68,12 +54,10 @@ export const performanceCsv = (
   ];
   const values = (metrics: Performance['totals'] = {}): (string | number | null)[] =>
     names.map((name) => metricCell(metrics[name]));
-  const lineOf = (cells: readonly (string | number | null)[]): string =>
-    `${cells.map(cell).join(',')}\r\n`;
   return {
-    head: lineOf(header),
+    head: csvLine(header),
     textOf: (row) =>
-      lineOf([
+      csvLine([
         row.bucket_start,
         ...dimensions.map((name) => row.dimensions[name] ?? null),
         ...values(row.metrics),

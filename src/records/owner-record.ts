@@ -1,0 +1,28 @@
+/** One record of an owner, for the people who act for it. */
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { showDeskHandoff } from '#src/handoffs/read-rfq.ts';
+import { renderOwnerLead } from '#src/leads/render-lead.ts';
+import { renderDeskLink } from '#src/links/desk-links.ts';
+import { done, refuse } from '#src/shared/outcome.ts';
+import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
+
+const NO_RECORD = refuse('resource_not_found', 'There is no such record of this owner.');
+
+export const readOwnerRecord: DeskHandler<'readOwnerRecord'> = async (
+  deps,
+  { owner_id: ownerId, id },
+  call,
+) => {
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const view = { ownerId, at: call.at };
+  if (id.startsWith('lnk_')) {
+    const link = await linkOf(deps, ownerId, id);
+    return link ? done({ link: renderDeskLink(deps, link, view) }) : NO_RECORD;
+  }
+  if (id.startsWith('hnd_')) {
+    const handoff = await handoffOf(deps, ownerId, id);
+    return handoff ? done({ handoff: await showDeskHandoff(deps, handoff, view) }) : NO_RECORD;
+  }
+  const lead = await leadOf(deps, ownerId, id);
+  return lead ? done({ lead: renderOwnerLead(lead, view) }) : NO_RECORD;
+};
