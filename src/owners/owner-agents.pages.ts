@@ -159,9 +159,11 @@ const actWords = ({ outcome, type, operation, count = 1, code }: Act): string =>
   return `${words}${OUTCOME_WORDS[outcome]}${reason}${count > 1 ? ` · ${writer.count(count)} times` : ''}`;
 };
 
-const recordLink = (owner: string, record = ''): Content => {
+/** The page of a record; undefined if it has none. */
+const pageOfRecord = (owner: string, record = ''): string | undefined => {
+  if (record.startsWith('out_')) return `/approvals/${record}`;
   const page = { lnk: 'links', hnd: 'lists', led: 'leads' }[record.slice(0, 3)];
-  return page === undefined ? '' : html` <a href="${homeOf(owner)}/${page}/${record}">Open it</a>`;
+  return page && `${homeOf(owner)}/${page}/${record}`;
 };
 
 const actsSection = (
@@ -173,11 +175,14 @@ const actsSection = (
     data.length === 0
       ? html`<p class="quiet">Nothing in the part of the history that was read.</p>`
       : happened(
-          data.map((act) => ({
-            at: act.at,
-            what: html`${actWords(act)}${recordLink(owner, act.record)}`,
-            ...(act.client && { who: act.client.name }),
-          })),
+          data.map((act) => {
+            const href = pageOfRecord(owner, act.record);
+            return {
+              at: act.at,
+              what: href ? html`<a href="${href}">${actWords(act)}</a>` : actWords(act),
+              ...(act.client && { who: act.client.name }),
+            };
+          }),
         )
   }${nextPage(
     next_before === null ? undefined : hrefWith(path, { before: String(next_before) }),

@@ -37,7 +37,7 @@ import {
   numbersTable,
   visitsByDay,
 } from './owner-numbers.pages.ts';
-import { agentNames, KIND_NAMES, RFQ_WORDS } from './owner-words.pages.ts';
+import { agentNames, beginning, KIND_NAMES, RFQ_WORDS } from './owner-words.pages.ts';
 
 /** For how long a decision, a failure or the end of a key is news. */
 const NEWS_MS = 14 * DAY_MS;
@@ -69,10 +69,14 @@ type Outreach = Answer<'listApprovals'>['data'][number];
 const outreachItem =
   (text: string, now: number) =>
   ({ id, kind, content, updated_at }: Outreach): Waiting => ({
-    what: html`<strong>${KIND_NAMES[kind]}</strong> ${content.subject ?? content.text.slice(0, 80)}`,
+    what: html`<strong>${KIND_NAMES[kind]}</strong> ${beginning(content)}`,
     when: html`${ageOf(updated_at, now)}`,
     act: { text, href: `/approvals/${id}` },
   });
+
+/** Whether people of the promoter decide; otherwise staff do. */
+const isOfOwner = ({ kind, approval }: Outreach): boolean =>
+  kind === 'handoff_delivery' || approval.mode === 'owner_controlled';
 
 const keyItems = (
   owner: string,
@@ -137,7 +141,7 @@ const waitingList = (owner: string, read: Read7, now: number): Html => {
   const nameOf = agentNames(read.agents.data);
   const isNews = ({ updated_at }: Outreach): boolean => now - Date.parse(updated_at) < NEWS_MS;
   const items = [
-    ...approvals.data.map(outreachItem('Decide', now)),
+    ...approvals.data.map((one) => outreachItem(isOfOwner(one) ? 'Decide' : 'See it', now)(one)),
     ...unknown.data.map(outreachItem('See whether it was sent', now)),
     ...failed.data.filter(isNews).map(outreachItem('See why it failed', now)),
     ...keyItems(owner, read, { now, nameOf }),

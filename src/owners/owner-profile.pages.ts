@@ -36,7 +36,7 @@ import {
   serveFile,
 } from './owner-frame.pages.ts';
 import { markOf } from './owner-links.pages.ts';
-import { agentNames, KIND_NAMES, OUTREACH_WORDS } from './owner-words.pages.ts';
+import { agentNames, beginning, KIND_NAMES, OUTREACH_WORDS } from './owner-words.pages.ts';
 
 const NO_PERSON = refuse('resource_not_found', 'There is no such person.');
 
@@ -95,9 +95,9 @@ const showApprovals = async ({ app, person, params, query }: Asked): Promise<Out
         ],
         {
           rows: listed.data.map(({ id, kind, content, status, agent_id, schedule }) => [
-            html`<a href="/approvals/${id}">${content.subject ?? content.text.slice(0, 80)}</a>`,
+            html`<a href="/approvals/${id}">${beginning(content)}</a>`,
             KIND_NAMES[kind],
-            status === 'pending_approval' ? badge('waits for you', 'warn') : OUTREACH_WORDS[status],
+            badge(OUTREACH_WORDS[status], status === 'pending_approval' ? 'warn' : 'calm'),
             nameOf(agent_id),
             timeOf(schedule.not_after),
           ]),

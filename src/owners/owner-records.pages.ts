@@ -77,10 +77,6 @@ const isWithin =
 const periodText = (path: string, period: Period | undefined): Html | '' =>
   period === undefined ? '' : html`<p>Of ${period.text}. <a href="${path}">Show all</a></p>`;
 
-/** What a list is called: that of a buyer has no title of an agent. */
-const titleOf = ({ title, made_by_buyer }: List): string =>
-  made_by_buyer ? `A buyer’s own list: ${title}` : title;
-
 const listState = ({ status, rfq }: List): Content =>
   status === 'rfq_submitted' && rfq
     ? badge(`RFQ ${rfq.state}`, rfq.state === 'won' ? 'good' : 'calm')
@@ -120,7 +116,7 @@ const showLists = async (asked: Asked): Promise<Outcome<Page>> => {
           rows: data
             .filter(isWithin(period))
             .map((list) => [
-              html`<a href="${path}/${list.id}">${titleOf(list)}</a>${list.buyer.company && html`<span class="hint">${list.buyer.company}</span>`}`,
+              html`<a href="${path}/${list.id}">${list.title}</a>${list.buyer.company && html`<span class="hint">${list.buyer.company}</span>`}`,
               listState(list),
               amountsText(list.indicative_totals),
               nameOf(list.agent_id),
@@ -208,7 +204,7 @@ const showList = async (asked: Asked, form: FormState): Promise<Outcome<Page>> =
       you,
       owner,
       tab: '/lists',
-      title: titleOf(list),
+      title: list.title,
       above: html`<a href="${homeOf(owner)}/lists">Lists</a>`,
       form,
       main: html`${listFacts(owner, list, nameOf(list.agent_id))}

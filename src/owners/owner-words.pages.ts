@@ -67,6 +67,14 @@ export const OUTREACH_WORDS: Readonly<Record<Outbound['status'], string>> = {
   canceled: 'canceled',
 };
 
+const BEGINNING_CHARS = 80;
+
+/** The subject of outreach, or the beginning of its text. */
+export const beginning = ({ subject, text }: Outbound['content']): string => {
+  if (subject !== undefined) return subject;
+  return text.length > BEGINNING_CHARS ? `${text.slice(0, BEGINNING_CHARS).trimEnd()}…` : text;
+};
+
 /** The words of a state that stand alone. */
 export const stateWords = (words: string): string => words.replace(/^(?:is|was|has) /, '');
 
@@ -90,7 +98,10 @@ export const readHistory = (read: Read, owner: string, id: string) =>
 export const eventWords = (type: string): string => {
   const [first = '', ...rest] = type.replaceAll(/(?<!^)[A-Z]/g, ' $&').split(' ');
   const words = [first, ...rest.map((word) => word.toLowerCase())].join(' ');
-  return words.replace(/^Handoff\b/, 'List').replaceAll(/\brfq\b/gi, 'RFQ');
+  return words
+    .replace(/^Handoff\b/, 'List')
+    .replace(/^Outbound\b/, 'Outreach')
+    .replaceAll(/\brfq\b/gi, 'RFQ');
 };
 
 const WHO: Readonly<Record<string, string>> = {
