@@ -9,6 +9,7 @@ import { openMail } from './sending.ts';
 import { openOutbound, outboundRequests } from './outreach.ts';
 import { leads, openLeads, leadHints } from './leads.ts';
 import { owners } from './owners.ts';
+import { namedRecords } from './records.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { pushConfigs, tasks } from './tasks.ts';
@@ -29,6 +30,7 @@ export const PROJECTIONS: readonly Projection[] = [
   leadHints,
   rfqs,
   confirmedLists,
+  namedRecords,
   tasks,
   pushConfigs,
   codes,

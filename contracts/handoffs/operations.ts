@@ -679,8 +679,14 @@ const readRfq = deskQuery({
   fields: HANDOFF,
   output: z.object({
     handoff_id: id('hnd'),
+    reference: z.string().describe('For people; no credential'),
     owner_id: z.string(),
+    agent_id: z.string(),
+    agent_name: z.string().optional(),
     title: z.string(),
+    named_buyer: z
+      .object({ company: z.string().optional(), country: z.string().optional() })
+      .describe('Whom the agent made the list for'),
     submitted_at: time,
     contact: z.union([rfqContact, closedContact]),
     list_revision: z.int(),
@@ -734,14 +740,25 @@ const readRfq = deskQuery({
     evidence: z
       .array(z.string())
       .describe('What is known of how it came about, in words. No proof, and no reason to refuse'),
+    same_mailbox: z
+      .array(z.object({ handoff_id: id('hnd'), owner_id: z.string(), confirmed_at: time }))
+      .describe('Other lists that the same mailbox confirmed, newest first'),
+    history: z
+      .array(
+        z.object({ type: z.string(), at: time, by: z.string(), by_name: z.string().optional() }),
+      )
+      .describe('The newest events of the handoff, oldest first'),
   }),
   example: {
     name: 'of a handoff',
     input: { handoff_id: handoffExample.id, owner_id: 'acme' },
     output: {
       handoff_id: handoffExample.id,
+      reference: 'R-7H3E-2KQ4-M',
       owner_id: 'acme',
+      agent_id: handoffExample.agent_id,
       title: 'Kitchen shelf, autumn',
+      named_buyer: {},
       submitted_at: EXAMPLE_AT,
       contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
       list_revision: 1,
@@ -752,6 +769,8 @@ const readRfq = deskQuery({
       questions: [],
       leads: [],
       evidence: ['confirmed from the same mailbox as the one the agent named'],
+      same_mailbox: [],
+      history: [{ type: 'RfqConfirmedByBuyer', at: EXAMPLE_AT, by: 'buyer' }],
     },
   },
 });

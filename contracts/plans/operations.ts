@@ -15,6 +15,7 @@ import {
   nextBefore,
   pageMark,
 } from '#contracts/fields.ts';
+import type { DeskRole } from '#contracts/scopes.ts';
 
 /* What staff plan for a lead, an RFQ or a request for access. */
 
@@ -25,9 +26,7 @@ const RECORD = {
     .describe('A lead, the handoff of an RFQ, or the agent of a request for access'),
   owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
 };
-const person = ofStaff
-  .line(200)
-  .describe('Id or name of a person with a desk token of the role staff');
+const person = ofStaff.line(200).describe('Id or name of a person of the role staff');
 
 const planSummary = z.object({
   record_id: z.string(),
@@ -101,6 +100,7 @@ const readPlan = deskQuery({
     record_id: z.string(),
     owner_id: z.string(),
     assigned_to: z.string().optional(),
+    assigned_name: z.string().optional(),
     next_step: z.object({ due_at: time, step: z.string().optional() }).optional(),
     notes: z.array(
       z.object({ note: z.string(), by: z.string(), by_name: z.string().optional(), at: time }),
@@ -138,6 +138,8 @@ export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
   path: string;
   summary: string;
   guidance: string;
+  roles?: readonly DeskRole[];
+  readsPersonalData?: boolean;
   what: string;
   began: string;
   row: Row;
@@ -146,8 +148,8 @@ export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
   example: unknown;
 }) =>
   deskQuery({
-    ...operation,
     roles: ['owner', 'staff', 'auditor'],
+    ...operation,
     guidance:
       `${operation.guidance} Newest first: read the next page with next_before until it is null. Oldest first: begin ` +
       'with after=0, and read the next page with next_after until it is null. A page can be empty and not the last.',

@@ -1,7 +1,7 @@
 /** Operations of agents on the records of their owner, of all kinds. */
 import { z } from 'zod';
-import { deskQuery, EXAMPLE_AS_OF } from '#contracts/desk-operation.ts';
-import { linkExample, productExample } from '#contracts/examples/records.ts';
+import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
+import { handoffExample, linkExample, productExample } from '#contracts/examples/records.ts';
 import {
   asOf,
   campaign,
@@ -9,6 +9,7 @@ import {
   id,
   idempotencyKey,
   limit,
+  money,
   ownerSpace,
   page,
   time,
@@ -19,8 +20,9 @@ import { ownerLead } from '#contracts/leads/operations.ts';
 import { deskLink } from '#contracts/links/operations.ts';
 import { target } from '#contracts/links/records.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
+import { inboxList, planned } from '#contracts/plans/operations.ts';
 import { PAGE_PROBLEMS, TOKEN_PROBLEMS, WRITE_PROBLEMS } from '#contracts/problems.ts';
-import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
+import { DESK_ROLE_NAMES, OUTBOUND_SCOPES } from '#contracts/scopes.ts';
 import { ID_PREFIXES, LISTED_KINDS, listedRecord, OWN_RECORDS, STATES } from './records.ts';
 
 /** Each kind needs one of them. */
@@ -183,3 +185,156 @@ const readOwnerRecord = deskQuery({
 });
 
 export const ownerRecordsDeskOperations = { readOwnerRecord };
+
+/* What waits at the desk, and the records that people name. */
+
+export const INBOX_KINDS = ['rfq', 'goods', 'lead', 'access', 'outreach'] as const;
+/** What a record waits for. The last three do not wait for the desk. */
+export const WAITS_FOR = [
+  'second_person',
+  'answer',
+  'take_up',
+  'quotation',
+  'outcome',
+  'allocation',
+  'shipment',
+  'decision',
+  'next_move',
+  'confirmation',
+  'buyer',
+  'delivery',
+] as const;
+
+/** A count says how many there are up to this; above it, that there are more. */
+export const COUNTED_UP_TO = 99;
+
+const countInbox = deskQuery({
+  path: '/inbox/counts',
+  roles: ['staff'],
+  summary: 'Count what waits for staff, by kind',
+  guidance: `Counts each kind up to ${COUNTED_UP_TO}; a higher number says that there are more. listInbox has the records.`,
+  fields: {},
+  output: z.object({
+    counts: z.record(z.enum(INBOX_KINDS), z.int()),
+    as_of: asOf,
+  }),
+  example: {
+    name: 'of all owners',
+    input: {},
+    output: {
+      counts: { rfq: 3, goods: 1, lead: 12, access: 0, outreach: 2 },
+      as_of: EXAMPLE_AS_OF,
+    },
+  },
+});
+
+const reference = z
+  .string()
+  .describe('For people, like R-7H3E-2KQ4-M: derived from the id, and no credential');
+
+const inboxItem = z.object({
+  kind: z.enum(INBOX_KINDS),
+  record_id: z.string(),
+  reference: reference.optional(),
+  owner_id: z.string(),
+  agent_id: z.string(),
+  agent_name: z.string().optional(),
+  title: z.string().describe('Title of the list, name of the agent, or kind of outreach'),
+  company: z.string().optional(),
+  totals: z.array(money),
+  since: time,
+  state: z.string(),
+  waits_for: z.enum(WAITS_FOR),
+  ...planned,
+  assigned_name: z.string().optional(),
+});
+
+const listInbox = inboxList({
+  path: '/inbox',
+  roles: ['staff'],
+  readsPersonalData: true,
+  summary: 'List what waits for staff, of all owners and of every kind',
+  guidance:
+    'RFQs, their questions and goods, leads, requests for access, and outreach that staff approve. readRfq, readLead, ' +
+    'listAccessRequests and showApproval have the rest.',
+  what: 'Records',
+  began: 'begun',
+  row: inboxItem,
+  fields: {
+    kind: z.enum(INBOX_KINDS).optional().describe('Records of this kind only'),
+    waits_for: z.enum(WAITS_FOR).optional().describe('Records that wait for this only'),
+    with_others: z
+      .boolean()
+      .default(false)
+      .describe('Yes: those that wait for a buyer or a delivery, too'),
+  },
+  example: {
+    kind: 'rfq',
+    record_id: handoffExample.id,
+    reference: 'R-7H3E-2KQ4-M',
+    owner_id: 'acme',
+    agent_id: handoffExample.agent_id,
+    agent_name: 'Newsletter agent',
+    title: handoffExample.title,
+    company: 'Corner Shop',
+    totals: handoffExample.indicative_totals,
+    since: EXAMPLE_AT,
+    state: 'confirmed',
+    waits_for: 'take_up',
+  },
+});
+
+export const FOUND_KINDS = ['handoff', 'lead', 'agent', 'owner', 'product'] as const;
+
+const searchDesk = deskQuery({
+  path: '/records',
+  roles: DESK_ROLE_NAMES,
+  readsPersonalData: true,
+  summary: 'Find records by what people name them with',
+  guidance:
+    'By reference, by an id or how it begins, by the name of an agent or a promoter, by SKU; for staff by company and ' +
+    'title of the newest records, too. Two records can share a reference: both are listed.',
+  fields: {
+    text: unstored
+      .line(254)
+      .describe('Reference, id, beginning of an id, name, company, title or SKU'),
+    kind: z.enum(FOUND_KINDS).optional().describe('Records of this kind only'),
+    owner_id: ownerSpace.optional().describe('Records of this promoter only'),
+    limit,
+  },
+  output: z.object({
+    data: z.array(
+      z.object({
+        kind: z.enum(FOUND_KINDS),
+        id: z.string(),
+        reference: reference.optional(),
+        owner_id: z.string().optional(),
+        name: z.string().optional(),
+        by: z.enum(['reference', 'id', 'name', 'company', 'title', 'sku']),
+      }),
+    ),
+    mistyped: z
+      .boolean()
+      .optional()
+      .describe('true: the text looks like a reference, and its check character does not fit'),
+    as_of: asOf,
+  }),
+  example: {
+    name: 'by reference',
+    input: { text: 'R-7H3E-2KQ4-M' },
+    output: {
+      data: [
+        {
+          kind: 'handoff',
+          id: handoffExample.id,
+          reference: 'R-7H3E-2KQ4-M',
+          owner_id: 'acme',
+          by: 'reference',
+        },
+      ],
+      as_of: EXAMPLE_AS_OF,
+    },
+  },
+});
+
+export const recordsDeskOperations = { countInbox, searchDesk, listInbox };

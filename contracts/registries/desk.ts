@@ -24,6 +24,7 @@ import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
 import { ownerRecordsDeskOperations } from '#contracts/records/operations.ts';
 import { projectionDeskOperations } from '#contracts/reading/operations.ts';
+import { recordsDeskOperations } from '#contracts/records/operations.ts';
 
 /**
  * The operations of people: a second registry with its own base path, credentials and document. The desk
@@ -44,6 +45,7 @@ export const deskOperations = registryOf({
   ...ownersDeskOperations,
   ...approvalsDeskOperations,
   ...plansDeskOperations,
+  ...recordsDeskOperations,
   ...projectionDeskOperations,
   ...clockDeskOperations,
   ...historyDeskOperations,

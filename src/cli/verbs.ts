@@ -437,6 +437,17 @@ const VERBS: Verbs = {
   planNextStep: { words: 'plan step', text: planText },
   endNextStep: { words: 'plan done', text: planText },
   readPlan: { words: 'plan show' },
+  listInbox: {
+    words: 'inbox list',
+    columns:
+      'reference waits_for state since title company totals owner_id agent_name assigned_name due_at',
+  },
+  countInbox: { words: 'inbox counts' },
+  searchDesk: {
+    words: 'search',
+    args: ['text'],
+    columns: 'kind reference id owner_id name by',
+  },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'rfq show', text: shownRfqText },

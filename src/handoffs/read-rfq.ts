@@ -1,5 +1,5 @@
 /** RFQs and handoffs as staff read and list them. */
-import { type PeopleDeps, proposerOf } from '#src/access/independence.ts';
+import { type PeopleDeps, proposerOf, withPeople } from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { claimOfOther } from '#src/leads/claim-contact.ts';
@@ -7,8 +7,10 @@ import { stateAt } from '#src/leads/lead.decider.ts';
 import { readTiedLeads, withLeadOutcome, handoffWithOutcome } from '#src/leads/observe-rfq.ts';
 import { renderSummary } from '#src/plans/plans.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import {
   ALL_RFQS,
+  type ConfirmedRow,
   HAS_QUESTION,
   listBy,
   NEEDS_APPROVAL,
@@ -86,8 +88,12 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
   const { lines } = await readableHandoff(deps, state);
   return done({
     handoff_id,
+    reference: referenceOf(handoff_id),
     owner_id,
+    agent_id: state.agent_id,
+    ...present({ agent_name: deps.credentials.agent(state.agent_id)?.name }),
     title: state.title,
+    named_buyer: present({ company: state.buyer.company, country: state.buyer.country }),
     submitted_at: iso(rfq.submitted_at),
     contact: await shownContact(deps, owner_id, contact),
     list_revision: state.list_revision,
@@ -100,7 +106,44 @@ export const readRfq: DeskHandler<'readRfq', PeopleDeps> = async (deps, input, c
       rfq,
       at: call.at,
     }),
+    same_mailbox: await sameMailbox(deps, call, { handoff_id, rfq }),
+    history: await historyOf(deps, stored),
   });
+};
+
+/** Lists of the same mailbox that are shown. */
+const SAME_MAILBOX_MAX = 20;
+
+/** The other lists that the mailbox of an RFQ confirmed, of owners for whom the caller may act. */
+const sameMailbox = async (
+  { readModels }: Pick<Deps, 'readModels'>,
+  call: DeskCall,
+  { handoff_id, rfq }: { handoff_id: string; rfq: RfqProgress },
+) => {
+  if (!rfq.seen) return [];
+  const query = { scope: rfq.seen.mailbox, limit: SAME_MAILBOX_MAX };
+  const rows = await readModels.list<ConfirmedRow>('confirmed-lists', query);
+  return rows.flatMap(({ row }) =>
+    row.handoff_id !== handoff_id && mayActFor(call, row.owner)
+      ? [{ handoff_id: row.handoff_id, owner_id: row.owner, confirmed_at: iso(row.at) }]
+      : [],
+  );
+};
+
+/** Events that the history of a record shows. */
+const HISTORY_MAX = 100;
+
+/** The newest events of a record with the people who caused them. */
+const historyOf = async (deps: PeopleDeps, stored: readonly StoredEvent[]) => {
+  const events = stored
+    .slice(-HISTORY_MAX)
+    .map(({ type, meta: { at, actor } }) => ({ type, at: iso(at), actor }));
+  return (await withPeople(deps, events)).map(({ type, at, actor, actor_name }) => ({
+    type,
+    at,
+    by: actor,
+    ...present({ by_name: actor_name }),
+  }));
 };
 
 type OpenedContact = Awaited<ReturnType<typeof contactOf>>;

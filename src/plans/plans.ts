@@ -11,6 +11,7 @@ import {
   accessScope,
   ALL_RFQS,
   type DeskTokenRow,
+  type PersonRow,
   OPEN_RECORDS,
   ALL_ACCESS_REQUESTS,
   listBy,
@@ -109,21 +110,33 @@ const changePlan = async (
   });
 };
 
-/** The ids of the people that a text names, by id or by name, among those with a valid desk token of the role staff. */
-const staffNamed = async (
+/** Those of staff who can act now: holders of a valid desk token, and people who sign in. */
+const staffIn = async function* (
   { readModels }: Pick<Deps, 'readModels'>,
+  at: number,
+): AsyncGenerator<{ id: string; name: string }, void> {
+  for (const kind of ['desk', 'person'] as const) {
+    const query = { scope: accessScope(DESK, kind), limit: TOKENS_AT_ONCE };
+    for await (const page of listing<DeskTokenRow | PersonRow>(readModels, 'access', query))
+      for (const { row } of page) {
+        if (row.status !== 'active' || !row.roles.includes('staff')) continue;
+        if (row.kind === 'person') yield { id: row.person_id, name: row.name };
+        else if ((row.expires_at ?? Infinity) > at) yield { id: row.person_id, name: row.name };
+      }
+  }
+};
+
+/** The ids of the people of staff that a text names, by id or by name. */
+const staffNamed = async (
+  deps: Pick<Deps, 'readModels'>,
   text: string,
   at: number,
 ): Promise<Set<string>> => {
   const ids = new Set<string>();
-  const query = { scope: accessScope(DESK, 'desk'), limit: TOKENS_AT_ONCE };
-  for await (const page of listing<DeskTokenRow>(readModels, 'access', query))
-    for (const { row } of page) {
-      const { person_id: id, name, roles, status, expires_at = Infinity } = row;
-      if (status !== 'active' || !roles.includes('staff') || expires_at <= at) continue;
-      if (id === text) return new Set([id]);
-      if (isOneName(name, text)) ids.add(id);
-    }
+  for await (const { id, name } of staffIn(deps, at)) {
+    if (id === text) return new Set([id]);
+    if (isOneName(name, text)) ids.add(id);
+  }
   return ids;
 };
 
@@ -134,7 +147,7 @@ const findPerson = async (
 ): Promise<string | Refusal> => {
   const [id, another] = await staffNamed(deps, text, at);
   if (id === undefined)
-    return refuseField('/person', 'not_found', 'is no person with a desk token of the role staff');
+    return refuseField('/person', 'not_found', 'is no person of the role staff');
   return another === undefined
     ? id
     : refuseField('/person', 'ambiguous', `names ${id} and ${another}: send the id of one`);
@@ -211,7 +224,11 @@ export const readPlan: DeskHandler<'readPlan', PeopleDeps> = async (deps, input,
   return done({
     record_id,
     owner_id,
-    ...present({ assigned_to }),
+    ...present({
+      assigned_to,
+      assigned_name:
+        assigned_to === undefined ? undefined : await deps.personName(`desk:${assigned_to}`),
+    }),
     ...(due_at !== undefined && { next_step: { due_at: iso(due_at), ...present({ step }) } }),
     notes: notes.map(({ note, actor, actor_name, at }) => ({
       note,

@@ -204,6 +204,19 @@ export const listOfWord = (word: string): string | undefined => {
     : listBy({ word: encodeURIComponent(beginning.join('')) });
 };
 
+/** The only scope of all owners' handoffs and leads, by what people name one. */
+export const ALL_RECORDS = 'all';
+
+export type NamedRow = { owner: string; record: string; sort: number };
+
+/** The characters after the prefix of an id that are enough to look it up. */
+export const BEGINNING_OF_ID = 4;
+const ID_PREFIX_CHARS = 4;
+
+/** The list of the records whose id begins so. */
+export const listOfBeginning = (id: string): string =>
+  listBy({ begins: id.slice(0, ID_PREFIX_CHARS + BEGINNING_OF_ID) });
+
 /** The list of the records that are assigned to a person. Names of lists are ASCII, and ids of people need not be. */
 export const listOfPerson = (personId: string): string =>
   listBy({ assigned: encodeURIComponent(personId) });

@@ -12,9 +12,9 @@ import { done, type Outcome } from '#src/shared/outcome.ts';
 const ROWS_READ_MAX = 1_000;
 
 /** The fields that every list over all owners has. */
-type InboxInput = Omit<DeskInput<'listAccessRequests'>, 'state'>;
+export type InboxInput = Omit<DeskInput<'listAccessRequests'>, 'state'>;
 
-type InboxRow = Row & PlannedRow & { owner: string };
+export type InboxRow = Row & PlannedRow & { owner: string };
 
 export const maySeePlans = ({ caller }: DeskCall): boolean =>
   caller.roles.has('staff') || caller.roles.has('auditor');

@@ -72,6 +72,8 @@ import {
   moveRfq,
   refuseRfqMove,
 } from '#src/handoffs/move-rfq.ts';
+import { searchDesk } from '#src/records/search-desk.ts';
+import { countInbox, listInbox } from '#src/records/list-inbox.ts';
 import { answerQuestion, quoteRfq } from '#src/handoffs/quotations.ts';
 import {
   allocateGoods,
@@ -201,6 +203,9 @@ export const deskHandlers: DeskHandlers = {
   planNextStep,
   endNextStep,
   readPlan,
+  listInbox,
+  countInbox,
+  searchDesk,
   listLinks,
   listHandoffs,
   listHistory,

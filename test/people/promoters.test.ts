@@ -154,6 +154,7 @@ describe.each(others.filter(({ kind }) => kind === 'query'))(
       const asked: Record<string, unknown> = {
         ...(operation.http.path.startsWith('/audit') && example),
         ...Object.fromEntries(wanted.map((field) => [field, records[field]])),
+        ...(id === 'searchDesk' && { text: records['lead_id'] }),
         ...(id === 'readEvents' && { stream: `acme-agent_${records['agent_id']?.slice(4)}` }),
       };
       if (id === 'readEvents') delete asked['owner_id'];

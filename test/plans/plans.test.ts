@@ -87,7 +87,7 @@ describe('A record that is assigned', () => {
     expect(await read(rfq)).toEqual({ record_id: rfq, owner_id: 'acme', notes: [] });
   });
 
-  it('An assignment names a person who has a desk token of the role staff', async () => {
+  it('An assignment names a person of the role staff', async () => {
     const refused = (person: string) => act(lead, 'assign', { person });
     for (const person of ['zoe@tributary.example', 'Acme'])
       expect(await refused(person)).toMatchObject({

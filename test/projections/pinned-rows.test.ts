@@ -23,6 +23,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'lead-hints@2': '34883348ae8c2886',
   'rfqs@5': 'fba6295f31bfcb30',
   'confirmed-lists@1': '1a2c0bf2037c27ca',
+  'named-records@1': '5080980921883283',
   'tasks@1': '644288c6eb541cbe',
   'push-configs@1': '6ca262d79a3e6d18',
   'codes@4': '6ffb3f84787b5d6e',
