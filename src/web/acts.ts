@@ -25,7 +25,7 @@ export type PageAct = {
   /** What the page says once it is done. */
   done: string;
   /** The name of the form's field to which a pointer of a fault leads. Default: its first member. */
-  fieldOf?(pointer: string): string;
+  fieldOf?(pointer: string, sent: Typed): string;
   /** Where the act leads; default: its page. */
   to?(params: Typed): string;
   /** Makes a page of what the act answers, where that is shown only once. */
@@ -75,7 +75,7 @@ const leadsTo = (request: FastifyRequest<Asked>, name: string, { to }: PageAct, 
 
 /** A member's name as people read it. */
 const wordsOf = (name: string): string => {
-  const words = name.replaceAll('_', ' ');
+  const words = name.replaceAll(/[_-]/g, ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
@@ -88,7 +88,7 @@ const refusedForm = (
 ): FormState => {
   const { status, title } = PROBLEMS[code];
   const faults = errors.map(({ pointer, detail: text }) => {
-    const of = fieldOf(pointer);
+    const of = fieldOf(pointer, sent);
     return [fieldId(name, of), `${wordsOf(of)}: ${text}`] as const;
   });
   const { key } = sent;

@@ -48,6 +48,7 @@ export const ASSETS = {
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
   'copy.js': load(SCRIPT, 'copy.js'),
+  'desk.js': load(SCRIPT, 'desk.js'),
   'passkey.js': load(SCRIPT, WEBAUTHN, 'passkey.js'),
   'review.js': load(SCRIPT, 'review.js'),
   'verifier.js': assetOf(SCRIPT, Buffer.from(VERIFIER)),
@@ -99,7 +100,7 @@ export type You = {
 };
 
 const accountNav = (you: You): Html => html`<nav class="you" aria-label="You">
-<a href="/home">Home</a> <a href="/me">${you.name}</a> <span class="quiet">${rolesText(you)}</span>
+<a href="/home">Home</a> ${you.roles.includes('staff') && html`<a href="/desk">Inbox</a> `}<a href="/me">${you.name}</a> <span class="quiet">${rolesText(you)}</span>
 <form method="post" action="/signout"><input type="hidden" name="csrf" value="${you.csrf}"><button type="submit" class="second">Sign out</button></form>
 </nav>`;
 

@@ -138,12 +138,10 @@ export type ActForm = {
 export const fieldId = (act: string, name: string): string => `${act}-${name}`;
 
 const choice = (act: string, one: ActField, value: string, fault: string | undefined): Html => {
-  const { name, label, hint, required = false, options = [] } = one;
+  const { name, label, hint, options = [] } = one;
   const id = fieldId(act, name);
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
-  return html`<div class="field${fault ? ' wrong' : ''}"><label for="${id}">${label}${
-    required ? '' : html` <span class="quiet">(optional)</span>`
-  }</label>
+  return html`<div class="field${fault ? ' wrong' : ''}"><label for="${id}">${label}</label>
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 ${fault && html`<p class="fault" id="${id}-fault">${fault}</p>`}
 <select id="${id}" name="${name}"${describedBy(described)}${invalid(fault)}>${options.map(
@@ -190,7 +188,7 @@ export const actForm = (
     ([each, value]) => html`<input type="hidden" name="${each}" value="${value}">`,
   )}
 ${text && html`<p>${text}</p>`}${fields.map((one) => actField(name, one, state))}${body}
-<button type="submit" class="${how.isDangerous ? 'danger' : ''}">${button}</button></form></details>\n`;
+<button type="submit"${how.isDangerous ? html` class="danger"` : ''}>${button}</button></form></details>\n`;
 };
 
 /** What became of the form that was sent before. */

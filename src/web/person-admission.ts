@@ -122,7 +122,9 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(['csrf', 'key', 'asked', 'answer
 
 /** Keeps what was typed for the time after a sign-in, in the browser itself: nothing of it is done before it is sent again. */
 const keep = (request: FastifyRequest, reply: FastifyReply, app: App): void => {
-  const typed = Object.entries(formOf(request)).filter(([name]) => !OWN_FIELDS.has(name));
+  const typed = Object.entries(formOf(request)).filter(
+    ([name, value]) => value !== '' && !OWN_FIELDS.has(name),
+  );
   const kept = JSON.stringify({ path: pagePath(request), fields: Object.fromEntries(typed) });
   if (Buffer.byteLength(kept) <= KEPT_BYTES_MAX)
     setCookie(reply, app, ['kept', Buffer.from(kept).toString('base64url')]);
@@ -184,12 +186,14 @@ export const toSignIn = (
 
 /**
  * Admits a request of somebody who is signed in; otherwise it answers, and resolves to undefined: with the sign-in, with 403
- * for a form of another page, or with what the service lacks.
+ * for a form of another page, or with what the service lacks. `isUse`: the request prolongs the session; what a page asks for
+ * by itself does not.
  */
 export const signedIn = async (
   request: FastifyRequest,
   reply: FastifyReply,
   app: App,
+  { isUse = true } = {},
 ): Promise<SignedIn | undefined> => {
   const credential = readCookie(request, app, 'session');
   const arrival = { ...arrivalOf(request, 'portal'), credential, page: pagePath(request) };
@@ -205,7 +209,7 @@ export const signedIn = async (
     return undefined;
   }
   const { caller } = admitted.value;
-  await app.noteUse(caller, clientOf(request));
+  if (isUse) await app.noteUse(caller, clientOf(request));
   const kept = SAFE_METHODS.has(request.method) ? keptFor(request, app) : undefined;
   if (kept) clearCookie(reply, app, 'kept');
   const { name, roles, owners = [] } = caller;
