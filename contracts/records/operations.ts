@@ -293,11 +293,11 @@ const searchDesk = deskQuery({
   summary: 'Find records by what people name them with',
   guidance:
     'By reference, by an id or how it begins, by the name of an agent or a promoter, by SKU; for staff by company and ' +
-    'title of the newest records, too. Two records can share a reference: both are listed.',
+    'title of the newest records; for the role privacy by mailbox. Two records can share a reference: both are listed.',
   fields: {
     text: unstored
       .line(254)
-      .describe('Reference, id, beginning of an id, name, company, title or SKU'),
+      .describe('Reference, id, beginning of an id, name, company, title, SKU or mailbox'),
     kind: z.enum(FOUND_KINDS).optional().describe('Records of this kind only'),
     owner_id: ownerSpace.optional().describe('Records of this promoter only'),
     limit,
@@ -310,7 +310,7 @@ const searchDesk = deskQuery({
         reference: reference.optional(),
         owner_id: z.string().optional(),
         name: z.string().optional(),
-        by: z.enum(['reference', 'id', 'name', 'company', 'title', 'sku']),
+        by: z.enum(['reference', 'id', 'name', 'company', 'title', 'sku', 'mailbox']),
       }),
     ),
     mistyped: z

@@ -29,6 +29,7 @@ import {
   VERSION,
   EXIT_HELP,
 } from './terminal.ts';
+import { nameRecords } from './named-records.ts';
 import { formatAnswer } from './texts.ts';
 import type { Desk } from './transport.ts';
 import {
@@ -397,7 +398,9 @@ const defineDeskCommand = (
       const options = command.opts<VerbOptions>();
       const input = Object.fromEntries(readers.map(([name, read]) => [name, read()]));
       await withDesk(options, async (desk) => {
-        const request = (await complete?.(desk, input, options)) ?? input;
+        const completed = (await complete?.(desk, input, options)) ?? input;
+        const request =
+          options.file === undefined ? await nameRecords(desk, operation, completed) : completed;
         await confirmEffect(desk, id as DeskOperationId, { request, options });
         const asked = callDesk(desk, operation, request);
         const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);

@@ -439,6 +439,9 @@ const VERBS: Verbs = {
   readPlan: { words: 'plan show' },
   listInbox: {
     words: 'inbox list',
+    // Oldest first, unless the command continues from newer ones.
+    complete: (_desk, input) =>
+      input.before === undefined ? { ...input, after: input.after ?? 0 } : input,
     columns:
       'reference waits_for state since title company totals owner_id agent_name assigned_name due_at',
   },

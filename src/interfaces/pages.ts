@@ -30,6 +30,7 @@ import { ownerProfileRoutes } from '#src/owners/owner-profile.pages.ts';
 import { ownerHomeRoutes } from '#src/owners/owner-home.pages.ts';
 import { inboxRoutes } from '#src/records/desk.pages.ts';
 import { recordRoutes } from '#src/records/record.pages.ts';
+import { searchRoutes } from '#src/records/search.pages.ts';
 import { approvalRoutes } from '#src/outreach/approval.pages.ts';
 import type { ProofDeps } from '#src/proof/notary.ts';
 import { proofRoutes } from '#src/proof/proof.pages.ts';
@@ -75,6 +76,7 @@ export const portalRoutes = (
     await scope.register((people) => ownerProfileRoutes(people, app));
     await scope.register((people) => inboxRoutes(people, app));
     await scope.register((people) => recordRoutes(people, app));
+    await scope.register((people) => searchRoutes(people, app));
     await scope.register((people) => deviceRoutes(people, app));
     proofRoutes(scope, options);
     productRoutes(scope, app, options);

@@ -16,6 +16,7 @@ import {
   listOfBeginning,
   type NamedRow,
 } from '#src/ports/rows.ts';
+import { findRecords } from '#src/privacy/find-records.ts';
 import { ownerSpaces } from '#src/reading/find-owner.ts';
 import { suppressionInRows } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
@@ -66,19 +67,26 @@ const byId = async (deps: Deps, text: string): Promise<Found[]> => {
   return [];
 };
 
+/** The words of a text without capitals and accents. */
+const foldedText = (text: string | undefined): string => foldedWords(text ?? '').join(' ');
+
 /** Promoters and agents whose name is the text, or whose agent's id begins with it. */
 const byName = async (deps: Deps, call: DeskCall, { text, owner_id }: Input): Promise<Found[]> => {
   const found: Found[] = [];
-  const wanted = foldedWords(text).join(' ');
+  const wanted = foldedText(text);
+  const wantedOwner = text.toLowerCase();
   let owners = 0;
   for await (const spaces of ownerSpaces(deps, call)) {
     for (const owner of spaces) {
       if (owner_id !== undefined && owner !== owner_id) continue;
-      if (owner === text || (text.length >= BEGINNING_OF_ID && owner.startsWith(text)))
+      if (
+        owner === wantedOwner ||
+        (text.length >= BEGINNING_OF_ID && owner.startsWith(wantedOwner))
+      )
         found.push({ kind: 'owner', id: owner, owner_id: owner, by: 'name' });
       const query = { scope: accessScope(owner, 'agent'), limit: ROWS_MAX };
       for (const { row } of await deps.readModels.list<AgentRow>('access', query)) {
-        const isNamed = wanted !== '' && foldedWords(row.name).join(' ') === wanted;
+        const isNamed = wanted !== '' && foldedText(row.name) === wanted;
         const isId = ID.test(text) && row.agent_id.startsWith(text);
         if (!isNamed && !isId) continue;
         const { agent_id: id, name } = row;
@@ -109,8 +117,6 @@ const textsOf = async (deps: Deps, { owner, record }: NamedRow) => {
   };
 };
 
-const foldedText = (text: string | undefined): string => foldedWords(text ?? '').join(' ');
-
 /** The newest records whose title or company has the words of the text. */
 const byWords = async (deps: Deps, call: DeskCall, text: string): Promise<Found[]> => {
   const wanted = foldedText(text);
@@ -136,6 +142,15 @@ const bySku = ({ catalog }: Deps, text: string): Found[] =>
     }),
   );
 
+/** Records of a mailbox, for those who keep the data of people. */
+const byMailbox = async (deps: Deps, call: DeskCall, text: string): Promise<Found[]> => {
+  if (!call.caller.roles.has('privacy') || !text.includes('@')) return [];
+  const records = await findRecords(deps, text, (owner) => mayActFor(call, owner));
+  return records
+    .filter(({ id }) => /^(?:hnd|led)_/.test(id))
+    .map(({ id, owner_id }) => recordFound({ owner: owner_id, record: id, sort: 0 }, 'mailbox'));
+};
+
 export const searchDesk: DeskHandler<'searchDesk'> = async (deps, input, call) => {
   const { text, kind, owner_id, limit } = input;
   const reference = readReference(text);
@@ -153,6 +168,7 @@ export const searchDesk: DeskHandler<'searchDesk'> = async (deps, input, call) =
           ...(await byName(deps, call, input)),
           ...bySku(deps, text),
           ...(await byWords(deps, call, text)),
+          ...(await byMailbox(deps, call, text)),
         ];
   const data = found.filter(
     (one) =>

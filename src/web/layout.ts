@@ -99,9 +99,17 @@ export type You = {
   csrf: string;
 };
 
+/** The search of those who work on records. What is searched can be a mailbox, so it is in no address. */
+const searchForm = ({ roles, csrf }: You): Html | '' =>
+  SEARCHERS.some((role) => roles.includes(role))
+    ? html`<form method="post" action="/desk/search" role="search" class="find"><input type="hidden" name="csrf" value="${csrf}">
+<label class="unseen" for="q">Search</label><input id="q" name="text" type="search" maxlength="254" autocomplete="off" placeholder="Reference, company, SKU"><button type="submit" class="second">Search</button></form>`
+    : '';
+const SEARCHERS = ['staff', 'privacy'];
+
 const accountNav = (you: You): Html => html`<nav class="you" aria-label="You">
 <a href="/home">Home</a> ${you.roles.includes('staff') && html`<a href="/desk">Inbox</a> `}<a href="/me">${you.name}</a> <span class="quiet">${rolesText(you)}</span>
-<form method="post" action="/signout"><input type="hidden" name="csrf" value="${you.csrf}"><button type="submit" class="second">Sign out</button></form>
+${searchForm(you)}<form method="post" action="/signout"><input type="hidden" name="csrf" value="${you.csrf}"><button type="submit" class="second">Sign out</button></form>
 </nav>`;
 
 /** How the page looks where its address is shared. */

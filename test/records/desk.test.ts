@@ -183,6 +183,31 @@ describe('The inbox', () => {
   });
 });
 
+describe('The search in the header', () => {
+  const search = (browser: Browsing, text: string) =>
+    browser.press('/desk', '/desk/search', { text });
+
+  it('A reference leads to its record, other texts to a list, and what is found by nothing says so', async () => {
+    const [id = ''] = lists;
+    expect((await search(staff, referenceOf(id))).to).toBe(`/desk/r/${id}`);
+    const byCompany = await search(staff, 'corner');
+    expect(byCompany.text).toContain(`href="/desk/r/${id}"`);
+    expect((await search(staff, '<nothing>')).text).toContain('&lt;nothing&gt;');
+    expect((await search(staff, ' ')).to).toBe('/desk/search');
+    expect((await search(staff, 'x'.repeat(300))).status).toBe(400);
+    const wrong = referenceOf(id).slice(0, -1) + (referenceOf(id).endsWith('A') ? 'B' : 'A');
+    expect((await search(staff, wrong)).text).toContain('looks like a reference');
+  });
+
+  it('A mailbox is searched by the role privacy alone, and is in no address', async () => {
+    expect((await search(staff, 'ada@shop.example')).text).toContain('Nothing is found');
+    const privacy = await signedInAs(app, await invite(app, ['staff', 'privacy']));
+    const found = await search(privacy, 'ada@shop.example');
+    expect(found.status).toBe(200);
+    expect(found.text).toContain('/desk/r/led_');
+  });
+});
+
 describe('A deal on the pages of the desk', () => {
   /** Presses a button of the record's page, and answers the page that follows. */
   const act = async (id: string, name: string, form: Record<string, string> = {}) => {
