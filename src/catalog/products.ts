@@ -146,7 +146,7 @@ const warningsFor = (product: CatalogProduct, quantity: number, inList: number):
  * What the quantity of a line is compared with, and the nearest quantities that bring no warning: multiples of the
  * increment from the minimum on, within the stock that the other lines of the product leave.
  */
-const ruleOf = (product: CatalogProduct, quantity: number, inList: number) => {
+export const quantityRule = (product: CatalogProduct, quantity: number, inList: number) => {
   const { moq, increment, stock, price_tiers } = product;
   const available = stock.level === 'out_of_stock' ? 0 : stock.available_quantity;
   const least = Math.ceil(moq / increment) * increment;
@@ -201,7 +201,7 @@ export const priceLine = (
     unit_price: tier.unit_price,
     tier_min_quantity: tier.min_quantity,
     currency: product.currency,
-    ...(warnings.length > 0 && { warnings, rule: ruleOf(product, line.quantity, ofProduct) }),
+    ...(warnings.length > 0 && { warnings, rule: quantityRule(product, line.quantity, ofProduct) }),
   };
 };
 

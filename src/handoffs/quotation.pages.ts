@@ -16,6 +16,7 @@ import {
   notice,
   type Page,
   pager,
+  rich,
   sendPage,
 } from '#src/web/layout.ts';
 import type { BuyerQuotation } from './answer-quotation.ts';
@@ -30,7 +31,8 @@ import {
   totalRow,
   totalsIn,
 } from './review-lines.pages.ts';
-import { fieldsOf, pageIn } from './review.pages.ts';
+import { progress } from './progress.pages.ts';
+import { fieldsOf, outcomeText, pageIn, reasonField } from './review.pages.ts';
 
 type View = {
   token: string;
@@ -42,64 +44,51 @@ type View = {
   typed: ReadonlyMap<string, string>;
   faults: Faults;
   /** Why the last act changed nothing. */
-  refused?: string;
+  refused?: keyof typeof WHY;
+  /** Whether a question was sent just now. */
+  isAsked: boolean;
 };
 
 type Part = (
   shown: BuyerQuotation,
   writer: Writer,
   isForPrint: boolean,
-) => { heading: string; lede: Html };
+) => { heading: string; lede: Html | string };
 
-const NO_ORDER = 'Nothing is ordered, reserved or paid.';
+/** A heading that names the quotation, and the text below it. */
+const numbered =
+  (phase: 'agreed' | 'declined' | 'expired' | 'taken_back'): Part =>
+  ({ quotation, isValid }, { say, count, moment }) => {
+    const text = say(`quotation_${phase}_text`, { until: moment(quotation.valid_until) });
+    const more = phase === 'declined' && isValid ? ` ${say('quotation_declined_valid')}` : '';
+    return {
+      heading: say(`quotation_${phase}`, { number: count(quotation.number) }),
+      lede: text + more,
+    };
+  };
 
 const PARTS: Record<BuyerQuotation['phase'], Part> = {
-  open: ({ quotation }, writer, isForPrint) => ({
-    heading: `Quotation ${quotation.number}`,
-    lede: html`Staff answer your request with these binding prices until
-${writer.moment(quotation.valid_until)}. ${NO_ORDER}${isForPrint ? '' : ' Say below whether you want it.'}`,
+  open: ({ quotation }, { say, count, moment }, isForPrint) => ({
+    heading: say('quotation_open', { number: count(quotation.number) }),
+    lede: say(isForPrint ? 'quotation_print_text' : 'quotation_open_text', {
+      until: moment(quotation.valid_until),
+    }),
   }),
-  agreed: ({ quotation }) => ({
-    heading: `You want quotation ${quotation.number}`,
-    lede: html`Staff have your word. It is not an order: staff decide next, and confirm it to you. Nothing is paid
-here.`,
+  agreed: numbered('agreed'),
+  declined: numbered('declined'),
+  expired: numbered('expired'),
+  taken_back: numbered('taken_back'),
+  replaced: (_shown, { say }) => ({
+    heading: say('quotation_replaced'),
+    lede: say('quotation_replaced_text'),
   }),
-  declined: ({ quotation, isValid }) => ({
-    heading: `You do not want quotation ${quotation.number}`,
-    lede: html`Staff have your answer, and can send you another quotation. ${NO_ORDER}
-${isValid ? 'Until it expires you can still say that you want it.' : ''}`,
-  }),
-  expired: ({ quotation }, writer) => ({
-    heading: `Quotation ${quotation.number} has expired`,
-    lede: html`It was valid until ${writer.moment(quotation.valid_until)}. ${NO_ORDER} If you still want the goods, ask
-staff below for a new quotation: it comes by mail.`,
-  }),
-  taken_back: ({ quotation }) => ({
-    heading: `Quotation ${quotation.number} is void`,
-    lede: html`Staff took it back and work on your request again. ${NO_ORDER} A new quotation comes by mail. You can ask
-staff below.`,
-  }),
-  replaced: () => ({
-    heading: 'This quotation was replaced',
-    lede: html`It is void, and so is an answer to it. A later letter has the quotation that is valid now, with a link of
-its own. ${NO_ORDER}`,
-  }),
-  ended: ({ review: { state } }, writer) => {
-    const { rfq } = state;
-    if (rfq?.state === 'won')
-      return {
-        heading: 'Your request was agreed',
-        lede: html`Staff recorded the deal with you: ${totalsIn(rfq.values ?? [], writer)}. They tell you how payment goes
-on; below is where the goods are.`,
-      };
-    return {
-      heading: 'Your request has ended',
-      lede:
-        rfq?.state === 'lost'
-          ? html`Staff closed it without a deal. ${NO_ORDER}`
-          : html`It was withdrawn. ${NO_ORDER}`,
-    };
-  },
+  ended: ({ review: { state } }, writer) =>
+    state.rfq?.state === 'won'
+      ? {
+          heading: writer.say('quotation_won'),
+          lede: html`${outcomeText(state, writer)} ${writer.say('quotation_goods')}`,
+        }
+      : { heading: writer.say('request_ended'), lede: outcomeText(state, writer) },
 };
 
 const quotationPage = (shown: BuyerQuotation, view: View): Page => {
@@ -110,11 +99,13 @@ const quotationPage = (shown: BuyerQuotation, view: View): Page => {
   return {
     title: heading,
     locale: writer.locale,
-    main: html`${isTest(review) && notice('warn', html`<p>This is a test request.</p>`)}
+    main: html`${isTest(review) && notice('warn', html`<p>${writer.say('request_test')}</p>`)}
 <article class="review">
 <header class="head"><h1>${heading}</h1>
-${view.refused !== undefined && late(view.refused)}
-${faultSummary('Nothing was sent yet', view.faults)}
+${view.refused !== undefined && late(view.refused, writer)}
+${faultSummary(writer.say('quotation_faults'), view.faults)}
+${view.isAsked && notice('good', html`<p role="status">${writer.say('question_sent')}</p>`)}
+${phase !== 'replaced' && progress({ state, isPrivate: true }, writer)}
 <p class="lede">${lede}</p></header>
 ${phase !== 'replaced' && offered(shown, view, writer)}
 ${!view.isForPrint && forms(shown, view, writer)}
@@ -122,29 +113,33 @@ ${!view.isForPrint && forms(shown, view, writer)}
   };
 };
 
-const late = (why: string): Html =>
-  html`<div class="notice warn" role="alert" tabindex="-1" autofocus><p><strong>Nothing was changed.</strong>
-${why}</p></div>`;
+const late = (why: keyof typeof WHY, writer: Writer): Html =>
+  html`<div class="notice warn" role="alert" tabindex="-1" autofocus><p>${rich(
+    writer,
+    'quotation_unchanged',
+    { why: writer.say(WHY[why]) },
+  )}</p></div>`;
 
 /** Everything that the hash of the quotation covers. */
 const offered = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
   const { quotation, texts, review } = shown;
+  const { say } = writer;
   const path = quotationPath(view.token);
   return html`${facts([
-    ['Reference', review.handoffId],
-    ['Quotation', writer.count(quotation.number)],
-    ['Total', totalsIn(quotation.values, writer)],
-    ['Valid until', writer.moment(quotation.valid_until)],
+    [say('reference'), review.handoffId],
+    [say('quotation'), writer.count(quotation.number)],
+    [say('total'), totalsIn(quotation.values, writer)],
+    [say('quotation_until'), writer.moment(quotation.valid_until)],
   ])}
-<section aria-labelledby="lines-heading"><h2 id="lines-heading">Line by line</h2>
+<section aria-labelledby="lines-heading"><h2 id="lines-heading">${say('quotation_lines')}</h2>
 ${linesOf(shown, view, writer)}
 ${
-  !view.isForPrint && html`<p><a href="${path}?print=1">Print view, with all lines</a></p>`
+  !view.isForPrint && html`<p><a href="${path}?print=1">${say('quotation_print')}</a></p>`
 }</section>
 ${shown.goods && shipments(shown.goods, writer)}
 ${
   texts.terms !== undefined &&
-  html`<section aria-labelledby="terms-heading"><h2 id="terms-heading">Terms</h2>
+  html`<section aria-labelledby="terms-heading"><h2 id="terms-heading">${say('quotation_terms')}</h2>
 <p class="message" dir="auto">${texts.terms}</p></section>`
 }`;
 };
@@ -166,8 +161,8 @@ const linesOf = (
     : rows.slice((number - 1) * LINES_PER_PAGE, number * LINES_PER_PAGE);
   const reasons = texts.reasons ?? {};
   return html`<table role="table" class="lines">
-<caption>Prices are per unit. What differs from your list says so.</caption>
-${heads()}
+<caption>${writer.say('quotation_caption')}</caption>
+${heads(writer)}
 <tbody role="rowgroup">${shown.map(({ line, offer }) =>
     offer
       ? offeredRow(
@@ -180,9 +175,9 @@ ${heads()}
         )
       : leftOutRow(line, reasons[line.line_id], writer),
   )}${quotation.charges.map((charge) => chargeRow(charge, writer))}</tbody>
-${totalRow(quotation.values, writer, 'Total')}
+${totalRow(quotation.values, writer, writer.say('total'))}
 </table>
-${!view.isForPrint && pager(number, count, (page) => `${quotationPath(view.token)}?page=${page}`)}`;
+${!view.isForPrint && pager(number, count, (page) => `${quotationPath(view.token)}?page=${page}`, writer)}`;
 };
 
 const remark = (parts: readonly (string | undefined)[]): Html | '' => {
@@ -210,28 +205,32 @@ const offeredRow = (
   const isOtherPrice = unit_price !== line.unit_price || currency !== line.currency;
   const { note: _ofList, ...asked } = line;
   const quoted: Line = { ...asked, ...offer };
-  const instead = replaces && `In place of ${replaces.title} (${replaces.sku}).`;
-  const wasPrice = hint(`On your list ${writer.money(line.unit_price, line.currency)}`);
+  const instead =
+    replaces && writer.say('quotation_instead', { title: replaces.title, sku: replaces.sku });
+  const wasPrice = hint(
+    writer.say('quotation_was_price', { price: writer.money(line.unit_price, line.currency) }),
+  );
   return html`<tr role="row"${replaces || isOtherQuantity || isOtherPrice ? html` class="changed"` : ''}>
 ${nameCell(quoted, remark([instead, ...remarks]))}
-<td role="cell" data-label="Quantity" class="num">${writer.count(quantity)}${
-    isOtherQuantity && hint(`You asked for ${writer.count(line.quantity)}`)
+<td role="cell" data-label="${writer.say('quantity')}" class="num">${writer.count(quantity)}${
+    isOtherQuantity &&
+    hint(writer.say('quotation_asked', { quantity: writer.count(line.quantity) }))
   }</td>
 ${priceCells(quoted, writer, isOtherPrice ? wasPrice : '')}</tr>`;
 };
 
 const leftOutRow = (line: Line, reason: string | undefined, writer: Writer): Html =>
-  html`<tr role="row" class="changed">${nameCell(line, remark(['Not offered.', reason]))}
-<td role="cell" data-label="Quantity" class="num">0${hint(`You asked for ${writer.count(line.quantity)}`)}</td>
-<td role="cell" data-label="Unit price" class="num">–</td>
-<td role="cell" data-label="Total" class="num">–</td></tr>`;
+  html`<tr role="row" class="changed">${nameCell(line, remark([writer.say('quotation_left_out'), reason]))}
+<td role="cell" data-label="${writer.say('quantity')}" class="num">0${hint(writer.say('quotation_asked', { quantity: writer.count(line.quantity) }))}</td>
+<td role="cell" data-label="${writer.say('unit_price')}" class="num">–</td>
+<td role="cell" data-label="${writer.say('total')}" class="num">–</td></tr>`;
 
 const chargeRow = (
   { label, amount, currency }: BuyerQuotation['quotation']['charges'][number],
   writer: Writer,
 ): Html =>
   html`<tr role="row"><th role="rowheader" scope="row" colspan="3"><span class="name">${label}</span></th>
-<td role="cell" data-label="Total" class="num">${writer.money(amount, currency)}</td></tr>`;
+<td role="cell" data-label="${writer.say('total')}" class="num">${writer.money(amount, currency)}</td></tr>`;
 
 const canAgree = ({ phase, isValid }: BuyerQuotation): boolean =>
   phase === 'open' || (phase === 'declined' && isValid);
@@ -240,7 +239,7 @@ const canAsk = ({ phase }: BuyerQuotation): boolean => phase !== 'ended' && phas
 
 const forms = (shown: BuyerQuotation, view: View, writer: Writer): Html =>
   html`${canAgree(shown) && agreeForm(shown, view, writer)}
-${canDecline(shown) && declineForm(shown, view)}
+${canDecline(shown) && declineForm(shown, view, writer)}
 ${(canAsk(shown) || shown.questions.length > 0) && questions(shown, view, writer)}`;
 
 const hashField = ({ quotation: { hash } }: BuyerQuotation): Html =>
@@ -249,63 +248,59 @@ const hashField = ({ quotation: { hash } }: BuyerQuotation): Html =>
 const agreeForm = (shown: BuyerQuotation, { token }: View, writer: Writer): Html =>
   html`<form method="post" action="${quotationPath(token)}/agree" class="card">
 ${hashField(shown)}
-<p>You tell staff that you want exactly this, for <strong>${totalsIn(shown.quotation.values, writer)}</strong>. It is your
-word and not an order: staff decide next, and confirm it to you. Nothing is paid here.</p>
-<button type="submit">I want this</button></form>`;
+<p>${rich(writer, 'quotation_agree_text', { total: totalsIn(shown.quotation.values, writer) })}</p>
+<button type="submit">${writer.say('quotation_agree')}</button></form>`;
 
-const declineForm = (shown: BuyerQuotation, { token, typed, faults }: View): Html =>
-  html`<details class="card"${typed.has('reason') ? html` open` : ''}><summary>${
-    shown.phase === 'agreed' ? 'Not this any more' : 'Not this'
-  }</summary>
+const declineForm = (shown: BuyerQuotation, { token, typed, faults }: View, writer: Writer): Html =>
+  html`<details class="card"${typed.has('reason') ? html` open` : ''}><summary>${writer.say(
+    shown.phase === 'agreed' ? 'quotation_not_any_more' : 'quotation_not',
+  )}</summary>
 <form method="post" action="${quotationPath(token)}/decline" novalidate>
 ${hashField(shown)}
-<p>Staff learn that you do not want this quotation, and your reason if you give one. They can send you another.</p>
-${field({
-  name: 'reason',
-  label: 'Reason',
-  value: typed.get('reason'),
-  autocomplete: 'off',
-  maxlength: 500,
-  rows: 2,
-  faults,
-})}
-<button type="submit" class="second">I do not want this</button></form></details>`;
+<p>${writer.say('quotation_decline_text')}</p>
+${reasonField({ typed, faults, writer })}
+<button type="submit" class="second">${writer.say('quotation_decline')}</button></form></details>`;
 
 const questions = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
   const { questions: asked } = shown;
-  return html`<section aria-labelledby="questions-heading"><h2 id="questions-heading">Questions</h2>
+  return html`<section aria-labelledby="questions-heading"><h2 id="questions-heading">${writer.say('questions')}</h2>
 ${
   asked.length > 0 &&
   html`<ol class="plain">${asked.map(
     ({ asked_at, question, answer }) => html`<li>
-<p class="quiet">You asked on ${writer.moment(asked_at)}</p>
+<p class="quiet">${writer.say('question_asked', { at: writer.moment(asked_at) })}</p>
 <p class="message" dir="auto">${question}</p>
 ${
   answer === undefined
-    ? html`<p class="quiet">Staff have not answered yet.</p>`
-    : html`<p class="quiet">Staff answered</p>
+    ? html`<p class="quiet">${writer.say('question_unanswered')}</p>`
+    : html`<p class="quiet">${writer.say('question_answered')}</p>
 <p class="message" dir="auto">${answer}</p>`
 }</li>`,
   )}</ol>`
 }
-${canAsk(shown) && questionForm(shown, view)}</section>`;
+${canAsk(shown) && questionForm(shown, view, writer)}</section>`;
 };
 
-const questionForm = ({ questions: asked }: BuyerQuotation, { token, typed, faults }: View): Html =>
+const questionForm = (
+  { questions: asked }: BuyerQuotation,
+  { token, typed, faults }: View,
+  writer: Writer,
+): Html =>
   html`<form method="post" action="${quotationPath(token)}/ask" class="card" novalidate>
 <input type="hidden" name="question" value="${asked.length + 1}">
 ${field({
   name: 'text',
-  label: 'Question to staff',
+  label: writer.say('question_field'),
   value: typed.get('text'),
   autocomplete: 'off',
   maxlength: 2_000,
   rows: 4,
   required: true,
-  hint: 'Staff answer by mail, and on this page. Neither the promoter nor software sees it.',
+  hint: writer.say('question_hint'),
   faults,
+  writer,
 })}
-<button type="submit" class="second">Ask staff</button></form>`;
+<button type="submit" class="second">${writer.say('question_button')}</button></form>`;
 
 /** The operation of each button, by the last segment of its path. */
 const BUTTONS = {
@@ -325,9 +320,10 @@ export const quotationRoutes = async (scope: FastifyInstance, app: App): Promise
     path: quotationPath,
     read: (admission) => app.holders.perform(admission, 'readQuotation', { input: {} }),
     page(token, shown, { query }) {
-      const { page, print } = query as { page?: unknown; print?: unknown };
+      const { page, print, asked } = query as Record<'page' | 'print' | 'asked', unknown>;
       const isForPrint = print === '1';
-      return quotationPage(shown, { ...asRead(token), page: pageIn(page), isForPrint });
+      const isAsked = asked === '1';
+      return quotationPage(shown, { ...asRead(token), page: pageIn(page), isForPrint, isAsked });
     },
     press: ({ button, admission, request: { body } }, reply) =>
       press(app, reply, { admission, button, body }),
@@ -338,17 +334,21 @@ const asRead = (token: string): View => ({
   token,
   page: 1,
   isForPrint: false,
+  isAsked: false,
   typed: new Map(),
   faults: NO_FAULTS,
 });
 
 /** Why an act changed nothing, by the name of the rejection. */
-const WHY: Readonly<Record<string, string>> = {
-  quotation_replaced: 'The quotation was replaced meanwhile. Below is how it is now.',
-  quote_over: 'The quotation has expired. Ask staff for a new one.',
-  too_many_questions: 'Many of your questions wait for an answer. Staff answer them first.',
-};
-const CHANGED = 'The request is no longer as the page showed it. Below is how it is now.';
+const WHY = {
+  quotation_replaced: 'quotation_was_replaced',
+  quote_over: 'quotation_is_over',
+  too_many_questions: 'quotation_many_questions',
+  changed: 'quotation_has_changed',
+} as const;
+
+const whyOf = (rejected: unknown): keyof typeof WHY =>
+  (Object.keys(WHY) as (keyof typeof WHY)[]).find((name) => name === rejected) ?? 'changed';
 
 type Pressed = { admission: HolderAdmission; button: Button; body: unknown };
 
@@ -361,7 +361,10 @@ const press = async (
   const { token } = admission.caller;
   const fields = fieldsOf(body);
   const outcome = await perform(app, admission, { button, fields });
-  if (outcome.ok) return reply.redirect(quotationPath(encodeURIComponent(token)), 303);
+  if (outcome.ok) {
+    const path = quotationPath(encodeURIComponent(token));
+    return reply.redirect(button === 'ask' ? `${path}?asked=1` : path, 303);
+  }
   const isFaulty = outcome.code === 'validation_failed';
   if (outcome.code !== 'state_conflict' && !isFaulty) return sendRefusal(reply, outcome);
   const shown = await app.holders.performInside('readQuotation', {
@@ -374,19 +377,18 @@ const press = async (
   const page = quotationPage(shown.value, {
     ...view,
     ...(isFaulty
-      ? { faults: faultsOf(outcome.errors ?? []) }
-      : { refused: WHY[String(outcome.extra?.['rejected'])] ?? CHANGED }),
+      ? { faults: faultsOf(outcome.errors ?? [], writerOf(shown.value.review.state)) }
+      : { refused: whyOf(outcome.extra?.['rejected']) }),
   });
   return sendPage(reply, isFaulty ? 422 : 409, page);
 };
 
-const LABELS: Readonly<Record<string, string>> = { text: 'The question', reason: 'The reason' };
-
-const faultsOf = (errors: readonly { pointer: string; detail: string }[]): Faults =>
+const faultsOf = (errors: readonly { pointer: string }[], { say }: Writer): Faults =>
   new Map(
-    errors.map(({ pointer, detail }) => {
+    errors.map(({ pointer }) => {
       const name = pointer.slice(1);
-      return [name, `${LABELS[name] ?? 'The form'} ${detail}.`];
+      const isText = name === 'text' || name === 'reason';
+      return [name, say(isText ? `fault_field_${name}` : 'fault_form')];
     }),
   );
 

@@ -9,10 +9,11 @@ import { type Writer, writerOf } from '#src/shared/money.ts';
 import { requestPath } from '#src/shared/signing.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { type HolderAdmission, insideOf, servePage } from '#src/web/holder-admission.ts';
-import { facts, type Html, NO_FAULTS, notice, type Page, sendPage } from '#src/web/layout.ts';
+import { facts, type Html, NO_FAULTS, notice, type Page, rich, sendPage } from '#src/web/layout.ts';
 import type { BuyerRequest } from './confirm-rfq.ts';
+import { progress } from './progress.pages.ts';
 import { lineTable, isTest, type ReviewView, totalsIn } from './review-lines.pages.ts';
-import { countryName, fieldsOf, pageIn, revisionOf } from './review.pages.ts';
+import { fieldsOf, outcomeText, pageIn, revisionOf } from './review.pages.ts';
 
 type View = {
   token: string;
@@ -32,69 +33,61 @@ const requestPage = (request: BuyerRequest, view: View): Page => {
   return {
     title: heading,
     locale: writer.locale,
-    main: html`${isTest(review) && notice('warn', html`<p>This is a test request.</p>`)}
+    main: html`${isTest(review) && notice('warn', html`<p>${writer.say('request_test')}</p>`)}
 <article class="review">
-<header class="head"><h1>${heading}</h1>${view.refused !== undefined && late()}</header>
+<header class="head"><h1>${heading}</h1>
+${view.refused !== undefined && late(writer)}
+${HAS_STEPS.has(phase) && progress({ state, isPrivate: true }, writer)}</header>
 ${body}
 ${request.contact && content(request, view, writer)}
 </article>`,
   };
 };
 
+/** The phases in which the request of this link goes on, or has gone on to an end. */
+const HAS_STEPS: ReadonlySet<BuyerRequest['phase']> = new Set(['waiting', 'sent', 'ended']);
+
 type Part = (request: BuyerRequest, view: View, writer: Writer) => { heading: string; body: Html };
 
-const late = (): Html =>
-  html`<div class="notice warn" role="alert" tabindex="-1" autofocus><p><strong>Nothing was changed.</strong>
-The request is no longer as the page showed it. Below is how it is now.</p></div>`;
+const late = (writer: Writer): Html =>
+  html`<div class="notice warn" role="alert" tabindex="-1" autofocus><p>${rich(writer, 'request_late')}</p></div>`;
 
-const NOTHING_ORDERED = 'No stock is reserved, no price is accepted and nothing is paid.';
-
-const outcomeOf = (rfq: BuyerRequest['review']['state']['rfq'], writer: Writer): Html => {
-  if (rfq?.state === 'won')
-    return html`Staff recorded the deal with you: ${totalsIn(rfq.values ?? [], writer)}.`;
-  return rfq?.state === 'lost'
-    ? html`Staff closed it without a deal. Nothing is ordered by it.`
-    : html`It was withdrawn. Nothing is ordered by it.`;
-};
+const lede = (text: string | Html): Html => html`<p class="lede">${text}</p>`;
 
 const PARTS: Record<BuyerRequest['phase'], Part> = {
-  waiting: ({ review: { state, awaitedUntil = 0 } }, { token }, writer) => ({
-    heading: 'Confirm your request',
-    body: html`<p class="lede">Somebody entered your e-mail address and asked for a quotation for the list below. If
-that was you, confirm it: then staff see the request and answer you. ${NOTHING_ORDERED}</p>
+  waiting: ({ review: { state, awaitedUntil = 0 } }, { token }, { say, moment }) => ({
+    heading: say('request_waiting'),
+    body: html`${lede(say('request_waiting_text'))}
 <form method="post" action="${requestPath(token)}/confirm" class="card">
 <input type="hidden" name="list_revision" value="${state.list_revision}">
-<p>You can confirm it until ${writer.moment(awaitedUntil)}.</p>
-<button type="submit">Confirm the request</button></form>
-<details class="card"><summary>This was not me</summary>
-<p>The request ends, and your address is erased from it. For ${LIMITS.MAILBOX_BLOCK_DAYS} days this service sends no
-message of this kind to your address.</p>
+<p>${say('request_until', { until: moment(awaitedUntil) })}</p>
+<button type="submit">${say('request_confirm')}</button></form>
+<details class="card"><summary>${say('disown')}</summary>
+<p>${say('request_disown_text', { count: LIMITS.MAILBOX_BLOCK_DAYS })}</p>
 <form method="post" action="${requestPath(token)}/not-me">
-<button type="submit" class="second">I did not ask for this</button></form></details>`,
+<button type="submit" class="second">${say('disown_button')}</button></form></details>`,
   }),
   sent: ({ review: { state } }, { token }, writer) => ({
-    heading: 'Your request is with staff',
-    body: html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a quotation on
-${writer.moment(state.rfq?.submitted_at ?? 0)}. Staff answer the contact below
-by mail, with a quotation: its letter has the link to it. An order needs your agreement and theirs.</p></div>
-<details class="card"><summary>Withdraw the request</summary>
-<p>Staff and the person who prepared the list learn that you withdrew it.</p>
+    heading: writer.say('request_sent'),
+    body: html`<div class="notice good"><p>${rich(writer, 'request_sent_text', {
+      at: writer.moment(state.rfq?.submitted_at ?? 0),
+    })}</p></div>
+<details class="card"><summary>${writer.say('request_withdraw')}</summary>
+<p>${writer.say('request_withdraw_text')}</p>
 <form method="post" action="${requestPath(token)}/withdraw">
-<button type="submit" class="second">Withdraw</button></form></details>`,
+<button type="submit" class="second">${writer.say('request_withdraw_button')}</button></form></details>`,
   }),
   ended: ({ review: { state } }, _view, writer) => ({
-    heading: 'Your request has ended',
-    body: html`<p class="lede">${outcomeOf(state.rfq, writer)}</p>`,
+    heading: writer.say(state.rfq?.state === 'won' ? 'closed_won' : 'request_ended'),
+    body: lede(outcomeText(state, writer)),
   }),
-  over: () => ({
-    heading: 'This request is over',
-    body: html`<p class="lede">It was not confirmed in time, or was ended before. Its contact is erased, and staff never
-received it. If you still want a quotation, open the list again and send it.</p>`,
+  over: (_request, _view, { say }) => ({
+    heading: say('request_over'),
+    body: lede(say('request_over_text')),
   }),
-  replaced: () => ({
-    heading: 'This link was replaced',
-    body: html`<p class="lede">The list was sent again, and a newer message has the link that works. If you corrected the
-address, it went there.</p>`,
+  replaced: (_request, _view, { say }) => ({
+    heading: say('request_replaced'),
+    body: lede(say('request_replaced_text')),
   }),
 };
 
@@ -114,27 +107,26 @@ const content = (
     faults: NO_FAULTS,
     priced: { lines: new Map(), totals: state.totals },
   };
-  return html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+  return html`<section aria-labelledby="list-heading"><h2 id="list-heading">${writer.say('review_list')}</h2>
 ${facts([
-  ['Reference', state.handoff_id],
-  ['Lines', writer.count(state.lines.length)],
-  ['Indicative total', totalsIn(state.totals, writer)],
+  [writer.say('reference'), state.handoff_id],
+  [writer.say('lines'), writer.count(state.lines.length)],
+  [writer.say('indicative_total'), totalsIn(state.totals, writer)],
 ])}
 ${lineTable(list, writer, (number) => `${requestPath(token)}?page=${number}`)}</section>
-<section aria-labelledby="contact-heading"><h2 id="contact-heading">Your contact</h2>
-${typeof contact === 'object' ? contactFacts(contact) : html`<p>${contact}</p>`}
-<p class="quiet">Only this page shows the contact: the link of the list does not. A confirmed mailbox shows that somebody
-reads it, not who that is.</p></section>`;
+<section aria-labelledby="contact-heading"><h2 id="contact-heading">${writer.say('request_contact')}</h2>
+${typeof contact === 'object' ? contactFacts(contact, writer) : html`<p>${contact}</p>`}
+<p class="quiet">${writer.say('request_contact_text')}</p></section>`;
 };
 
-const contactFacts = (contact: BuyerContact): Html => html`${facts([
-  ['Name', contact.name],
-  ['E-mail', contact.email],
-  ...given('Company', contact.company),
-  ...given('Phone', contact.phone),
-  ...given('Delivery country', contact.country && countryName(contact.country)),
+const contactFacts = (contact: BuyerContact, { say, country }: Writer): Html => html`${facts([
+  [say('contact_name'), contact.name],
+  [say('field_email'), contact.email],
+  ...given(say('field_company'), contact.company),
+  ...given(say('field_phone'), contact.phone),
+  ...given(say('field_country'), contact.country && country(contact.country)),
 ])}
-${contact.message && html`<h3>Your message</h3><p class="message" dir="auto">${contact.message}</p>`}`;
+${contact.message && html`<h3>${say('request_message')}</h3><p class="message" dir="auto">${contact.message}</p>`}`;
 
 const given = (name: string, value: string | undefined): [string, string][] =>
   value === undefined ? [] : [[name, value]];

@@ -2,11 +2,12 @@
 import { html } from 'hono/html';
 import { decimalsOf } from '#contracts/currencies.ts';
 import { type Warning, WARNINGS } from '#contracts/handoffs/records.ts';
+import { quantitiesIn, quantityRule } from '#src/catalog/products.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { pictureOf } from '#src/links/product.pages.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Writer } from '#src/shared/money.ts';
-import { type Faults, type Html, describedBy, invalid } from '#src/web/layout.ts';
+import { type Faults, type Html, describedBy, invalid, rich } from '#src/web/layout.ts';
 import type { Review } from './review.ts';
 
 /** Content of a review page: the list, and what the buyer has entered. */
@@ -114,20 +115,21 @@ export const lineFields = (view: ReviewView, writer: Writer): Html => {
   const page = linesShown(view);
   return html`${placeOf(page, view.review.state.lines.length, writer)}
 <table role="table" class="lines" id="quantities">
-<caption>Prices are indicative, per unit, for the quantity shown.</caption>
-${heads()}
+<caption>${writer.say('lines_caption_form')}</caption>
+${heads(writer)}
 <tbody role="rowgroup">${page.lines.map((line) => formRow(line, view, writer))}</tbody>
-${totalRow(view.priced.totals, writer)}
+${totalRow(view.priced.totals, writer, writer.say('indicative_total'), totalNow(view, writer))}
 </table>
 ${otherPages(
   page,
   (number, text) =>
     html`<button type="submit" formaction="/h/${view.token}/quantities" name="go" value="${number}"
  class="second">${text}</button>`,
+  writer,
 )}
 <div class="bar"><p id="unsaved" role="status"></p>
-<button type="submit" formaction="/h/${view.token}/quantities" class="second">Update
-quantities</button></div>`;
+<button type="submit" formaction="/h/${view.token}/quantities" class="second">${writer.say('update_quantities')}</button>
+<a class="button" href="#send">${writer.say('ask_for_quotation')}</a></div>`;
 };
 
 /** The list without fields, once it is closed. */
@@ -141,45 +143,57 @@ export const lineTable = (
   const remarks = (line: Line) => (rfq ? remarkList(line, remarksWhenSent(line, writer)) : '');
   return html`${placeOf(page, lines.length, writer)}
 <table role="table" class="lines">
-<caption>Prices are indicative, per unit.</caption>
-${heads()}
+<caption>${writer.say('lines_caption')}</caption>
+${heads(writer)}
 <tbody role="rowgroup">${page.lines.map(
     (line) => html`<tr role="row">${nameCell(line, remarks(line))}
-<td role="cell" data-label="Quantity" class="num">${writer.count(line.quantity)}</td>
+<td role="cell" data-label="${writer.say('quantity')}" class="num">${writer.count(line.quantity)}</td>
 ${priceCells(line, writer)}</tr>`,
   )}</tbody>
 ${totalRow(totals, writer)}
 </table>
-${otherPages(page, (number, text) => html`<a href="${hrefOf(number)}">${text}</a>`)}`;
+${otherPages(page, (number, text) => html`<a href="${hrefOf(number)}">${text}</a>`, writer)}`;
 };
 
 /** Says which part of a long list this page shows. */
 const placeOf = ({ lines, number, count }: LinesShown, all: number, writer: Writer): Html | '' =>
   count === 1
     ? ''
-    : html`<p class="quiet" id="list-page">Page ${number} of ${count}: ${lines.length} of
-${writer.count(all)} lines. The totals are those of the whole list.</p>`;
+    : html`<p class="quiet" id="list-page">${writer.say('lines_place', {
+        page: writer.count(number),
+        pages: writer.count(count),
+        shown: writer.count(lines.length),
+        all: writer.count(all),
+      })}</p>`;
 
 const otherPages = (
   { number, count }: LinesShown,
   wayTo: (number: number, text: string) => Html,
-): Html | '' =>
-  count === 1
+  writer: Writer,
+): Html | '' => {
+  const way = (page: number) => wayTo(page, writer.say('page_number', { page: `${page}` }));
+  return count === 1
     ? ''
-    : html`<nav class="pages" aria-label="Pages of the list">
-${number > 1 && wayTo(number - 1, `Page ${number - 1}`)}
-${number < count && wayTo(number + 1, `Page ${number + 1}`)}</nav>`;
+    : html`<nav class="pages" aria-label="${writer.say('lines_pages')}">
+${number > 1 && way(number - 1)}
+${number < count && way(number + 1)}</nav>`;
+};
 
-export const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
-<th role="columnheader" scope="col">Product</th>
-<th role="columnheader" scope="col" class="num">Quantity</th>
-<th role="columnheader" scope="col" class="num">Unit price</th>
-<th role="columnheader" scope="col" class="num">Total</th></tr></thead>`;
+export const heads = ({ say }: Writer): Html => html`<thead role="rowgroup"><tr role="row">
+<th role="columnheader" scope="col">${say('product')}</th>
+<th role="columnheader" scope="col" class="num">${say('quantity')}</th>
+<th role="columnheader" scope="col" class="num">${say('unit_price')}</th>
+<th role="columnheader" scope="col" class="num">${say('total')}</th></tr></thead>`;
 
-export const totalRow = (totals: Totals, writer: Writer, label = 'Indicative total'): Html =>
+export const totalRow = (
+  totals: Totals,
+  writer: Writer,
+  label = writer.say('indicative_total'),
+  more: Html | '' = '',
+): Html =>
   html`<tfoot role="rowgroup"><tr role="row"><th role="rowheader" scope="row" colspan="3">
 ${label}</th>
-<td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
+<td role="cell" class="num">${totalsIn(totals, writer)}${more}</td></tr></tfoot>`;
 
 export const nameCell = (line: Line, remarks: Html | '' = '', name: Html | string = ''): Html =>
   html`<th role="rowheader" scope="row"><span class="name">${name || line.title}</span>
@@ -189,9 +203,9 @@ ${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 export const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html => {
   const { unit_price, quantity, currency } = line;
   const sum = unit_price * quantity;
-  return html`<td role="cell" data-label="Unit price" class="num">
+  return html`<td role="cell" data-label="${writer.say('unit_price')}" class="num">
 <span class="unit">${writer.money(unit_price, currency)}</span>${better}</td>
-<td role="cell" data-label="Total" class="num">
+<td role="cell" data-label="${writer.say('total')}" class="num">
 <data class="sum" value="${sum}">${writer.money(sum, currency)}</data></td>`;
 };
 
@@ -202,10 +216,10 @@ const formRow = (line: Line, view: ReviewView, writer: Writer): Html => {
   return html`<tr role="row" data-product="${line.product_id}"
  data-price="${priceForScript(line.currency, [{ min_quantity: 1, unit_price: line.unit_price }])}"
  data-tiers="${product ? priceForScript(product.currency, product.price_tiers) : ''}">
-${nameCell(line, remarkList(line, remarks), linkedName(line, view))}
-<td role="cell" data-label="Quantity" class="num">
-${quantityField(line, view, remarks.length > 0)}${stepHint(product)}</td>
-${priceCells(priced, writer, betterPrice(priced, product, writer))}</tr>`;
+${nameCell(line, html`${remarkList(line, remarks)}${remedies(line, view, writer)}`, linkedName(line, view))}
+<td role="cell" data-label="${writer.say('quantity')}" class="num">
+${quantityField(line, view, { hasRemarks: remarks.length > 0, writer })}${stepHint(product, writer)}</td>
+${priceCells(priced, writer, betterPrice(line, view, writer))}</tr>`;
 };
 
 /** The name with the picture of a product that is offered, as a link to its page; another tab keeps what was typed. */
@@ -219,7 +233,11 @@ const linkedName = (line: Line, { review: { products }, imageOrigins }: ReviewVi
 
 const nameOf = (line: Line): string => `quantity.${line.line_id}`;
 
-const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html => {
+const quantityField = (
+  line: Line,
+  view: ReviewView,
+  { hasRemarks, writer }: { hasRemarks: boolean; writer: Writer },
+): Html => {
   const name = nameOf(line);
   const fault = view.faults.get(name);
   const isAdded = view.added === line.line_id;
@@ -232,7 +250,7 @@ const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html 
 <input class="quantity" id="${name}" name="${name}" data-was="${line.quantity}"
  value="${view.typed.get(name) ?? line.quantity}"
  inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"${isAdded ? html` autofocus` : ''}
- aria-label="Quantity of ${line.title}"
+ aria-label="${writer.say('quantity_of', { title: line.title })}"
 ${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>`;
 };
 
@@ -247,36 +265,50 @@ export const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
 export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[] => {
   const now = view.review.changed.get(line.line_id);
   const product = view.review.products.get(line.product_id);
-  if (now && 'withdrawn' in now) return [noLongerOffered(now.withdrawn.reason)];
+  if (now && 'withdrawn' in now) return [noLongerOffered(now.withdrawn.reason, writer)];
   const priced = view.priced.lines.get(line.line_id) ?? line;
-  const warnings = priced === line && now ? now.warnings : (priced.warnings ?? []);
-  const remarks = known(warnings).map((warning) => inWords(warning, product, writer));
-  if (now && (now.unit_price !== line.unit_price || now.currency !== line.currency)) {
-    const price = writer.money(now.unit_price, now.currency);
-    const was = writer.money(line.unit_price, line.currency);
-    remarks.unshift(`The price is now ${price}; it was ${was} when this line was priced.`);
-  }
+  const remarks = warningsOn(line, view).map((warning) => inWords(warning, product, writer));
+  if (now && (now.unit_price !== line.unit_price || now.currency !== line.currency))
+    remarks.unshift(
+      writer.say('remark_price_changed', {
+        now: writer.money(now.unit_price, now.currency),
+        was: writer.money(line.unit_price, line.currency),
+        sum_now: writer.money(now.unit_price * priced.quantity, now.currency),
+        sum_was: writer.money(line.unit_price * priced.quantity, line.currency),
+      }),
+    );
   return remarks;
+};
+
+/** The warnings about a line with the entered quantity, from the current state of its product. */
+const warningsOn = (line: Line, { review, priced: { lines } }: ReviewView): Warning[] => {
+  const now = review.changed.get(line.line_id);
+  const priced = lines.get(line.line_id) ?? line;
+  if (now && 'withdrawn' in now) return ['withdrawn'];
+  return known(priced === line && now ? now.warnings : (priced.warnings ?? []));
 };
 
 /** Differences between a line and its product, for staff. */
 const remarksWhenSent = (line: Line, writer: Writer): string[] => {
   const { warnings = [], price_when_sent: price } = line;
-  const remarks = known(warnings).map((warning) => `${WARNINGS[warning]}.`);
+  const remarks = known(warnings).map((warning) => `${writer.say(`warning_${warning}`)}.`);
   if (!price) return remarks;
   const { amount, currency } = price;
-  return [`The price was ${writer.money(amount, currency)} when you sent this.`, ...remarks];
+  return [
+    writer.say('remark_price_when_sent', { price: writer.money(amount, currency) }),
+    ...remarks,
+  ];
 };
 
 const known = (warnings: readonly string[]): Warning[] =>
   warnings.filter((warning): warning is Warning => warning in WARNINGS);
 
-const noLongerOffered = (reason: string | undefined): string =>
-  `No longer offered${reason === undefined ? '' : `: “${reason}”`}. ` +
-  'Set the quantity to 0 to take it off the list.';
+const noLongerOffered = (reason: string | undefined, { say }: Writer): string =>
+  reason === undefined ? say('remark_withdrawn') : say('remark_withdrawn_because', { reason });
 
 const inWords = (warning: Warning, product: CatalogProduct | undefined, writer: Writer): string => {
-  if (!product) return `${WARNINGS[warning]}.`;
+  const text = writer.say(`warning_${warning}`);
+  if (!product) return `${text}.`;
   const { moq, increment, stock } = product;
   const limit = {
     below_moq: moq,
@@ -285,30 +317,100 @@ const inWords = (warning: Warning, product: CatalogProduct | undefined, writer: 
     free: null,
     withdrawn: null,
   }[warning];
-  return `${WARNINGS[warning]}${limit === null ? '' : ` (${writer.count(limit)})`}.`;
+  return `${text}${limit === null ? '' : ` (${writer.count(limit)})`}.`;
 };
 
-const stepHint = (product: CatalogProduct | undefined): Html | '' => {
+const stepHint = (product: CatalogProduct | undefined, writer: Writer): Html | '' => {
   if (!product || (product.moq <= 1 && product.increment <= 1)) return '';
-  const least = product.moq > 1 ? `at least ${product.moq}` : '';
-  const step = product.increment > 1 ? `in steps of ${product.increment}` : '';
+  const least = product.moq > 1 ? writer.say('at_least', { least: writer.count(product.moq) }) : '';
+  const step =
+    product.increment > 1 ? writer.say('in_steps', { step: writer.count(product.increment) }) : '';
   return html`<span class="hint">${[least, step].filter(Boolean).join(', ')}</span>`;
 };
 
-/** The next price tier, when a larger quantity has a lower unit price. */
-const betterPrice = (
+/** The field of a button that saves the list with this quantity of one line, as `LINE:QUANTITY`. */
+const USE = 'use';
+
+/** A button that saves the list, with this quantity of the line. */
+const useButton = (
   line: Line,
-  product: CatalogProduct | undefined,
-  writer: Writer,
-): Html | '' => {
-  if (product?.currency !== line.currency) return '';
-  const next = product.price_tiers.find(
-    (tier) => tier.min_quantity > line.quantity && tier.unit_price < line.unit_price,
-  );
-  if (!next) return '';
-  const price = writer.money(next.unit_price, product.currency);
-  return html`<span class="hint">${price} from ${writer.count(next.min_quantity)}</span>`;
+  { token }: ReviewView,
+  { quantity, text, title }: { quantity: number; text: string; title: string },
+): Html =>
+  html`<button type="submit" formaction="/h/${token}/quantities" name="${USE}" value="${line.line_id}:${quantity}"
+ class="second remedy" aria-label="${text}: ${title}">${text}</button>`;
+
+const USED = /^(\d{1,9}):(\d{1,9})$/;
+
+/** The fields of a form, with the quantity that such a button asks for in place of the typed one. */
+export const withUsed = (fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
+  const [, id, quantity] = USED.exec(fields.get(USE) ?? '') ?? [];
+  return id === undefined || quantity === undefined
+    ? fields
+    : new Map([...fields, [`quantity.${id}`, quantity]]);
 };
+
+/** What the quantity of a line can be instead; undefined for a product that is no longer offered. */
+const ruleFor = (line: Line, { review, priced: { lines } }: ReviewView) => {
+  const product = review.products.get(line.product_id);
+  const { quantity } = lines.get(line.line_id) ?? line;
+  const inList = quantitiesIn(lines.values()).get(line.product_id) ?? quantity;
+  return product && { product, quantity, ...quantityRule(product, quantity, inList) };
+};
+
+/** The nearest quantities without a warning, each as a button. A line that cannot be had can be removed. */
+const remedies = (line: Line, view: ReviewView, writer: Writer): Html | '' => {
+  const warnings = warningsOn(line, view);
+  const isMended = warnings.every((warning) => warning === 'free');
+  if (isMended) return '';
+  const { below, above } = ruleFor(line, view) ?? {};
+  const quantities = [below, above].filter((quantity) => quantity !== undefined);
+  const { title } = line;
+  return html`<p class="remedies">${
+    quantities.length > 0
+      ? quantities.map((quantity) => {
+          const text = writer.say('use_quantity', { quantity: writer.count(quantity) });
+          return html`${useButton(line, view, { quantity, text, title })} `;
+        })
+      : view.review.state.lines.length > 1 &&
+        useButton(line, view, { quantity: 0, text: writer.say('take_off'), title })
+  }</p>`;
+};
+
+/** A button with the quantity from which on the unit price is lower. */
+const betterPrice = (line: Line, view: ReviewView, writer: Writer): Html | '' => {
+  const { product, quantity, next_tier: next } = ruleFor(line, view) ?? {};
+  if (next === undefined || product?.currency !== line.currency || quantity === undefined)
+    return '';
+  const price = product.price_tiers.findLast(
+    ({ min_quantity }) => min_quantity <= next,
+  )?.unit_price;
+  const paid = view.priced.lines.get(line.line_id)?.unit_price ?? line.unit_price;
+  if (price === undefined || price >= paid) return '';
+  const text = writer.say('more_for_less', {
+    more: writer.count(next - quantity),
+    price: writer.money(price, product.currency),
+  });
+  return useButton(line, view, { quantity: next, text, title: line.title });
+};
+
+/** Number of lines whose product has another price, or warnings: the lines to look at. */
+export const linesToLookAt = (view: ReviewView, writer: Writer): readonly Line[] =>
+  view.review.state.lines.filter((line) => remarksOn(line, view, writer).length > 0);
+
+/** The total at the present prices, where it is another one. */
+const totalNow = (
+  { review: { totalsNow }, priced: { totals } }: ReviewView,
+  writer: Writer,
+): Html | '' =>
+  totalsField(totalsNow) === totalsField(totals)
+    ? ''
+    : html`<span class="hint" id="total-now">${rich(writer, 'total_now', {
+        total: html`${totalsNow.map(
+          ({ amount, currency }, index) =>
+            html`${index > 0 ? ' + ' : ''}${writer.money(amount, currency)}`,
+        )}`,
+      })}</span>`;
 
 /** Price tiers for the page's script, as `GBP 20:42 100:39`: minimum quantity and unit price. */
 const priceForScript = (currency: string, tiers: CatalogProduct['price_tiers']): string =>

@@ -18,7 +18,9 @@ import {
 import { firstOf, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { App } from '#src/registries/app.ts';
-import { type Writer, writerOf } from '#src/shared/money.ts';
+import { cached } from '#src/shared/cached.ts';
+import { LANGUAGES, languageOf } from '#src/shared/messages.ts';
+import { HOUSE_LOCALE, type Writer, writerFor, writerOf } from '#src/shared/money.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
@@ -35,12 +37,12 @@ import {
   type Html,
   invalid,
   field,
-  plural,
   notice,
   type Page,
   facts,
   faultSummary,
   NO_FAULTS,
+  rich,
   sendPage,
 } from '#src/web/layout.ts';
 import {
@@ -48,7 +50,6 @@ import {
   pageWith,
   readTotals,
   type ReviewView,
-  type Line,
   linesShown,
   decimalsField,
   totalsField,
@@ -57,11 +58,13 @@ import {
   isTest,
   LINES_PER_PAGE,
   lineFields,
-  remarksOn,
+  linesToLookAt,
+  withUsed,
   type ReviewNotice,
 } from './review-lines.pages.ts';
 import type { Review } from './review.ts';
-import { RFQ_CONSENT } from './submit-rfq.ts';
+import { progress } from './progress.pages.ts';
+import { isRfqOutcome } from './rfq.decider.ts';
 
 const LIST_REFUSALS: Partial<Record<ProblemCode, [number, { title: string; detail: string }]>> = {
   validation_failed: [
@@ -110,6 +113,8 @@ const createListRoute =
       ? sendErrorPage(withRetryAfter(reply, made), ...refused)
       : sendRefusal(reply, made);
   };
+
+const LANGUAGES_MAX = 10;
 
 type EnteredFields = ReadonlyMap<string, string>;
 
@@ -219,24 +224,23 @@ const rfqInput = (fields: EnteredFields): Record<string, unknown> => {
   };
 };
 
-// The texts of the pages are English, and so are the names of the countries.
-const names = new Intl.DisplayNames('en-GB', { type: 'region' });
-
-export const countryName = (code: string): string => names.of(code) ?? code;
-
-const OPTIONS = [...COUNTRIES]
-  .map((code) => [code, countryName(code)] as const)
-  .sort(([, one], [, other]) => one.localeCompare(other, 'en-GB'));
+/** The countries by name, in each language; made once, because sorting them costs more than the page. */
+const countriesIn = cached(LANGUAGES_MAX, (locale: string) => {
+  const writer = writerFor(locale);
+  return [...COUNTRIES]
+    .map((code) => [code, writer.country(code)] as const)
+    .sort(([, one], [, other]) => one.localeCompare(other, locale));
+});
 
 /** A field with the countries by name; an empty choice is none. */
-const countryField = (value: string | undefined, faults: Faults): Html => {
+const countryField = (value: string | undefined, faults: Faults, writer: Writer): Html => {
   const fault = faults.get('country');
   return html`<div class="field${fault ? ' wrong' : ''}">
-<label for="country">Delivery country <span class="quiet">(optional)</span></label>
+<label for="country">${writer.say('field_country')} <span class="quiet">${writer.say('field_optional')}</span></label>
 ${fault && html`<p class="fault" id="country-fault">${fault}</p>`}
 <select id="country" name="country" autocomplete="country"${describedBy(fault ? 'country-fault' : '')}${invalid(fault)}>
 <option value=""></option>
-${OPTIONS.map(
+${countriesIn(languageOf(writer.locale) === 'de' ? 'de-DE' : HOUSE_LOCALE).map(
   ([code, name]) =>
     html`<option value="${code}"${code === value ? html` selected` : ''}>${name}</option>\n`,
 )}</select></div>`;
@@ -246,15 +250,17 @@ ${OPTIONS.map(
  * One form around all fields, so that every button submits all of them. Enter in a field presses the first button of
  * the form: a hidden one, which reports only that Enter was pressed.
  */
-const reviewForm = (view: ReviewView, fields: Html): Html => {
+const reviewForm = (view: ReviewView, fields: Html, writer: Writer): Html => {
   const { review, token, priced } = view;
   const { lines, number, count } = linesShown(view);
   const shown = new Set(lines.map(({ line_id }) => line_id));
   const elsewhere = [...priced.lines.values()].filter(({ line_id }) => !shown.has(line_id));
+  const texts = LANGUAGES[languageOf(writer.locale)];
   return html`<form method="post" action="/h/${token}/enter" id="review" novalidate
  data-other-lines="${elsewhere.length}" data-other-totals="${totalsField(totalsOf(elsewhere))}"
- data-decimals="${decimalsField([...lines, ...review.products.values()])}">
-<button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
+ data-decimals="${decimalsField([...lines, ...review.products.values()])}"
+ data-lines="${JSON.stringify(texts.line_count)}" data-unsaved="${JSON.stringify(texts.review_unsaved)}">
+<button type="submit" class="unseen" tabindex="-1" aria-hidden="true">${writer.say('review_go_on')}</button>
 ${count > 1 && html`<input type="hidden" name="page" value="${number}">`}
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">
 ${review.state.lines.map(({ line_id }) => {
@@ -267,54 +273,60 @@ ${fields}
 };
 
 /** The contact that staff answer to. */
-const contactFields = ({ typed, faults, review: { state } }: ReviewView): Html => {
+const contactFields = ({ typed, faults, review: { state } }: ReviewView, writer: Writer): Html => {
   const { buyer } = state;
+  const { say } = writer;
   return html`${field({
     name: 'name',
-    label: 'Your name',
+    label: say('field_name'),
     value: typed.get('name'),
     autocomplete: 'name',
     maxlength: 200,
     required: true,
     faults,
+    writer,
   })}
 ${field({
   name: 'email',
-  label: 'E-mail',
+  label: say('field_email'),
   type: 'email',
   value: typed.get('email'),
   autocomplete: 'email',
   maxlength: 254,
   required: true,
-  hint: 'We send you a link to confirm the request. Staff also send the quotation here.',
+  hint: say('field_email_hint'),
   faults,
+  writer,
 })}
 <div class="pair">${field({
     name: 'company',
-    label: 'Company',
+    label: say('field_company'),
     value: typed.get('company') ?? buyer.company,
     autocomplete: 'organization',
     maxlength: 200,
     faults,
+    writer,
   })}
 ${field({
   name: 'phone',
-  label: 'Phone',
+  label: say('field_phone'),
   type: 'tel',
   value: typed.get('phone'),
   autocomplete: 'tel',
   maxlength: 40,
   faults,
+  writer,
 })}</div>
-${countryField(typed.get('country') ?? buyer.country, faults)}
+${countryField(typed.get('country') ?? buyer.country, faults, writer)}
 ${field({
   name: 'message',
-  label: 'Message to staff',
+  label: say('field_message'),
   value: typed.get('message'),
   autocomplete: 'off',
   maxlength: 2_000,
   rows: 4,
   faults,
+  writer,
 })}`;
 };
 
@@ -323,73 +335,95 @@ const sendFields = (view: ReviewView, writer: Writer): Html => {
   const { review, token, typed, faults, priced } = view;
   const fault = faults.get('consent');
   const isTicked = typed.get('consent') === 'yes' && view.notice !== 'outrun';
+  const count = priced.lines.size;
   return html`<div class="card">
-<p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
-${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
-Quantities that you change above are sent as you typed them, once you have seen what they come to.
-First you confirm the request with a link that we mail to you; then staff answer you with a quotation by mail. Nothing is
-ordered, reserved or paid.</p>
-${contactFields(view)}
+<p>${rich(writer, 'send_intro', {
+    lines: html`<span id="line-count">${writer.say('line_count', { count })}</span>`,
+    total: totalsIn(priced.totals, writer),
+  })}</p>
+${contactFields(view, writer)}
 <div class="tick${fault ? ' wrong' : ''}">
 ${fault && html`<p class="fault" id="consent-fault">${fault}</p>`}
 <input type="checkbox" id="consent" name="consent" value="yes" required
 ${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${invalid(fault)}>
-<label for="consent">${RFQ_CONSENT}</label></div>
-<p class="hint">Staff see your contact once you have confirmed it. The software and the promoter who prepared this list do
-not.</p>
-<button type="submit" formaction="/h/${token}/send">${
-    review.awaitedUntil === undefined ? 'Ask for a quotation' : 'Send again'
-  }</button>
+<label for="consent">${writer.say('consent')}</label></div>
+<p class="hint">${writer.say('send_hint')}</p>
+<button type="submit" formaction="/h/${token}/send">${writer.say(
+    review.awaitedUntil === undefined ? 'ask_for_quotation' : 'send_again',
+  )}</button>
 </div>`;
 };
 
-const declineFields = ({ token, typed, faults }: ReviewView): Html => {
+const declineFields = ({ token, typed, faults }: ReviewView, writer: Writer): Html => {
   const isOpen = (typed.get('reason') ?? '') !== '';
-  return html`<details class="card"${isOpen ? html` open` : ''}><summary>Decline this list</summary>
-<p>The list is closed, and the person who prepared it learns that you declined, with your reason if you
-give one.</p>
-${field({
-  name: 'reason',
-  label: 'Reason',
-  value: typed.get('reason'),
-  autocomplete: 'off',
-  maxlength: 500,
-  // A textarea: Enter makes a new line in it and presses no button.
-  rows: 2,
-  faults,
-})}
-<button type="submit" formaction="/h/${token}/decline" class="second">Decline</button>
+  return html`<details class="card"${isOpen ? html` open` : ''}><summary>${writer.say('decline_list')}</summary>
+<p>${writer.say('decline_list_text')}</p>
+${reasonField({ typed, faults, writer })}
+<button type="submit" formaction="/h/${token}/decline" class="second">${writer.say('decline')}</button>
 </details>`;
 };
 
+/** The field of a reason to decline. A textarea: Enter makes a new line in it and presses no button. */
+export const reasonField = ({
+  typed,
+  faults,
+  writer,
+}: Pick<ReviewView, 'typed' | 'faults'> & { writer: Writer }): Html =>
+  field({
+    name: 'reason',
+    label: writer.say('field_reason'),
+    value: typed.get('reason'),
+    autocomplete: 'off',
+    maxlength: 500,
+    rows: 2,
+    faults,
+    writer,
+  });
+
 /** For a list that the service mailed. The holder of any other link got it from a person. */
-const disownFields = ({ token, review: { state } }: ReviewView): Html | '' =>
+const disownFields = ({ token, review: { state } }: ReviewView, { say }: Writer): Html | '' =>
   state.deliver
-    ? html`<details class="card"><summary>This was not me</summary>
-<p>The list is closed. For ${LIMITS.MAILBOX_BLOCK_DAYS} days this service sends no message of this kind to your address.</p>
-<button type="submit" formaction="/h/${token}/not-me" class="second">I did not ask for this</button></details>`
+    ? html`<details class="card"><summary>${say('disown')}</summary>
+<p>${say('disown_list_text', { count: LIMITS.MAILBOX_BLOCK_DAYS })}</p>
+<button type="submit" formaction="/h/${token}/not-me" class="second">${say('disown_button')}</button></details>`
     : '';
 
-const MESSAGES: Record<string, string> = {
-  name: 'Enter your name, on one line of at most 200 characters.',
-  email: 'Enter an e-mail address, like name@company.example.',
-  company: 'The company must be one line of at most 200 characters.',
-  country: 'Choose a country, or none.',
-  message: 'The message must be plain text of at most 2,000 characters.',
-  phone: 'The phone number must be one line of at most 40 characters.',
-  consent: 'Tick the box to send the request.',
-  reason: 'The reason must be plain text of at most 500 characters.',
-};
+/** The faults of quantities, which name their line. */
+const QUANTITY_FAULTS = ['not_a_quantity', 'too_large', 'withdrawn', 'on_list'] as const;
+/** The faults of the list and of what is added to it. */
+const LIST_FAULTS = ['empty', 'too_large', 'not_published', 'too_many'] as const;
+const FIELD_FAULTS = [
+  'name',
+  'email',
+  'company',
+  'phone',
+  'country',
+  'message',
+  'consent',
+  'reason',
+] as const;
 
 /** Texts of input faults by form field. */
-const faultsOf = (errors: readonly InputFault[], lines: readonly Line[]): Faults => {
-  const titles = new Map(lines.map(({ line_id, title }) => [`quantity.${line_id}`, title]));
+const faultsOf = (
+  errors: readonly InputFault[],
+  { lines, made_by_buyer: isOwn }: Review['state'],
+  writer: Writer,
+): Faults => {
+  const most = writer.count(isOwn ? LIMITS.LIST_LINES_MAX : LIMITS.HANDOFF_LINES_MAX);
+  const byField = new Map(lines.map((line) => [`quantity.${line.line_id}`, line]));
   return new Map(
-    errors.map(({ pointer, detail }) => {
+    errors.map(({ pointer, code }) => {
       const name = pointer.slice(1);
-      const title = titles.get(name);
-      const said = title === undefined ? `${detail}.` : `${title}: the quantity ${detail}.`;
-      return [name, MESSAGES[name] ?? said[0]?.toUpperCase() + said.slice(1)];
+      const line = byField.get(name);
+      const ofField = FIELD_FAULTS.find((one) => one === name);
+      if (ofField) return [name, writer.say(`fault_${ofField}`)];
+      const ofQuantity = QUANTITY_FAULTS.find((one) => one === code);
+      if (line && ofQuantity) {
+        const values = { title: line.title, max: writer.count(line.quantity) };
+        return [name, writer.say(`fault_quantity_${ofQuantity}`, values)];
+      }
+      const ofList = LIST_FAULTS.find((one) => one === code);
+      return [name, writer.say(ofList ? `fault_list_${ofList}` : 'fault_form', { most })];
     }),
   );
 };
@@ -406,21 +440,24 @@ const closedPage = (view: ReviewView): Page => {
   const writer = writerOf(state);
   const { heading, body, showsList } = endingOf(view, writer);
   return {
-    title: `${heading}: ${state.title}`,
+    title: writer.say('closed_title', { heading, title: state.title }),
     locale: writer.locale,
-    main: html`${isTest(review) && notice('warn', html`<p>This was a test list.</p>`)}
+    main: html`${isTest(review) && notice('warn', html`<p>${writer.say('review_was_test')}</p>`)}
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
-<h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
+<h1>${heading}</h1>${view.notice === 'outrun' && late(review, writer)}${body}
 <p class="quiet">${
       state.made_by_buyer
-        ? html`You made this list.`
-        : html`The list was prepared by ${review.preparedBy}, a software agent acting for
-${review.promoter}, who may be rewarded for what comes of it.`
-    }</p></header>
+        ? writer.say('review_own')
+        : writer.say('review_was_prepared', {
+            agent: review.preparedBy,
+            promoter: review.promoter,
+          })
+    }</p>
+<p><a href="/s">${writer.say('closed_next')}</a></p></header>
 ${
   showsList &&
-  html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+  html`<section aria-labelledby="list-heading"><h2 id="list-heading">${writer.say('review_list')}</h2>
 ${lineTable(view, writer)}</section>`
 }
 </article>`,
@@ -429,115 +466,113 @@ ${lineTable(view, writer)}</section>`
 
 const endingOf = ({ review }: ReviewView, writer: Writer): Ending => {
   const { state } = review;
+  const { say } = writer;
   const because = state.status_reason
-    ? html`<p>The reason given: <q dir="auto">${state.status_reason}</q></p>`
+    ? html`<p>${say('closed_reason')} <q dir="auto">${state.status_reason}</q></p>`
     : '';
+  const closed = (
+    name: 'declined' | 'erased' | 'withdrawn' | 'invalidated',
+    more: Html | '' = because,
+  ): Ending => ({
+    heading: say(`closed_${name}`),
+    body: html`<p class="lede">${say(`closed_${name}_text`)}</p>${more}`,
+    showsList: false,
+  });
   switch (state.status) {
     case 'rfq_submitted':
       return {
-        heading: 'Your request was sent',
-        body: receipt(review, writer),
+        heading: say(state.rfq?.state === 'won' ? 'closed_won' : 'closed_sent'),
+        body: html`${progress({ state, isPrivate: false }, writer)}${receipt(review, writer)}`,
         showsList: true,
       };
     case 'declined':
-      return {
-        heading: 'You declined this list',
-        body: html`<p class="lede">Nothing was sent, and nothing is ordered. The person who prepared the
-list learns that you declined.</p>${because}`,
-        showsList: false,
-      };
+      return closed('declined');
     case 'withdrawn':
-      if (state.erased && state.status_reason === ERASED)
-        return {
-          heading: 'This list was closed',
-          body: html`<p class="lede">Personal data in it was erased, and the list was closed with it.
-Nothing was sent, and nothing is ordered. Ask the person who sent you the link for a new list.</p>`,
-          showsList: false,
-        };
-      return {
-        heading: 'This list was withdrawn',
-        body: html`<p class="lede">The promoter took it back before you sent it. Nothing was sent,
-and nothing is ordered.</p>${because}`,
-        showsList: false,
-      };
+      return state.erased && state.status_reason === ERASED
+        ? closed('erased', '')
+        : closed('withdrawn');
     case 'invalidated':
-      return {
-        heading: 'This list is no longer valid',
-        body: html`<p class="lede">Staff closed it. Nothing was sent, and nothing is
-ordered.</p>${because}`,
-        showsList: false,
-      };
+      return closed('invalidated');
     case 'awaiting_buyer':
     case 'in_review':
       return {
-        heading: 'This list has expired',
-        body: html`<p class="lede">It was open until ${writer.moment(state.expires_at)}. Nothing was
-sent, and nothing is ordered. Ask the person who sent you the link for a new list.</p>`,
+        heading: say('closed_expired'),
+        body: html`<p class="lede">${say('closed_expired_text', { until: writer.moment(state.expires_at) })}</p>`,
         showsList: true,
       };
   }
 };
 
-const late = (review: Review): Html => {
+const late = (review: Review, writer: Writer): Html => {
   const wasSent = review.state.status === 'rfq_submitted';
   return html`<div class="notice warn" role="alert" tabindex="-1" autofocus>
-<p><strong>Your last step was not taken.</strong> ${
-    wasSent
-      ? 'The request was sent before, with the quantities below.'
-      : 'The list was closed before.'
-  }${
-    wasSent && !isTest(review) ? ' If you want other quantities, say so when staff answer you.' : ''
+<p>${rich(writer, wasSent ? 'closed_late_sent' : 'closed_late')} ${
+    wasSent && !isTest(review) ? writer.say('closed_late_other') : ''
   }</p></div>`;
 };
 
-const answerText = (review: Review): string => {
-  if (isTest(review)) return 'It was a test: nobody was asked, and nobody will answer.';
-  return review.state.erased
-    ? 'The contact was erased, so no answer can reach you.'
-    : 'Staff will answer the contact you gave by mail, with a quotation that only its letter leads to. An order needs your agreement and theirs.';
+const answerText = (review: Review, { say }: Writer): string => {
+  if (isTest(review)) return say('closed_test_answer');
+  return say(review.state.erased ? 'closed_erased_answer' : 'closed_answer');
 };
 
 const receipt = (review: Review, writer: Writer): Html => {
   const { state } = review;
+  const { say } = writer;
   const at = state.rfq?.submitted_at ?? state.updated_at;
-  return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a
-quotation for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is
-accepted.</p></div>
-<dl class="facts"><div><dt>Lines</dt><dd>${writer.count(state.lines.length)}</dd></div>
-<div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
-<div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>
-<p>${answerText(review)} Your contact is not shown here, because others may know this link.</p>`;
+  const isOver = state.rfq !== undefined && isRfqOutcome(state.rfq.state);
+  return html`<div class="notice good"><p>${
+    isOver ? outcomeText(state, writer) : rich(writer, 'closed_receipt', { at: writer.moment(at) })
+  }</p></div>
+${facts([
+  [say('lines'), writer.count(state.lines.length)],
+  [say('indicative_total'), totalsIn(state.totals, writer)],
+  [say('closed_sent_at'), writer.moment(at)],
+])}
+<p>${isOver ? '' : answerText(review, writer)} ${say('closed_contact')}</p>`;
+};
+
+/** The end of a request: its outcome, and the price of a deal. */
+export const outcomeText = ({ rfq }: Pick<Review['state'], 'rfq'>, writer: Writer): Html => {
+  if (rfq?.state === 'won')
+    return rich(writer, 'outcome_won', { total: totalsIn(rfq.values ?? [], writer) });
+  return rich(writer, rfq?.state === 'lost' ? 'outcome_lost' : 'outcome_withdrawn');
 };
 
 const searchFields = (view: ReviewView, writer: Writer): Html =>
   html`<div class="search">${field({
     name: 'q',
-    label: 'Name or SKU of a product',
+    label: writer.say('review_search'),
     value: view.typed.get('q'),
     autocomplete: 'off',
     maxlength: WORDS_CHARS_MAX,
     faults: view.faults,
+    writer,
   })}
-<button type="submit" formaction="/h/${view.token}/search" class="second">Search</button></div>
+<button type="submit" formaction="/h/${view.token}/search" class="second">${writer.say('search')}</button></div>
 ${results(view, writer)}`;
 
 /** The lines that the buyer removed, each with a button. */
 const removedLines = ({ review, token }: ReviewView, writer: Writer): Html | '' => {
   const { removed = [] } = review.state;
   if (removed.length === 0) return '';
+  const { say } = writer;
   const shown = removed.slice(-LINES_PER_PAGE).toReversed();
   const more = removed.length - shown.length;
-  return html`<h3>Taken off the list</h3>
+  return html`<h3>${say('review_removed')}</h3>
 <ul class="results">${shown.map(
     ({ line_id, product_id, title, sku, quantity }) => html`<li><strong>${title}</strong>
-<span class="quiet"><span class="sku">${sku}</span> · quantity ${writer.count(quantity)}</span>
+<span class="quiet"><span class="sku">${sku}</span> · ${say('review_removed_quantity', { quantity: writer.count(quantity) })}</span>
 ${
   review.products.has(product_id)
-    ? addButton({ token, title }, { name: 'restore', value: line_id, label: 'Put back' })
-    : html`<span class="quiet">No longer offered</span>`
+    ? addButton(
+        { token, title },
+        { name: 'restore', value: line_id, label: say('review_put_back') },
+      )
+    : html`<span class="quiet">${say('review_not_offered')}</span>`
 }</li>`,
   )}</ul>
-${more > 0 && html`<p class="quiet">And ${writer.count(more)} more: search for a product to put it back.</p>`}`;
+${more > 0 && html`<p class="quiet">${say('review_removed_more', { more: writer.count(more) })}</p>`}`;
 };
 
 /** A button of the act that also saves quantities. */
@@ -552,37 +587,36 @@ const addButton = (
 const results = (view: ReviewView, writer: Writer): Html | '' => {
   const { search } = view.review;
   if (!search) return '';
-  const { words, products, total } = search;
+  const { words, products, total: count } = search;
+  const { say } = writer;
   return html`<input type="hidden" name="found" value="${words}">
 <h3 id="found" tabindex="-1" autofocus>${
-    total === 0
-      ? `Nothing matches “${words}”. Try fewer or other words.`
-      : `${writer.count(total)} ${plural(total, 'product matches', 'products match')} “${words}”`
+    count === 0 ? say('review_nothing_matches', { words }) : say('review_matches', { count, words })
   }</h3>
 <ul class="results">${products.map((product) =>
     productResult(product, {
       writer,
       source: { kept: [], imageOrigins: view.imageOrigins },
-      act: actOn(product, view),
+      act: actOn(product, view, writer),
     }),
   )}</ul>
 ${
-  total > products.length &&
-  html`<p class="quiet">These are the first ${products.length}. Search for more words to see others.</p>`
+  count > products.length &&
+  html`<p class="quiet">${say('review_first_matches', { shown: writer.count(products.length) })}</p>`
 }`;
 };
 
 /** Adds a product that is not on the list; leads to the line of one that is. */
-const actOn = ({ product_id, title }: CatalogProduct, view: ReviewView): Html => {
+const actOn = ({ product_id, title }: CatalogProduct, view: ReviewView, { say }: Writer): Html => {
   const line = view.review.state.lines.find((one) => one.product_id === product_id);
   if (!line)
     return addButton(
       { token: view.token, title },
-      { name: 'add', value: product_id, label: 'Add' },
+      { name: 'add', value: product_id, label: say('review_add_one') },
     );
   return linesShown(view).lines.includes(line)
-    ? html`<a href="#quantity.${line.line_id}">On the list</a>`
-    : html`<span class="quiet">On the list</span>`;
+    ? html`<a href="#quantity.${line.line_id}">${say('review_on_list')}</a>`
+    : html`<span class="quiet">${say('review_on_list')}</span>`;
 };
 
 const reviewPage = (view: ReviewView): Page =>
@@ -592,168 +626,99 @@ const openPage = (view: ReviewView): Page => {
   const { review, token, faults } = view;
   const { state } = review;
   const writer = writerOf(state);
+  const { say } = writer;
   const isUnopened = state.status === 'awaiting_buyer';
   return {
-    title: faults.size > 0 ? `Please check: ${state.title}` : state.title,
+    title: faults.size > 0 ? say('review_check', { title: state.title }) : state.title,
     locale: writer.locale,
     script: 'review.js',
-    main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
-${view.notice && view.notice !== 'saved' && noticeBox(view.notice)}
+    main: html`${faultSummary(say('review_faults'), faults)}
+${view.notice && view.notice !== 'saved' && noticeBox(view.notice, writer)}
 ${review.awaitedUntil !== undefined && awaited(review.awaitedUntil, writer)}
-${isTest(review) && testNotice()}
+${isTest(review) && notice('warn', html`<p>${say('review_test')}</p>`)}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
-${state.note_to_buyer && note(state.note_to_buyer, state.locale)}
-${promise()}
-${changes(view)}
 ${reviewForm(
   view,
-  html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
-<p class="quiet">Change what you like; “Update quantities” shows what it comes to. 0 takes a product
-off.
-${
-  state.list_revision > 1 &&
-  html`This is version ${state.list_revision} of the list, with the
-changes made here.`
-}</p>
+  html`<section aria-labelledby="list-heading"><h2 id="list-heading">${say('review_list')}</h2>
+<p class="quiet">${say('review_change')}
+${state.list_revision > 1 && say('review_version', { version: writer.count(state.list_revision) })}</p>
 ${lineFields(view, writer)}
-${view.notice === 'saved' && noticeBox(view.notice)}
+${view.notice === 'saved' && noticeBox(view.notice, writer)}
 ${removedLines(view, writer)}</section>
-<section aria-labelledby="more"><h2 id="more">Add a product</h2>
+${state.note_to_buyer && note(state.note_to_buyer, writer)}
+<section aria-labelledby="more"><h2 id="more">${say('review_add')}</h2>
 ${searchFields(view, writer)}</section>
-<section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
+<section aria-labelledby="send"><h2 id="send" tabindex="-1">${say('ask_for_quotation')}</h2>
+<p class="promise">${rich(writer, 'review_promise')}</p>
 ${sendFields(view, writer)}</section>
-<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}
-${disownFields(view)}</section>`,
+<section aria-labelledby="no"><h2 id="no">${say('review_no')}</h2>${declineFields(view, writer)}
+${disownFields(view, writer)}</section>`,
+  writer,
 )}
-${boundaries()}
+${boundaries(writer)}
 </article>`,
   };
 };
 
 const heading = (view: ReviewView, writer: Writer): Html => {
   const { review, priced } = view;
-  const { state } = review;
-  const owner = review.promoter;
-  const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
+  const { state, promoter, preparedBy: agent } = review;
+  const { say } = writer;
+  const warned = linesToLookAt(view, writer);
+  const [first] = warned;
   const { company } = state.buyer;
   return html`<header class="head">${
     state.made_by_buyer
-      ? html`<h1>Your list</h1><p class="lede">You made this list${
-          review.isCredited &&
-          html` after you followed a link of the promoter <strong>${owner}</strong>, who may be rewarded for
-what comes of it`
-        }.</p>`
-      : html`<p class="eyebrow">A list for ${company ?? 'you'} to review</p>
+      ? html`<h1>${say('review_own_title')}</h1><p class="lede">${
+          review.isCredited ? rich(writer, 'review_own_credited', { promoter }) : say('review_own')
+        }</p>`
+      : html`<p class="eyebrow">${company ? say('review_for', { company }) : say('review_for_you')}</p>
 <h1 lang="${state.locale}" dir="auto">${state.title}</h1>
-<p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
-promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>`
+<p class="lede">${rich(writer, 'review_prepared', { agent, promoter })}</p>`
   }
+${progress({ state, isPrivate: false }, writer)}
 ${facts([
-  ['Lines', writer.count(priced.lines.size)],
-  ['Indicative total', totalsIn(priced.totals, writer)],
+  [say('lines'), writer.count(priced.lines.size)],
+  [say('indicative_total'), totalsIn(priced.totals, writer)],
   [
-    'To look at',
-    warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`,
+    say('review_look_at'),
+    first
+      ? html`<a href="#quantity.${first.line_id}">${say('line_count', { count: warned.length })}</a>`
+      : say('review_nothing'),
   ],
-  ['Open until', writer.moment(state.expires_at)],
-  ['Reference', state.handoff_id],
+  [say('review_open_until'), writer.moment(state.expires_at)],
+  [say('reference'), state.handoff_id],
 ])}</header>`;
 };
 
-const note = (text: string, locale: string): Html =>
-  html`<figure class="letter"><figcaption>A note to you</figcaption>
+const note = (text: string, { locale, say }: Writer): Html =>
+  html`<figure class="letter"><figcaption>${say('review_note')}</figcaption>
 <blockquote lang="${locale}" dir="auto">${text}</blockquote></figure>`;
-
-const promise = (): Html =>
-  html`<div class="promise"><p><strong>Nothing is ordered until staff and you agree.</strong>
-Sending asks for a quotation only: no stock is reserved, no price is accepted and nothing is
-paid.</p></div>`;
-
-const changes = ({ review }: ReviewView): Html | '' => {
-  const count = review.changed.size;
-  return count === 0
-    ? ''
-    : notice(
-        'warn',
-        html`<p><strong>${count} ${plural(count, 'line has', 'lines have')} changed</strong>
-since this list was prepared. Each line below says what is new.</p>`,
-      );
-};
-
-const testNotice = (): Html =>
-  notice('warn', html`<p>This is a test list. Nobody receives it when you send it.</p>`);
 
 /** Says that the request waits for its mailbox, which the page does not name: others may know this link. */
 const awaited = (until: number, writer: Writer): Html =>
-  html`<div class="notice good" role="status"><h2>Look into your mailbox</h2>
-<p>Your request waits for you: we mail you a link that confirms it, and it is not with staff before. You can confirm it until
-${writer.moment(until)}.</p>
-<p>No message within a few minutes? Look for it under spam, or correct the address below and send the list again: the link
-sent before stops working. A mailbox gets one such message in ${LIMITS.CONFIRMATION_WAIT_MINUTES} minutes, and
-${LIMITS.CONFIRMATION_MAILS_PER_DAY} a day.</p></div>`;
+  html`<div class="notice good" role="status"><h2>${writer.say('awaited')}</h2>
+<p>${writer.say('awaited_text', { until: writer.moment(until) })}</p>
+<p>${writer.say('awaited_more', {
+    minutes: writer.count(LIMITS.CONFIRMATION_WAIT_MINUTES),
+    mails: writer.count(LIMITS.CONFIRMATION_MAILS_PER_DAY),
+  })}</p></div>`;
 
-const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: string }> = {
-  outrun: {
-    tone: 'warn',
-    heading: 'The list has changed',
-    body:
-      'It was changed after you opened this page, so nothing was sent or changed now. Below is the ' +
-      'current list: please check it, and then continue.',
-  },
-  other_total: {
-    tone: 'warn',
-    heading: 'Please look at the total',
-    body:
-      'With your quantities and the current prices the total differs from the one that you were ' +
-      'shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
-      'press “Ask for a quotation” again.',
-  },
-  spent: {
-    tone: 'warn',
-    heading: 'No more changes can be saved',
-    body:
-      'This list has reached its limit of changes, so nothing was sent or changed now. Below is ' +
-      'the list with your quantities: send it like this with “Ask for a quotation”, decline ' +
-      'it, or ask the person who sent you the link for a new one.',
-  },
-  too_often: {
-    tone: 'warn',
-    heading: 'Please wait a moment',
-    body:
-      'This link was used too often within a minute, so nothing was sent or changed now. Your ' +
-      'entries are below: please press the button again in a minute.',
-  },
-  network_full: {
-    tone: 'warn',
-    heading: 'Too many requests from your network',
-    body:
-      'As many requests as possible were sent from your network today, so this one was not sent. Your ' +
-      'entries are below: please send it tomorrow, or from another network.',
-  },
-  saved: {
-    tone: 'good',
-    heading: 'Your quantities are saved',
-    body: 'Nothing was sent yet. Above is the list as it is now, with its total; what else you typed is below.',
-  },
-  added: {
-    tone: 'good',
-    heading: 'The product is on the list',
-    body: 'Its quantity and its price are below, with what you typed. Nothing was sent yet.',
-  },
+/** The notices that say that something was done; the others say why nothing was. */
+const GOOD: ReadonlySet<ReviewNotice> = new Set(['saved', 'added']);
+
+const noticeBox = (name: ReviewNotice, { say }: Writer): Html => {
+  const isGood = GOOD.has(name);
+  return html`<div class="notice ${isGood ? 'good' : 'warn'}" id="notice" role="${isGood ? 'status' : 'alert'}"
+ tabindex="-1"${name === 'added' ? '' : html` autofocus`}><h2>${say(`notice_${name}`)}</h2><p>${say(`notice_${name}_text`)}</p></div>`;
 };
 
-const noticeBox = (notice: ReviewNotice): Html => {
-  const { tone, heading, body } = NOTICES[notice];
-  return html`<div class="notice ${tone}" id="notice" role="${tone === 'good' ? 'status' : 'alert'}"
- tabindex="-1"${notice === 'added' ? '' : html` autofocus`}><h2>${heading}</h2><p>${body}</p></div>`;
-};
-
-const boundaries = (): Html =>
+const boundaries = ({ say }: Writer): Html =>
   html`<section aria-labelledby="bounds" class="bounds">
-<h2 id="bounds">What software cannot do here</h2>
-<p>Only you can send this list, and software can do none of this:</p>
-<ul>${BOUNDARIES.map(({ statement }) => html`<li>${statement}</li>`)}</ul></section>`;
+<h2 id="bounds">${say('bounds')}</h2>
+<p>${say('bounds_text')}</p>
+<ul>${BOUNDARIES.map(({ id }) => html`<li>${say(`bound_${id}`)}</li>`)}</ul></section>`;
 
 type ActName = 'quantities' | 'send' | 'decline' | 'not-me';
 type Pressable = ActName | 'search';
@@ -812,7 +777,7 @@ export const reviewRoutes = async (
       const admission = admissions.of(request);
       const overLimit = holders.charge(admission, 'holder');
       if (overLimit) admissions.conclude(request, overLimit);
-      const pressed = { admission, fields: fieldsOf(request.body) };
+      const pressed = { admission, fields: withUsed(fieldsOf(request.body)) };
       const act = overLimit ?? (await actOf(app, name, pressed));
       return perform(app, reply, { ...pressed, act, pictures });
     });
@@ -853,7 +818,7 @@ const perform = async (
   const added = addedLine(fields, outcome.value);
   // A redirect would lose the other fields of saved quantities, and the focus of an added line.
   if (act !== 'quantities' || (!added && !isWorthKeeping(kept, outcome.value)))
-    return reply.redirect(addressAfter(act, token, fields), 303);
+    return reply.redirect(addressAfter(act, { token, fields, review: outcome.value }), 303);
   const shown = await lookAt(app.holders, admission, kept);
   if (!shown.ok) return sendRefusal(reply, shown);
   const view = viewOf(token, shown.value, { pictures, typed: kept });
@@ -865,9 +830,15 @@ const perform = async (
 };
 
 /** Where an act leads: back to the saved quantities, where the buyer was, or to the page that was asked for. */
-const addressAfter = (act: ActName, token: string, fields: EnteredFields): string => {
+const addressAfter = (
+  act: ActName,
+  { token, fields, review }: { token: string; fields: EnteredFields; review: Review },
+): string => {
   const address = addressOf(token, pageAskedFor(fields));
-  if (act !== 'quantities' || fields.get('go') !== undefined) return address;
+  if (act !== 'quantities') return address;
+  // A button to another page saves what was changed, and says nothing if that is nothing.
+  const isSaved = review.state.list_revision !== revisionOf(fields);
+  if (fields.get('go') !== undefined && !isSaved) return address;
   return `${address}${address.includes('?') ? '&' : '?'}saved=1#notice`;
 };
 
@@ -932,7 +903,7 @@ const showAgain = async (
   if (!shown.ok) return sendRefusal(reply, shown);
   const { open, state } = shown.value;
   if (code === 'validation_failed' && open) {
-    const faults = faultsOf(refusal?.errors ?? [], state.lines);
+    const faults = faultsOf(refusal?.errors ?? [], state, writerOf(state));
     const view = viewOf(token, shown.value, { pictures, typed: fields });
     return sendPage(reply, 422, reviewPage({ ...view, faults, page: pageOfFault(faults, view) }));
   }

@@ -136,6 +136,8 @@ export type Review = {
   products: ReadonlyMap<string, CatalogProduct>;
   /** The list with the quantities that the buyer entered, where those can be priced. */
   entered: EnteredList;
+  /** What the entered list comes to at the present prices of its products. */
+  totalsNow: EnteredList['totals'];
   /** The first products that match the words of the buyer's search, and how many do; undefined without words. */
   search: ({ words: string } & Pick<ProductHits, 'products' | 'total'>) | undefined;
   /** Whether an entered quantity differs from the list. */
@@ -218,18 +220,26 @@ export const differencesFromCatalog = (
   return changed;
 };
 
+/** A line with the present price of its product; one that is no longer offered keeps its price. */
+const pricedNow = (line: HandoffLine, products: Review['products']): HandoffLine => {
+  const product = products.get(line.product_id);
+  return product ? { ...line, ...priceLine(product, line, new Map()) } : line;
+};
+
 /** Makes the buyer's view of a list, priced with the entered quantities. */
 export const makeReview = async (
   deps: Deps,
   list: { ownerId: string; state: ReviewState; quantities?: EnteredQuantities; words?: string },
 ): Promise<Review> => {
-  const { ownerId, state: stored, quantities: entered = new Map(), words = '' } = list;
+  const { ownerId, state: stored, quantities = new Map(), words = '' } = list;
   const { catalog, credentials, clock } = deps;
   const open = isOpen(stored, clock.now());
   const isUndecided = stored.status === 'awaiting_buyer' || stored.status === 'in_review';
   const state = await readableHandoff(deps, stored);
-  const priced = open ? withQuantities(catalog, state, { entered }) : state;
+  const priced = open ? withQuantities(catalog, state, { entered: quantities }) : state;
   const offered = [...stored.lines, ...(stored.removed ?? [])];
+  const entered = 'faults' in priced ? state : priced;
+  const products = open ? catalog.byId(offered.map(({ product_id }) => product_id)) : new Map();
   return {
     handoffId: stored.handoff_id,
     ownerId,
@@ -240,11 +250,12 @@ export const makeReview = async (
     open,
     expired: isUndecided && !open,
     changed: differencesFromCatalog(catalog, stored.lines),
-    products: open ? catalog.byId(offered.map(({ product_id }) => product_id)) : new Map(),
-    entered: 'faults' in priced ? state : priced,
+    products,
+    entered,
+    totalsNow: totalsOf(entered.lines.map((line) => pricedNow(line, products))),
     search:
       open && words !== '' ? { words, ...catalog.search({ ...SEARCH, q: words }) } : undefined,
-    isChanged: isChanged(state, entered),
+    isChanged: isChanged(state, quantities),
     awaitedUntil: isUnconfirmed(stored.rfq, clock.now())
       ? stored.rfq?.confirmation?.until
       : undefined,

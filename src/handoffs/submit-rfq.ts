@@ -12,6 +12,7 @@ import { type Limiter, networkOf } from '#src/calls/limits.ts';
 import { queueMail } from '#src/sending/mail.ts';
 import { pointerOf } from '#src/calls/input.ts';
 import type { Call } from '#src/shared/call.ts';
+import { writerOf } from '#src/shared/money.ts';
 import { refuse } from '#src/shared/outcome.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
@@ -31,9 +32,6 @@ import { relateContact } from './evidence.ts';
 import { contactSubjectOf } from './render-handoff.ts';
 import { confirmationTokenOf, requestPath, reviewTokenHash } from '#src/shared/signing.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
-
-export const RFQ_CONSENT =
-  'I ask for a quotation for this list, and agree that my contact is used to answer it.';
 
 const CONFIRMATION_MS = LIMITS.CONFIRMATION_DAYS * DAY_MS;
 /** Within this time, the same form again is a repetition: a double click, or an impatient one. */
@@ -104,11 +102,8 @@ export const rfqSubmitter =
   };
 
 /** The parts of the next sending of a list that its number and its time decide, with the token of its mailed link. */
-const nextSending = (
-  { secrets }: Pick<Deps, 'secrets'>,
-  { handoff_id: handoffId, rfqs_sent = 0, expires_at }: HandoffState,
-  at: number,
-) => {
+const nextSending = ({ secrets }: Pick<Deps, 'secrets'>, state: HandoffState, at: number) => {
+  const { handoff_id: handoffId, rfqs_sent = 0, expires_at } = state;
   const number = rfqs_sent + 1;
   const token = confirmationTokenOf(secrets, { handoffId, number });
   const until = Math.min(at, expires_at) + CONFIRMATION_MS;
@@ -117,7 +112,8 @@ const nextSending = (
     until,
     contactSubject: contactSubjectOf(handoffId, number),
     confirmation: { tokenHash: reviewTokenHash(token), until },
-    consentText: RFQ_CONSENT,
+    // In the language in which the page shows it.
+    consentText: writerOf(state).say('consent'),
   };
 };
 

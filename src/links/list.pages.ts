@@ -51,7 +51,7 @@ const content = ({ lines, totals, once }: ShownList, source: PageSource): Html =
     );
   return html`<table role="table" class="lines">
 <caption>Prices are indicative, per unit, for the quantity shown.</caption>
-${heads()}
+${heads(writer)}
 <tbody role="rowgroup">${lines.map((line) => {
     const { product_id, title, quantity, warnings = [] } = line;
     const remarks = warnings.map((warning) => WARNINGS[warning as Warning]);

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { type House, sellerOf, termsOf } from '#src/shared/house.ts';
-import { languageOf } from '#src/shared/messages.ts';
-import { regionalLocale, type Writer, writerFor } from '#src/shared/money.ts';
+import { languageOf, type MessageKey, type ValuesIf } from '#src/shared/messages.ts';
+import { HOUSE_LOCALE, regionalLocale, type Writer, writerFor } from '#src/shared/money.ts';
 import { present } from '#src/shared/present.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { sendPublic } from './documents.ts';
@@ -45,6 +45,7 @@ export const ASSETS = {
     'pages.css',
     'desk.css',
     'owner.css',
+    'buyer.css',
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
   'copy.js': load(SCRIPT, 'copy.js'),
@@ -77,6 +78,29 @@ const assetHref = (name: AssetName): string => `/assets/${name}?v=${ASSETS[name]
 
 /** Markup with all values escaped. */
 export type Html = ReturnType<typeof html>;
+
+/** A text as markup: values keep theirs, and what `**` encloses is strong. */
+export const rich = <Key extends MessageKey>(
+  writer: Writer,
+  key: Key,
+  ...[values]: ValuesIf<Key, string | Html>
+): Html => {
+  const byName: Readonly<Record<string, string | number | Html>> = values ?? {};
+  const { count } = byName;
+  const runs: (string | Html)[][] = [[]];
+  for (const [index, part] of writer
+    .parts(key, typeof count === 'number' ? count : undefined)
+    .entries()) {
+    const value = byName[part] ?? '';
+    const shown = typeof value === 'number' ? writer.count(value) : value;
+    const [first = '', ...rest] = index % 2 === 0 ? part.split('**') : [shown];
+    runs.at(-1)?.push(first);
+    runs.push(...rest.map((text) => [text]));
+  }
+  return html`${runs.map((run, index) =>
+    index % 2 === 0 ? html`${run}` : html`<strong>${run}</strong>`,
+  )}`;
+};
 
 export type Page = {
   title: string;
@@ -232,14 +256,17 @@ export type FieldOptions = {
   rows?: number;
   hint?: string;
   faults: Faults;
+  /** Of the page; English by default. */
+  writer?: Writer;
 };
 
 export const field = (options: FieldOptions): Html => {
   const { name, id = name, label, hint, required = false, faults } = options;
+  const { say } = options.writer ?? writerFor(HOUSE_LOCALE);
   const fault = faults.get(id);
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   return html`<div class="field${fault ? ' wrong' : ''}">
-<label for="${id}">${label}${required ? '' : html` <span class="quiet">(optional)</span>`}</label>
+<label for="${id}">${label}${required ? '' : html` <span class="quiet">${say('field_optional')}</span>`}</label>
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 ${fault && html`<p class="fault" id="${id}-fault">${fault}</p>`}
 ${control(options, html`${required ? html` required` : ''}${describedBy(described)}${invalid(fault)}`)}
@@ -294,13 +321,18 @@ export const facts = (entries: readonly (readonly [string, string | Html])[]): H
   )}</dl>`;
 
 /** Links to other pages; `href` makes the address of a page from its number. */
-export const pager = (page: number, pages: number, href: (page: number) => string): Html | '' =>
+export const pager = (
+  page: number,
+  pages: number,
+  href: (page: number) => string,
+  { say, count }: Writer = writerFor(HOUSE_LOCALE),
+): Html | '' =>
   pages <= 1
     ? ''
-    : html`<nav class="pager" aria-label="Pages">
-${page > 1 ? html`<a rel="prev" href="${href(page - 1)}">Previous</a>` : html`<span></span>`}
-<span>Page ${page} of ${pages}</span>
-${page < pages ? html`<a rel="next" href="${href(page + 1)}">Next</a>` : html`<span></span>`}
+    : html`<nav class="pager" aria-label="${say('pages')}">
+${page > 1 ? html`<a rel="prev" href="${href(page - 1)}">${say('previous')}</a>` : html`<span></span>`}
+<span>${say('page_of', { page: count(page), pages: count(pages) })}</span>
+${page < pages ? html`<a rel="next" href="${href(page + 1)}">${say('next')}</a>` : html`<span></span>`}
 </nav>`;
 
 export const plural = (count: number, one: string, many: string): string =>

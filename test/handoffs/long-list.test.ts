@@ -49,7 +49,7 @@ it('A page shows 100 lines, the totals of the whole list, and the ways to the pa
     '150',
     '200',
   ]);
-  expect(pages[1]).toContain('Page 2 of 3: 100 of\n250 lines.');
+  expect(pages[1]).toContain('Page 2 of 3: 100 of 250 lines.');
   for (const number of [1, 3]) expect(pages[1]).toContain(`name="go" value="${number}"`);
 });
 
@@ -70,7 +70,10 @@ it('The way to another page saves the quantities of this page and keeps the othe
   const { text } = await get(list.path);
   const [first = ''] = quantitiesIn(text).keys();
   const saved = await post(`${list.path}/quantities`, { ...formOf(text), [first]: '8', go: '2' });
-  expect(saved).toMatchObject({ status: 303, headers: { location: `${list.path}?page=2` } });
+  expect(saved).toMatchObject({
+    status: 303,
+    headers: { location: `${list.path}?page=2&saved=1#notice` },
+  });
   const quantities = await allQuantities();
   expect(quantities).toHaveLength(250);
   expect(quantities.filter((quantity) => quantity !== '4')).toEqual(['8']);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RFQ_CONSENT } from '#src/handoffs/submit-rfq.ts';
+import { en } from '#src/shared/messages/en.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { ACTS, CONTACT, reviews } from '../support/world/reviews.ts';
@@ -47,7 +47,7 @@ describe('The review page', () => {
       'The quantity is not a multiple of the order increment (2).',
       'The stock last reported is below the quantity on the list (3).',
       '£22.50',
-      RFQ_CONSENT,
+      en.consent,
       ...BOUNDARIES.map(({ statement }) => statement),
     ])
       expect(text).toContain(phrase);
@@ -82,7 +82,10 @@ describe('The review page', () => {
     const withdrawal = { sku: 'OLD-2', reason: 'Sold out' };
     expect((await app.desk('POST', '/products/withdraw', withdrawal)).status).toBe(200);
     const { text } = await get(path);
-    expect(text).toMatch(/<strong>2 lines have changed<\/strong>\s+since/);
+    // One number for what to look at, which leads there.
+    expect(text).toContain('<dt>To look at</dt><dd><a href="#quantity.1">2 lines</a></dd>');
+    expect(text).toContain('That is £12.00 in place of £10.00.');
+    expect(text).toContain('At today’s prices: £22.00.');
     expect(text).toContain('The price is now £3.00; it was £2.50 when this line was priced.');
     expect(text).toContain(
       'No longer offered: “Sold out”. Set the quantity to 0 to take it off the list.',

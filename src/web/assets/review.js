@@ -55,6 +55,14 @@ const money = (amount, currency) => {
   return format.format(amount / 10 ** digits);
 };
 
+/** A text of the form, in the plural of a number. @param {'lines' | 'unsaved'} name @param {number} count */
+const counted = (name, count) => {
+  const { lang } = document.documentElement;
+  const forms = JSON.parse(form?.dataset[name] ?? '{}');
+  const text = forms[new Intl.PluralRules(lang).select(count)] ?? forms.other ?? '';
+  return text.replace('{count}', new Intl.NumberFormat(lang).format(count));
+};
+
 /**
  * What a unit costs from which quantity on.
  * @typedef {{ currency: string, tiers: number[][] }} Price
@@ -159,10 +167,9 @@ const showTotals = (products) => {
     );
   const field = /** @type {HTMLInputElement | null} */ (form?.querySelector('[name="totals"]'));
   if (field) field.value = entries.map(([currency, sum]) => `${currency}:${sum}`).join(' ');
-  if (lineCount)
-    lineCount.textContent = `${new Intl.NumberFormat(document.documentElement.lang).format(count)} ${
-      count === 1 ? 'line' : 'lines'
-    }`;
+  // The total at today's prices is that of the saved quantities.
+  document.querySelector('#total-now')?.remove();
+  if (lineCount) lineCount.textContent = counted('lines', count);
 };
 
 const changed = () => form?.querySelectorAll('tr.changed').length ?? 0;
@@ -170,8 +177,7 @@ const changed = () => form?.querySelectorAll('tr.changed').length ?? 0;
 const say = () => {
   const count = changed();
   if (!unsaved) return;
-  unsaved.textContent =
-    count === 0 ? '' : `${count} ${count === 1 ? 'quantity' : 'quantities'} not saved yet.`;
+  unsaved.textContent = count === 0 ? '' : counted('unsaved', count);
 };
 
 form?.addEventListener('input', ({ target }) => {
