@@ -132,8 +132,11 @@ export const serveActs = (
   });
 
   for (const [name, act] of Object.entries(acts)) {
-    scope.get(`${path}/${name}`, async (request, reply) => reply.redirect(pagePath(request), 303));
-    scope.post<Asked>(`${path}/${name}`, { config: { isButton: true } }, (request, reply) =>
+    const route = { config: { isButton: true } };
+    scope.get(`${path}/${name}`, route, async (request, reply) =>
+      reply.redirect(pagePath(request), 303),
+    );
+    scope.post<Asked>(`${path}/${name}`, route, (request, reply) =>
       performAct(request, reply, { app, name, act, show }),
     );
   }

@@ -141,10 +141,9 @@ const keptFor = (request: FastifyRequest, app: App): Typed | undefined => {
 };
 
 /** The page of a request: the address of a form is that of its page and a last segment, which names the button. */
-export const pagePath = ({ method, url, routeOptions }: FastifyRequest): string => {
+export const pagePath = ({ url, routeOptions }: FastifyRequest): string => {
   const path = url.split('?')[0] ?? '';
-  const isButton = !SAFE_METHODS.has(method) && routeOptions.config.isButton === true;
-  return isButton ? path.slice(0, path.lastIndexOf('/')) : path;
+  return routeOptions.config.isButton === true ? path.slice(0, path.lastIndexOf('/')) : path;
 };
 
 declare module 'fastify' {
