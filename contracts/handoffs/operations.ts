@@ -975,6 +975,8 @@ export const buyerOperations = {
       once: z.string().regex(/^[0-9A-Za-z]{22}$/, { error: 'must be 22 letters and digits' }),
       /** The client's address; counted, and not stored. */
       address: compared,
+      /** The language of the pages on which it was put together. */
+      locale: z.enum(['en-GB', 'de-DE']).default('en-GB'),
     },
     z.object({ token: z.string() }),
     ['BuyerListCreated'],

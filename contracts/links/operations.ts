@@ -190,6 +190,16 @@ const source = { attribution: z.string().optional(), via: z.string().optional() 
 /** One page of products. What else the page shows is not part of the contract. */
 const listing = z.looseObject({ pages: z.int(), page: z.int() });
 
+/** Filters of a page of products, as a search of agents has them. */
+const filters = {
+  brand: z.string().optional(),
+  certification: z.string().optional(),
+  ship_from: z.string().optional(),
+  origin: z.string().optional(),
+  lead_time_max_days: z.int().optional(),
+  sort: z.enum(['relevance', 'price', 'moq', 'lead_time', 'updated']),
+};
+
 const view = <Fields extends z.ZodRawShape, Output extends z.ZodType>(
   fields: Fields,
   output: Output,
@@ -232,8 +242,12 @@ export const visitOperations = {
     { product_id: z.string(), ...source },
     z.looseObject({ withdrawn: z.boolean() }),
   ),
-  viewCategory: view({ category: z.string(), page, ...source }, listing),
-  viewSearch: view({ words: z.string(), page, ...source }, listing),
+  viewCategory: view({ category: z.string(), page, ...filters, ...source }, listing),
+  /** `category`: as a filter of the search. */
+  viewSearch: view(
+    { words: z.string(), page, category: z.string().optional(), ...filters, ...source },
+    listing,
+  ),
   /** Shows a list that the address has, priced. Changes nothing. */
   viewList: view(
     {

@@ -63,7 +63,7 @@ export const listCreator =
   async (deps, input, call) => {
     const verdict = limit.take(networkOf(input.address));
     if (!verdict.allowed) return tooMany(verdict, limit);
-    const { lines: requested, attribution, once } = input;
+    const { lines: requested, attribution, once, locale } = input;
     const priced = priceLines(deps.catalog, requested);
     if ('faults' in priced)
       return refuse('product_unavailable', 'A product of the list is no longer offered.', {
@@ -79,7 +79,7 @@ export const listCreator =
       idem: digestOf('createList', once),
       fingerprint: fingerprintOf('createList', { requested, attribution }),
     };
-    const content = { ...credit, lines: priced.lines, totals };
+    const content = { ...credit, lines: priced.lines, totals, locale };
     const places = credit.visit_id === undefined ? 1 : LIMITS.LISTS_PER_VISIT_MAX;
     for (let place = 1; place <= places; place += 1) {
       const name = nameOf('list', credit.visit_id ?? once, String(place));
@@ -89,7 +89,8 @@ export const listCreator =
     return TOO_MANY;
   };
 
-type Content = Omit<Credit, 'owner'> & Pick<EventData<'BuyerListCreated'>, 'lines' | 'totals'>;
+type Content = Omit<Credit, 'owner'> &
+  Pick<EventData<'BuyerListCreated'>, 'lines' | 'totals' | 'locale'>;
 
 const writeList = async (
   deps: Deps,
@@ -100,7 +101,6 @@ const writeList = async (
   const list = {
     handoff_id: handoffId,
     ...content,
-    locale: 'en',
     token_hash: reviewTokenHash(token),
     review_origin: deps.origin(),
     expires_at: call.at + LIMITS.HANDOFF_DAYS_DEFAULT * DAY_MS,

@@ -44,7 +44,7 @@ ${request.contact && content(request, view, writer)}
   };
 };
 
-/** The phases in which the request of this link goes on, or has gone on to an end. */
+/** The phases in which the request of this link is alive, or has an outcome. */
 const HAS_STEPS: ReadonlySet<BuyerRequest['phase']> = new Set(['waiting', 'sent', 'ended']);
 
 type Part = (request: BuyerRequest, view: View, writer: Writer) => { heading: string; body: Html };

@@ -113,9 +113,11 @@ const QUANTITY_CHARS_MAX = 9;
  */
 export const lineFields = (view: ReviewView, writer: Writer): Html => {
   const page = linesShown(view);
-  return html`${placeOf(page, view.review.state.lines.length, writer)}
+  const { lines: all, list_revision } = view.review.state;
+  return html`${placeOf(page, all.length, writer)}
 <table role="table" class="lines" id="quantities">
-<caption>${writer.say('lines_caption_form')}</caption>
+<caption>${writer.say('review_change')} ${writer.say('lines_caption_form')}
+${list_revision > 1 && writer.say('review_version', { version: writer.count(list_revision) })}</caption>
 ${heads(writer)}
 <tbody role="rowgroup">${page.lines.map((line) => formRow(line, view, writer))}</tbody>
 ${totalRow(view.priced.totals, writer, writer.say('indicative_total'), totalNow(view, writer))}

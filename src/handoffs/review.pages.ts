@@ -15,7 +15,7 @@ import {
   tokensIn,
   productResult,
 } from '#src/links/product.pages.ts';
-import { firstOf, type SentValue } from '#src/web/http.ts';
+import { firstOf, localeAsked, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { App } from '#src/registries/app.ts';
 import { cached } from '#src/shared/cached.ts';
@@ -102,7 +102,13 @@ const createListRoute =
       caller: { kind: 'holder', token: once },
       surface: 'portal',
       requestId: request.id,
-      input: { lines, attribution, once, address: request.ip },
+      input: {
+        lines,
+        attribution,
+        once,
+        address: request.ip,
+        locale: localeAsked(request.headers),
+      },
     });
     if (made.ok) return reply.redirect(addressOf(made.value.token, 1), 303);
     // The page of the list says which products are missing.
@@ -632,6 +638,7 @@ const openPage = (view: ReviewView): Page => {
     title: faults.size > 0 ? say('review_check', { title: state.title }) : state.title,
     locale: writer.locale,
     script: 'review.js',
+    nav: { list: addressOf(token, 1) },
     main: html`${faultSummary(say('review_faults'), faults)}
 ${view.notice && view.notice !== 'saved' && noticeBox(view.notice, writer)}
 ${review.awaitedUntil !== undefined && awaited(review.awaitedUntil, writer)}
@@ -641,8 +648,6 @@ ${heading(view, writer)}
 ${reviewForm(
   view,
   html`<section aria-labelledby="list-heading"><h2 id="list-heading">${say('review_list')}</h2>
-<p class="quiet">${say('review_change')}
-${state.list_revision > 1 && say('review_version', { version: writer.count(state.list_revision) })}</p>
 ${lineFields(view, writer)}
 ${view.notice === 'saved' && noticeBox(view.notice, writer)}
 ${removedLines(view, writer)}</section>
@@ -657,6 +662,7 @@ ${disownFields(view, writer)}</section>`,
   writer,
 )}
 ${boundaries(writer)}
+<p class="quiet">${say('reference')} ${state.handoff_id}</p>
 </article>`,
   };
 };
@@ -679,8 +685,10 @@ const heading = (view: ReviewView, writer: Writer): Html => {
   }
 ${progress({ state, isPrivate: false }, writer)}
 ${facts([
-  [say('lines'), writer.count(priced.lines.size)],
-  [say('indicative_total'), totalsIn(priced.totals, writer)],
+  [
+    say('indicative_total'),
+    html`${totalsIn(priced.totals, writer)} <small>${say('line_count', { count: priced.lines.size })}</small>`,
+  ],
   [
     say('review_look_at'),
     first
@@ -688,7 +696,6 @@ ${facts([
       : say('review_nothing'),
   ],
   [say('review_open_until'), writer.moment(state.expires_at)],
-  [say('reference'), state.handoff_id],
 ])}</header>`;
 };
 

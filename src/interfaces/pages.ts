@@ -13,6 +13,7 @@ import {
 } from '#src/interfaces/documents/pages.ts';
 import { errorPages, notFoundPage } from '#src/web/error-pages.ts';
 import type { App } from '#src/registries/app.ts';
+import { DAY_MS, iso } from '#src/shared/time.ts';
 import { type PictureOptions, productRoutes } from '#src/links/landing.pages.ts';
 import { type LinkOptions, linkRoutes } from '#src/links/redirect.pages.ts';
 import { quotationRoutes } from '#src/handoffs/quotation.pages.ts';
@@ -82,6 +83,7 @@ export const portalRoutes = (
     productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);
+    siteRoutes(scope, app);
     assetRoutes(scope);
   });
 };
@@ -102,6 +104,38 @@ const problemRoutes = (scope: FastifyInstance, { origin }: App): void => {
       return sendPublicPage(reply, problemPage(code, origin()));
     return sendPublic(reply, 'text/markdown; charset=utf-8', problemMarkdown(code, origin()));
   });
+};
+
+/** Pages of somebody, links that record a visit, and pages that change with each search. */
+const ROBOTS = `User-agent: *
+${['/h/', '/rfq/', '/quotation/', '/l/', '/s', '/list', '/signin', '/desk', '/o/']
+  .map((path) => `Disallow: ${path}`)
+  .join('\n')}
+`;
+
+const SECURITY_DAYS = 180;
+
+/** Where to report a weakness (RFC 9116). */
+const securityText = ({ origin, house, now }: Pick<App, 'origin' | 'house' | 'now'>): string => {
+  const day = Math.floor(now() / DAY_MS) * DAY_MS;
+  return `Contact: ${house?.mailbox === undefined ? `${origin()}/` : `mailto:${house.mailbox}`}
+Expires: ${iso(day + SECURITY_DAYS * DAY_MS)}
+Preferred-Languages: en, de
+Canonical: ${origin()}/.well-known/security.txt
+`;
+};
+
+const TEXT = 'text/plain; charset=utf-8';
+
+/** What programs ask every site for. */
+const siteRoutes = (scope: FastifyInstance, app: App): void => {
+  scope.get('/robots.txt', (_request, reply) => sendPublic(reply, TEXT, ROBOTS));
+  scope.get('/.well-known/security.txt', (_request, reply) =>
+    sendPublic(reply, TEXT, securityText(app)),
+  );
+  scope.get('/favicon.ico', (_request, reply) =>
+    sendTagged(reply, ASSETS['mark.svg'], 'public, max-age=86400'),
+  );
 };
 
 const assetRoutes = (scope: FastifyInstance): void => {

@@ -29,7 +29,7 @@ import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
 import { FALSE_CLICKS } from './false-clicks.ts';
-import { findCode, withParameter, findPromotion, type Promotion, type Source } from './links.ts';
+import { findCode, withParameter, findPromotion, type Promotion } from './links.ts';
 
 type LinkVisit = { code: CodeRow; call: Call };
 
@@ -438,18 +438,26 @@ export const viewProduct: VisitorHandler<'viewProduct'> = async (deps, input, { 
   return done({ product, withdrawn: published === undefined, crumbs, ...present({ promotion }) });
 };
 
+/** What visitors can filter by, as facets count it. */
+const FACETS = ['category', 'brand', 'certifications', 'ship_from', 'origin', 'lead_time'] as const;
+
+type Asked = Omit<z.output<VisitorOperations['viewSearch']['input']>, 'words'>;
+
 const listingOf = async (
   deps: Deps,
   query: Pick<ProductSearch, 'q' | 'category'>,
-  { page: wanted, at, ...source }: Source & { page: number; at: number },
+  { page: wanted, at, attribution, via, certification, ...filters }: Asked & { at: number },
 ): Promise<Omit<Listing, 'crumbs'>> => {
+  const source = { attribution, via };
   const find = (page: number) =>
     deps.catalog.search({
+      ...present(filters),
       ...query,
-      sort: 'relevance',
+      ...(certification !== undefined && { certifications: [certification] }),
+      sort: filters.sort,
       limit: PAGE_PRODUCTS,
       offset: (page - 1) * PAGE_PRODUCTS,
-      facets: [],
+      facets: [...FACETS],
     });
   const first = find(wanted);
   const pages = Math.max(1, Math.ceil(first.total / PAGE_PRODUCTS));
@@ -486,7 +494,7 @@ export const viewSearch: VisitorHandler<'viewSearch'> = async (
   { words, ...input },
   { at },
 ) => {
-  const query = words === '' ? {} : { q: words };
+  const query = present({ q: words === '' ? undefined : words, category: input.category });
   return done({ ...(await listingOf(deps, query, { ...input, at })), crumbs: [] });
 };
 

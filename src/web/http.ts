@@ -812,3 +812,9 @@ export const codeIn = (sent: SentValue): string | undefined => {
   const first = firstOf(sent);
   return first === undefined ? undefined : withoutTail(first);
 };
+
+/** The language that a browser asks for first, of those that pages are written in, as a locale. */
+export const localeAsked = (headers: FastifyRequest['headers']): 'en-GB' | 'de-DE' => {
+  const [, language] = /(?:^|[,\s])(de|en)\b/i.exec(headers['accept-language'] ?? '') ?? [];
+  return language?.toLowerCase() === 'de' ? 'de-DE' : 'en-GB';
+};

@@ -113,6 +113,8 @@ export type Page = {
   you?: You;
   /** Whether it uses the width of the window: for tables, and for what people work with. */
   isWide?: boolean;
+  /** Where the links of the header lead to: with a list in the address they keep it. `list`: the page of the list. */
+  nav?: { list?: string; href?(path: string): string };
 };
 
 /** A person as the header of their pages names them. `csrf` is in each of their forms. */
@@ -135,6 +137,13 @@ const accountNav = (you: You): Html => html`<nav class="you" aria-label="You">
 <a href="/home">Home</a> ${you.roles.includes('staff') && html`<a href="/desk">Inbox</a> `}<a href="/me">${you.name}</a> <span class="quiet">${rolesText(you)}</span>
 ${searchForm(you)}<form method="post" action="/signout"><input type="hidden" name="csrf" value="${you.csrf}"><button type="submit" class="second">Sign out</button></form>
 </nav>`;
+
+/** The ways of visitors and buyers. */
+const shopNav = (
+  { list, href = (path) => path }: NonNullable<Page['nav']>,
+  { say }: Writer,
+): Html => html`<nav class="shop" aria-label="${say('nav')}"><a href="${href('/s')}">${say('frame_products')}</a>
+<a href="${href('/c')}">${say('categories')}</a> <a href="${list ?? href('/list')}">${say('nav_list')}</a></nav>`;
 
 /** How the page looks where its address is shared. */
 type Card = {
@@ -176,7 +185,7 @@ ${house && seller(house, writer)}
 </footer>`;
 
 const layout = (
-  { title, main, locale = 'en', script, card, you, isWide = false }: Page,
+  { title, main, locale = 'en', script, card, you, isWide = false, nav = {} }: Page,
   { house }: { house: House | undefined },
   writer = writerFor(regionalLocale(locale)),
 ): Html => html`<!doctype html>
@@ -193,7 +202,7 @@ ${script && html`<script src="${assetHref(script)}" defer></script>`}
 </head>
 <body${isWide ? html` class="wide"` : ''}${locale.split('-')[0] === languageOf(locale) ? '' : html` lang="${languageOf(locale)}"`}>
 <a class="skip" href="#main">${writer.say('frame_skip')}</a>
-<header class="top"><a class="mark" href="/">Tributary</a>${you && accountNav(you)}</header>
+<header class="top"><a class="mark" href="/">Tributary</a>${you ? accountNav(you) : shopNav(nav, writer)}</header>
 <main id="main" tabindex="-1">
 ${main}
 </main>
@@ -334,9 +343,6 @@ ${page > 1 ? html`<a rel="prev" href="${href(page - 1)}">${say('previous')}</a>`
 <span>${say('page_of', { page: count(page), pages: count(pages) })}</span>
 ${page < pages ? html`<a rel="next" href="${href(page + 1)}">${say('next')}</a>` : html`<span></span>`}
 </nav>`;
-
-export const plural = (count: number, one: string, many: string): string =>
-  count === 1 ? one : many;
 
 const policyWith = (imageOrigins: readonly string[]): string =>
   [

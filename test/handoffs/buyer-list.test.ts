@@ -102,7 +102,7 @@ describe('The list of a visitor', () => {
     for (const part of ['Blue &lt;mug&gt;', '£95.52', 'Product CUP-1', 'Promoted by', 'Review'])
       expect(page.text).toContain(part);
     expect(page.text).toContain(`/list?attribution=${token}&amp;list=${list(['CUP-1', 4])}"`);
-    expect((await get(`/s?q=mug&${query}`)).text).toContain('Your list: 1\nproduct');
+    expect((await get(`/s?q=mug&${query}`)).text).toContain('Your list: 1 product');
     const again = await get(`/p/prd_${id('MUG-1')}?list=${list(['MUG-1', 48])}&quantity=6`);
     expect(again.headers['location']).toBe(`/list?list=${list(['MUG-1', 6])}`);
     expect((await app.service.deps.log.head()).position).toBe(before);

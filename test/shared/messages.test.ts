@@ -17,8 +17,8 @@ const valuesIn = (text: string): string[] =>
 /** Words that only an English text has. */
 const ENGLISH = /\b(?:the|your|you|this|and|staff|with)\b/i;
 
-describe.each(languages)('The texts of %s', (language, messages) => {
-  it('have each key, with the values of the English text', () => {
+describe.each(languages)('The texts in %s', (language, messages) => {
+  it('A file of texts has each key, with the values of the English text', () => {
     expect(Object.keys(messages).toSorted()).toEqual(KEYS.toSorted());
     for (const key of KEYS)
       for (const form of formsOf(messages[key])) {
@@ -31,7 +31,7 @@ describe.each(languages)('The texts of %s', (language, messages) => {
       }
   });
 
-  it('have a form for each plural of the language', () => {
+  it('A text that depends on a number has a form for each plural of the language', () => {
     const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
     for (const key of KEYS) {
       const message = messages[key];
@@ -40,7 +40,7 @@ describe.each(languages)('The texts of %s', (language, messages) => {
     }
   });
 
-  it.skipIf(language === 'en')('are none of the English ones', () => {
+  it.skipIf(language === 'en')('A text of another language is not English', () => {
     for (const key of KEYS)
       for (const form of formsOf(messages[key])) expect(form, key).not.toMatch(ENGLISH);
   });

@@ -7,6 +7,7 @@ import { PROBLEM_CODES, type ProblemCode, PROBLEMS } from '#contracts/problems.t
 import { BROWSER_TEXT, type PageRates } from '#src/interfaces/rest/docs.ts';
 import { searchForm } from '#src/links/product.pages.ts';
 import type { App } from '#src/registries/app.ts';
+import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
 import { COMPRESSED, sendPublic } from '#src/web/documents.ts';
 import { notFoundPage } from '#src/web/error-pages.ts';
 import { type Page, sendPublicPage, facts } from '#src/web/layout.ts';
@@ -162,7 +163,7 @@ quotation.</dd></div>
 <ul>${BOUNDARIES.map(
     ({ statement, instead }) => html`<li>${statement} <span class="quiet">${instead}</span></li>`,
   )}</ul></section>
-<section aria-labelledby="look"><h2 id="look">Look around</h2>${searchForm('')}
+<section aria-labelledby="look"><h2 id="look">Look around</h2>${searchForm('', { kept: [], writer: writerFor(HOUSE_LOCALE) })}
 <ul class="links"><li><a href="/docs">Documentation</a></li>
 <li><a href="/api/affiliate/openapi.json">OpenAPI contract</a></li>
 <li><a href="/llms.txt">llms.txt, for language models</a></li>
