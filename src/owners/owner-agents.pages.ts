@@ -7,7 +7,7 @@ import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { type PageAct, serveActs } from '#src/web/acts.ts';
-import { facts, type Html, notice, type Page, plural, type You } from '#src/web/layout.ts';
+import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
 import {
   actForm,
   badge,
@@ -111,7 +111,7 @@ const showAgents = async ({ app, person, params, query }: Asked): Promise<Outcom
             html`<a href="${path}/${agent.id}">${agent.name}</a><span class="hint">${agent.purpose}</span>`,
             html`${AGENT_STATES[agent.status]}${agent.pending && agent.status !== 'requested' ? html` ${badge('change waits for staff', 'warn')}` : ''}`,
             assistantsText(assistants, agent.id),
-            `${keysOf(agent.id)} ${plural(keysOf(agent.id), 'works', 'work')}`,
+            `${keysOf(agent.id)} ${keysOf(agent.id) === 1 ? 'works' : 'work'}`,
           ]),
           empty: html`There is no agent yet. <a href="/apply">Apply for one</a>`,
         },

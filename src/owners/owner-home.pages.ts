@@ -6,7 +6,7 @@ import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal } from '#src/shared/outcome.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { serveActs } from '#src/web/acts.ts';
-import { type Html, plural } from '#src/web/layout.ts';
+import type { Html } from '#src/web/layout.ts';
 import { ageOf, badge, type Content } from '#src/web/parts.ts';
 import { acceptPeople } from '#src/web/person-admission.ts';
 import {
@@ -161,7 +161,7 @@ const waitingList = (owner: string, read: Read7, now: number): Html => {
   const heading =
     items.length === 0
       ? 'Nothing waits for you'
-      : `${writer.count(items.length)} ${plural(items.length, 'thing waits', 'things wait')}`;
+      : `${writer.count(items.length)} ${items.length === 1 ? 'thing waits' : 'things wait'}`;
   return html`<section class="waits"><h2>${heading}</h2>
 ${
   items.length === 0
