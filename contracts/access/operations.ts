@@ -31,7 +31,8 @@ export const getConnection = defineOperation({
   guidance:
     'Call it first. Each missing scope has a text on how to get it; boundaries list what no agent can do.',
   brief:
-    'Call it first. It shows the tools of this key, how to get scopes that it lacks, and what no agent can do.',
+    'Call it first. It shows the tools of this key, how to get scopes that it lacks, who approves outreach, where short links ' +
+    'begin, and what no agent can do.',
   next: 'searchProducts, or what else the scopes allow.',
   input: z.strictObject({}),
   output: connection,

@@ -1,6 +1,7 @@
 /** Records of access as operations answer them. */
 import { z } from 'zod';
 import { id, time } from '#contracts/fields.ts';
+import { APPROVAL_MODES, CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import { DESK_ROLE_NAMES, SCOPE_NAMES } from '#contracts/scopes.ts';
 
 /** The desk's records of agents and credentials. */
@@ -109,10 +110,21 @@ export const connection = z
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
     limits: z.record(z.string(), z.int()).describe('Each name has its unit'),
     boundaries: z.array(z.object({ id: z.string(), statement: z.string(), instead: z.string() })),
+    outreach: z
+      .object({
+        approval: z.enum(APPROVAL_MODES),
+        approvals_required: z.int(),
+        channels: z.array(z.enum(CHANNEL_KINDS)),
+      })
+      .optional()
+      .describe(
+        'Who approves what you propose, and what can be sent; absent if the owner has set nothing',
+      ),
     links: z
       .record(z.string(), z.string())
       .describe(
-        'The OpenAPI contract, MCP, the A2A Agent Card and pages. Outreach is proposed over MCP and A2A',
+        'The OpenAPI contract, MCP, the A2A Agent Card, pages, and where short links begin. Outreach is proposed over ' +
+          'MCP and A2A',
       ),
     consistency: z.object({ position: z.int(), projection_lag_events: z.int() }),
   })

@@ -231,11 +231,17 @@ export const connectionExample = {
   ],
   limits: { writes_per_minute: 3000, body_bytes_max: 262144 },
   boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
+  outreach: {
+    approval: 'owner_controlled',
+    approvals_required: 1,
+    channels: ['social_post', 'message'],
+  },
   links: {
     openapi: `${BASE}/api/affiliate/openapi.json`,
     mcp: `${BASE}/api/affiliate/mcp`,
     mcp_status: `${BASE}/api/affiliate/mcp/status`,
     agent_card: `${BASE}/.well-known/agent-card.json`,
+    short_links: `${BASE}/l/`,
   },
   consistency: { position: 3120, projection_lag_events: 0 },
 };

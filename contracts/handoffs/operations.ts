@@ -99,9 +99,7 @@ export const createHandoff = defineOperation({
   brief:
     'Give review_url only to the buyer, or set deliver: the service mails it once people approve. A product that is not ' +
     'published is refused with its line.',
-  next:
-    'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ; getOutboundRequest shows a ' +
-    'delivery.',
+  next: 'getRecord follows the list and its RFQ, listChanges all lists; getOutboundRequest shows a delivery.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     title: line(120).describe('Title of the list, shown to the buyer; no personal data'),

@@ -107,7 +107,7 @@ const requestSocialPost = proposal({
   summary: 'Propose a social post for approval',
   fields: {
     network: z.enum(NETWORKS).describe('The social network'),
-    account_ref: reference("Name of the owner's account"),
+    account_ref: reference("The owner's name for the account: people check it"),
     text: exactText(5_000),
   },
   examples: [
@@ -146,7 +146,7 @@ const requestMessage = proposal({
   fields: {
     channel: z.enum(MESSAGE_CHANNELS).describe('How the message is sent'),
     recipient_ref: reference(
-      "The id or the external_id of a lead, or the owner's name for a list or another recipient",
+      "A lead's id or external_id, refused if its person refuses contact; or the owner's name for a list or recipient",
     ),
     subject: line(200).optional().describe('Subject line'),
     text: exactText(8_000),

@@ -84,7 +84,8 @@ export const getPerformance = defineOperation({
   brief:
     'clicks_valid excludes bots and previews; clicks_unique counts each visitor once per link and UTC day. Countries ' +
     `with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks are counted as ${OTHER_COUNTRIES}. For pages that do not ` +
-    'change, send as_of.position of the first answer as as_of.',
+    'change, send as_of.position of the first answer as as_of. A page ends at limit or at ' +
+    `${LIMITS.TOOL_RESULT_BYTES_MAX / 1_024} KiB of text; rows_left says how many rows of it are left.`,
   next: 'createLink for products that perform well.',
   input: z.strictObject({
     from: date.optional().describe('First day, in time_zone; default: 29 days before to'),

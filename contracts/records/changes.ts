@@ -39,7 +39,7 @@ const positions = limit.describe('Positions on the page; one can have two change
 
 export const listChanges = defineToolOperation({
   kind: 'query',
-  scope: ['links:write', 'handoffs:write', 'leads:read', ...OUTBOUND_SCOPES],
+  scope: ['links:write', 'handoffs:write', ...OUTBOUND_SCOPES, 'leads:read'],
   summary: "List what changed of the owner's records, oldest first",
   guidance:
     'Keep next_cursor: the next call continues there, and repeats nothing. The cursor does not expire. Shows the kinds that the ' +

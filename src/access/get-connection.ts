@@ -1,5 +1,8 @@
 /** The operation that shows an agent its key, scopes and limits. */
 import type { LastRequest } from './access.decider.ts';
+import type { z } from 'zod';
+import type { connection } from '#contracts/access/records.ts';
+import { CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
@@ -8,7 +11,10 @@ import { measureLag } from '#src/reading/lag.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
-import type { Handler } from '#src/calls/handlers.ts';
+import type { Deps, Handler } from '#src/calls/handlers.ts';
+import { readSettings } from '#src/sending/settings.ts';
+
+type Connection = z.output<typeof connection>;
 
 const HOW_TO_GET =
   'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';
@@ -20,6 +26,18 @@ export const renderRequest = ({ scopes, outcome, ...request }: LastRequest) => (
   ...present({ reason: request.reason }),
   ...(request.decided_at !== undefined && { decided_at: iso(request.decided_at) }),
 });
+
+/** Who approves outreach, and the kinds that have a channel which is not disabled; empty if none is configured. */
+const outreachOf = async (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+): Promise<Pick<Connection, 'outreach'>> => {
+  const { settings, disabled = {} } = (await readSettings(deps, ownerId)) ?? {};
+  if (!settings) return {};
+  const { mode: approval, approvals_required, channels } = settings;
+  const open = CHANNEL_KINDS.filter((kind) => channels[kind] && disabled[kind] === undefined);
+  return { outreach: { approval, approvals_required, channels: open } };
+};
 
 export const getConnection: Handler<'getConnection'> = async (deps, _input, { caller }) => {
   const key = deps.credentials.key(caller.keyId);
@@ -58,6 +76,7 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
     })),
     limits: publishedLimits(deps.limits),
     boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
+    ...(await outreachOf(deps, caller.ownerId)),
     links: {
       openapi: `${origin}/api/affiliate/openapi.json`,
       mcp: `${origin}/api/affiliate/mcp`,
@@ -66,6 +85,7 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
       llms_txt: `${origin}/llms.txt`,
       problems: `${origin}/problems`,
       portal: `${origin}/`,
+      short_links: `${origin}/l/`,
     },
     consistency: {
       position,

@@ -30,7 +30,7 @@ const NEEDS: Record<OperationId, string[] | null> = {
   cancelOutboundRequest: OUTBOUND,
   // Of outreach: what a kind needs is in test/records.
   listRecords: OUTBOUND,
-  listChanges: ['links:write', 'handoffs:write', 'leads:read', ...OUTBOUND],
+  listChanges: ['links:write', 'handoffs:write', ...OUTBOUND, 'leads:read'],
   getRecord: ['social:write'],
   reviseHandoff: ['handoffs:write'],
   withdrawUnseenHandoff: ['handoffs:write'],

@@ -1,6 +1,6 @@
 /** The tools of MCP and their schemas, from the registry of agents. */
 import { z } from 'zod';
-import type { connection } from '#contracts/access/records.ts';
+import { connection } from '#contracts/access/records.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
@@ -32,6 +32,8 @@ const toolConnection = z.object({
   pending_request: z.object({ scopes }).optional(),
   tools: z.array(z.string()),
   boundaries: z.array(z.enum(BOUNDARIES.map(({ id }) => id))),
+  outreach: connection.shape.outreach,
+  short_links: z.string(),
   limits: z.record(z.enum(LIMIT_NAMES), z.int()),
 });
 
@@ -50,6 +52,8 @@ export const connectionForTools = (
     ...(pending_scopes && { pending_request: { scopes: pending_scopes } }),
     tools: whole.operations.filter(({ allowed }) => allowed).map(toolName),
     boundaries: BOUNDARIES.map(({ id }) => id),
+    ...(whole.outreach && { outreach: whole.outreach }),
+    short_links: whole.links['short_links'] ?? '',
     limits: Object.fromEntries(
       LIMIT_NAMES.map((name) => [name, whole.limits[name] ?? 0]),
     ) as Record<(typeof LIMIT_NAMES)[number], number>,
@@ -219,6 +223,7 @@ const TRUSTED: ReadonlySet<string> = new Set([
   'qr_svg_url',
   'relaxed',
   'review_url',
+  'short_links',
   'short_url',
   'statement',
   'status',
@@ -340,7 +345,14 @@ const toolOf = (id: OperationId): Tool => {
       name: toolName(operation),
       title,
       description: inToolWords(
-        sentences(summary, brief, next && `Next: ${next}`, untrustedNote(untrusted, isRepeated)),
+        sentences(
+          summary,
+          brief,
+          // Strict clients refuse the schema of an open map.
+          'metadata' in operation.input.shape ? 'Accepts metadata, too' : undefined,
+          next && `Next: ${next}`,
+          untrustedNote(untrusted, isRepeated),
+        ),
       ),
       inputSchema: toolSchema(operation.input, 'input'),
       ...(!isRepeated && {

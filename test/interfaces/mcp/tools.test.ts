@@ -48,6 +48,7 @@ const TOOLS: [string, string[], boolean, boolean, boolean][] = [
     true,
   ],
   ['list_records', LISTING, true, false, false],
+  ['list_changes', [...LISTING, 'leads:read'], true, false, false],
   ['get_record', [...LISTING, 'leads:read', 'products:read'], true, false, false],
   ['revise_handoff', ['handoffs:write'], false, false, false],
   ['withdraw_handoff', ['handoffs:write'], false, false, true],
