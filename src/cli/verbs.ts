@@ -426,7 +426,7 @@ const VERBS: Verbs = {
   },
   listRfqs: {
     columns:
-      'handoff_id owner_id agent_id state goods submitted_at indicative_totals needs_approval evidence',
+      'handoff_id owner_id title state goods submitted_at indicative_totals needs_approval evidence',
   },
   listAccessRequests: {
     words: 'access requests',

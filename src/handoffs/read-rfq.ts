@@ -250,10 +250,16 @@ export const listRfqs: DeskHandler<'listRfqs'> = async (deps, input, call) => {
       evidenceOf(deps, { ownerId, handoffId, rfq, at: call.at }),
     ),
   );
+  const lists = await Promise.all(
+    rows.map(({ owner, handoff_id: id }) =>
+      deps.readModels.get<HandoffState>('handoffs', owner, id),
+    ),
+  );
   const data = rows.map((row, index) => ({
     handoff_id: row.handoff_id,
     owner_id: row.owner,
     agent_id: row.agent_id,
+    ...present({ title: lists[index]?.title, company: lists[index]?.buyer.company }),
     submitted_at: iso(row.submitted_at),
     indicative_totals: row.totals,
     state: stateOf(row),

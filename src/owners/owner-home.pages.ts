@@ -121,9 +121,9 @@ const accessItems = (owner: string, { access }: Pick<Read7, 'access'>, now: numb
   });
 
 const rfqItems = (owner: string, { rfqs }: Pick<Read7, 'rfqs'>, now: number): Waiting[] =>
-  rfqs.data.map(({ handoff_id, state, submitted_at, indicative_totals, open_questions = 0 }) => ({
-    what: html`<strong>RFQ of ${amountsText(indicative_totals)}</strong> ${RFQ_WORDS[state]}${
-      open_questions > 0 ? ', with a question of the buyer' : ''
+  rfqs.data.map(({ handoff_id, title = 'An RFQ', company, state, submitted_at, ...rfq }) => ({
+    what: html`<strong>${title}</strong>${company && html` for ${company}`}, ${amountsText(rfq.indicative_totals)}: the RFQ ${RFQ_WORDS[state]}${
+      (rfq.open_questions ?? 0) > 0 ? ', with a question of the buyer' : ''
     }`,
     when: html`${ageOf(submitted_at, now)}`,
     act: { text: 'See where it is', href: `${homeOf(owner)}/lists/${handoff_id}` },

@@ -261,19 +261,21 @@ const showRfqs = async (asked: Asked): Promise<Outcome<Page>> => {
       )}${periodText(path, period)}${dataTable(
         'RFQs, newest first',
         [
-          { head: 'Sent' },
+          { head: 'RFQ' },
           { head: 'State' },
           { head: 'Indicative total', isNumber: true },
           { head: 'Value won', isNumber: true },
           { head: 'By' },
+          { head: 'Sent' },
         ],
         {
           rows: data.map((rfq) => [
-            html`<a href="${homeOf(owner)}/lists/${rfq.handoff_id}">${timeOf(rfq.submitted_at)}</a>`,
+            html`<a href="${homeOf(owner)}/lists/${rfq.handoff_id}">${rfq.title ?? 'An RFQ'}</a>${rfq.company && html`<span class="hint">${rfq.company}</span>`}`,
             stateWords(RFQ_WORDS[rfq.state]),
             amountsText(rfq.indicative_totals),
             amountsText(rfq.won_value),
             nameOf(rfq.agent_id),
+            timeOf(rfq.submitted_at),
           ]),
           empty: next_before === null ? 'There is no such RFQ.' : 'There is none on this page.',
         },
@@ -404,14 +406,15 @@ const LISTS_FILE: OwnerFile = {
 
 const RFQS_FILE: OwnerFile = {
   path: '/o/:owner/rfqs.csv',
-  head: ['list_id', 'state', 'sent_at', 'indicative_total', 'value_won', 'agent_id'],
+  head: ['list', 'list_id', 'state', 'sent_at', 'indicative_total', 'value_won', 'agent_id'],
   async rows(read, owner_id, query) {
     const rows = await everyRow((before) =>
       read('listRfqs', { owner_id, ...rfqFilter(query), ...FULL_PAGE, ...(before && { before }) }),
     );
     if (isRefusal(rows)) return rows;
     return done(
-      rows.value.map(({ handoff_id, state, submitted_at, ...rfq }) => [
+      rows.value.map(({ handoff_id, title, state, submitted_at, ...rfq }) => [
+        title,
         handoff_id,
         state,
         submitted_at,

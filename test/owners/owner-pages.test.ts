@@ -87,7 +87,7 @@ describe('The home of a promoter', () => {
     const text = textOf(await page('/o/acme'));
     expect(text).toContain('3 things wait');
     expect(text).toMatch(/Social post .*? Decide/);
-    expect(text).toMatch(/RFQ of £[\d.]+ waits for staff .*? See where it is/);
+    expect(text).toMatch(/List , £10.00: the RFQ waits for staff .*? See where it is/);
     expect(text).toMatch(/Visits 3 none before/);
     expect(text).toMatch(/3 visits in the last 30 days; most on .*?, with 3/);
     expect(text).toContain('1 RFQ for 3 visits: 33 %');
