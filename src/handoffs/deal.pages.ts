@@ -59,7 +59,7 @@ export const eventText = (type: string): string => {
 const actorText = ({ by, by_name }: Deal['history'][number], deal: Deal): string => {
   if (by_name !== undefined) return by_name;
   if (by.startsWith('agt_')) return deal.agent_name ?? 'the agent';
-  return by.startsWith('desk:') ? 'the machine’s token' : by === 'system' ? 'the service' : by;
+  return by.startsWith('desk:') ? 'the token of a program' : by === 'system' ? 'the service' : by;
 };
 
 const contactOf = ({ contact, named_buyer }: Deal): Html => {

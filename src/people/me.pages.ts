@@ -27,9 +27,7 @@ export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, h
     ['Invite somebody who acts for the same promoters', 'people invite'],
   ],
   staff: [
-    ['See open requests of buyers, oldest first', 'rfq list --state open --after 0'],
-    ['See open leads', 'lead list'],
-    ['See requests for access', 'access requests'],
+    ['See what waits, oldest first', '/desk'],
     ['Decide on outreach that agents propose', '/approvals'],
   ],
   privacy: [

@@ -144,7 +144,7 @@ const planForms = (plan: Plan, { admission }: SignedIn, hasTexts: boolean): ActF
     : [
         {
           name: 'take',
-          title: 'Take it',
+          title: 'Assign it to me',
           hidden: { person: admission.caller.id },
           button: 'Assign it to me',
         },

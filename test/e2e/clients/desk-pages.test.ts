@@ -1,0 +1,136 @@
+/** The pages of staff in a real browser: by keyboard, without script, at two widths and in both themes. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { referenceOf } from '#src/ports/reference.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { invite, settled } from '../../support/world/browsing.ts';
+import { people } from '../../support/world/people.ts';
+import { buyerOver } from '../../support/world/server-over.ts';
+import {
+  DESKTOP,
+  hasChromium,
+  IN_CHROMIUM,
+  launchChromium,
+  overflow,
+  PHONE,
+  violations,
+  visitor,
+} from '../../support/clients/browser.ts';
+
+let app: TestApp;
+let browser: Browser;
+let origin: string;
+let list: string;
+
+/** Names that break layouts: without a place to break, and from right to left. */
+const COMPANY = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+const TITLE = 'رف المطبخ للخريف';
+
+beforeAll(async () => {
+  app = await testApp({ PUBLIC_URL: '' });
+  const [at, chromium] = await Promise.all([app.service.listen(), launchChromium()]);
+  browser = chromium;
+  origin = at.replace('127.0.0.1', 'localhost');
+  app.service.dispatcher.start();
+  await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
+  const { key } = await app.agent('acme');
+  await people(app).lead(key, 'ada@shop.example');
+  const made = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/handoffs',
+    key,
+    payload: {
+      title: TITLE,
+      buyer: { company: COMPANY },
+      line_items: ['MUG-1', 'MUG-2'].map((sku) => ({ sku, quantity: 48 })),
+    },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  const { id, review_url } = made.body as { id: string; review_url: string };
+  const contact = { name: 'Bea Buyer', email: 'bea@shop.example', message: 'Before Easter?' };
+  await buyerOver(app.service.deps, review_url).request({
+    list_revision: 1,
+    consent: true,
+    contact,
+  });
+  list = id;
+  await settled(app);
+});
+afterAll(async () => {
+  await browser?.close();
+  await app?.close();
+});
+
+const staffPage = async (options: Parameters<typeof visitor>[2]) => {
+  const person = await invite(app, ['staff', 'privacy']);
+  const opened = await visitor(browser, origin, options);
+  await opened.page.goto(person.link);
+  await opened.page.getByRole('button').first().click();
+  await opened.page.waitForURL(/\/home/);
+  return opened;
+};
+
+describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
+  it('Every page fits a phone and a screen, and has no fault that axe finds', async () => {
+    const { page, context, faults } = await staffPage(DESKTOP);
+    for (const path of [
+      '/desk',
+      '/desk?others=1',
+      '/desk?kind=access',
+      `/desk/r/${list}`,
+      '/desk/search',
+    ]) {
+      for (const { viewport } of [DESKTOP, PHONE]) {
+        await page.setViewportSize(viewport);
+        await page.goto(path);
+        expect(await overflow(page), path).toBe(0);
+      }
+      await page.evaluate(
+        'for (const act of document.querySelectorAll("details")) act.open = true',
+      );
+      expect(await overflow(page), `${path}, all open`).toBe(0);
+      expect(await violations(page), path).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  it('The inbox is worked by keyboard, and the search finds a reference', async () => {
+    const { page, context, faults } = await staffPage(DESKTOP);
+    await page.goto('/desk');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/desk/r/${list}`);
+    await page.keyboard.press('a');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('The request is taken up.').waitFor();
+    await page.keyboard.press('i');
+    await page.waitForURL('**/desk');
+    await page.keyboard.press('/');
+    await page.keyboard.type(referenceOf(list));
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/desk/r/${list}`);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  it('A quotation is made without script on a phone, and a refusal keeps what was typed', async () => {
+    const { page, context } = await staffPage({ ...PHONE, javaScriptEnabled: false });
+    await page.goto(`/desk/r/${list}#acts`);
+    await page.getByLabel('Terms of payment and delivery').fill('Within 30 days');
+    await page.locator('#quote-price-1').fill('much');
+    await page.getByRole('button', { name: 'Make the quotation' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByLabel('Terms of payment and delivery').inputValue()).toBe(
+      'Within 30 days',
+    );
+    await page.locator('#quote-price-1').fill('');
+    await page.getByRole('button', { name: 'Make the quotation' }).click();
+    await page.getByText('The quotation is made.').waitFor();
+    await context.close();
+  });
+});
