@@ -173,11 +173,13 @@ if (!isRest && lead)
   });
 finish('follow up on leads', { states: leads.map(({ state }) => state), rfq: lead?.['rfq'] });
 
+// What an answer reflects has the time of the service.
+const { at } = mine['as_of'] as { at: string };
 const report = await call('get_performance', {
   group_by: isRest ? 'campaign' : ['campaign'],
   granularity: 'week',
   compare_to: 'previous_period',
-  from: new Date(Date.now() - 6 * 86_400_000).toISOString().slice(0, 10),
+  from: new Date(Date.parse(at) - 6 * 86_400_000).toISOString().slice(0, 10),
   metrics: isRest
     ? 'clicks_valid,handoffs_created,rfqs_submitted,leads_submitted'
     : ['clicks_valid', 'handoffs_created', 'rfqs_submitted', 'leads_submitted'],
