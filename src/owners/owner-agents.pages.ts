@@ -135,7 +135,7 @@ const ACTS_SHOWN = 25;
 const readActs = (
   read: Read,
   you: You,
-  query: { owner_id: string; actor: string; before?: number },
+  query: { owner_id: string; actor?: string; key_id?: string; before?: number },
 ) =>
   mayAudit(you)
     ? read('auditHistory', { ...query, limit: ACTS_SHOWN })
@@ -416,8 +416,12 @@ const showKey = async ({ app, person, params }: Asked, form: FormState): Promise
   if (isRefusal(key)) return key;
   const { owner_id, agent_id, last4, status, environment, created_at, expires_at } = key.value;
   if (owner_id !== owner) return NO_KEY;
-  const agent = await read('readAgent', { agent_id });
-  if (isRefusal(agent)) return agent;
+  const answers = await all({
+    agent: read('readAgent', { agent_id }),
+    acts: readActs(read, you, { owner_id: owner, key_id: id }),
+  });
+  if (isRefusal(answers)) return answers;
+  const { agent, acts } = answers.value;
   const path = `${homeOf(owner)}/keys/${id}`;
   return done(
     ownerPage({
@@ -425,13 +429,14 @@ const showKey = async ({ app, person, params }: Asked, form: FormState): Promise
       owner,
       tab: '/agents',
       title: `Key …${last4}`,
-      above: html`<a href="${homeOf(owner)}/agents/${agent_id}">${agent.value.name}</a>`,
+      above: html`<a href="${homeOf(owner)}/agents/${agent_id}">${agent.name}</a>`,
       form,
       main: html`${facts([
         ['State', KEY_STATES[status]],
         ['For', environment === 'live' ? 'live records' : 'tests'],
         ['Issued', momentText(created_at)],
         ['Expires', momentText(expires_at)],
+        ...(acts.data[0] ? [['Last use', timeOf(acts.data[0].at)] as const] : []),
       ])}${mayAct(you) && keyForms(you, path, status, form)}`,
     }),
   );

@@ -64,6 +64,7 @@ describe('An agent on its page', () => {
     expect(text).toContain('Get connection');
     expect(text).toContain(`<a href="/o/acme/links/${link.id}">Link created</a>`);
     expect(text).not.toContain('not among the acts below');
+    expect((await owner.get(`/o/acme/keys/${agent.keyId}`)).text).toContain('Last use');
   });
 
   it('It is not on the pages of another promoter, even for a person of both', async () => {
