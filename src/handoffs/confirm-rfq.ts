@@ -9,6 +9,7 @@ import { listing } from '#src/reading/lists.ts';
 import { liftRefusal } from '#src/sealing/suppression.ts';
 import { noticeOfRfq, queueMail, blockMailbox } from '#src/sending/mail.ts';
 import type { Call, HolderCall, SystemCall } from '#src/shared/call.ts';
+import { writerOf } from '#src/shared/money.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { confirmationTokenOf, requestPath } from '#src/shared/signing.ts';
 import { decideAndAppend, type Issued, issue, traceOf } from '#src/writing/decide-and-append.ts';
@@ -63,7 +64,12 @@ export const noticesOfConfirmed = async (
     sealedFor: rfq.contact_subject,
     record: handoff_id,
     to: contact.email,
-    facts: { ...facts, path: requestPath(token), ...(by === 'buyer' && { list }) },
+    facts: {
+      ...facts,
+      path: requestPath(token),
+      locale: writerOf(state).locale,
+      ...(by === 'buyer' && { list }),
+    },
   });
   return [...toStaff, ...toOwner, ...toBuyer];
 };

@@ -16,6 +16,7 @@ import type { OutreachState } from '#src/sending/settings.decider.ts';
 import { findApprovers, readSettings } from '#src/sending/settings.ts';
 import { type AgentCall, type Call, unkeyed } from '#src/shared/call.ts';
 import { canonicalJson } from '#src/shared/json.ts';
+import { writerOf } from '#src/shared/money.ts';
 import { type Refusal, refuse, refuseField, scopeMissing } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
@@ -53,7 +54,7 @@ type Approvers = {
 
 type DeliveredList = Pick<
   HandoffState,
-  'handoff_id' | 'agent_id' | 'lines' | 'totals' | 'expires_at'
+  'handoff_id' | 'agent_id' | 'lines' | 'totals' | 'expires_at' | 'locale' | 'buyer'
 >;
 
 /** Makes the letter that people decide on, for the list as it is. */
@@ -70,7 +71,10 @@ const proposalFor = (
     kind: 'handoff_delivery' as const,
     target: { handoff_id, list_sha256: listHash(list) },
     content: {
-      ...deliveryLetter({ lines: lines.length, totals, until: expires_at }, house),
+      ...deliveryLetter(
+        { lines: lines.length, totals, until: expires_at, locale: writerOf(list).locale },
+        house,
+      ),
       link_ids: [],
     },
     schedule: { not_after: Math.min(expires_at, at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS) },

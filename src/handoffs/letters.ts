@@ -3,21 +3,33 @@ import { DESK_BASE } from '#contracts/places.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { LetterTexts } from '#src/sending/letters.ts';
 import { type House, sellerOf } from '#src/shared/house.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 
-const money = (totals: MailFacts['rfq_notice']['totals']): string =>
-  totals.map(({ amount, currency }) => writerFor(HOUSE_LOCALE).money(amount, currency)).join(' + ');
+type Totals = MailFacts['rfq_notice']['totals'];
+
+/** Totals of currencies, which are never added up. */
+const sumsOf = (totals: Totals, { money }: Writer): string =>
+  totals.map(({ amount, currency }) => money(amount, currency)).join(' + ');
+
+const HOUSE = writerFor(HOUSE_LOCALE);
+const money = (totals: Totals): string => sumsOf(totals, HOUSE);
+const count = (lines: number): string => HOUSE.say('line_count', { count: lines });
+
+/** The writer of a letter to a buyer. */
+const writerIn = ({ locale = HOUSE_LOCALE }: { locale?: string }): Writer => writerFor(locale);
 
 /** A message lists so many lines; the page has all of them. */
 const GOODS_LISTED_MAX = 20;
 
-const goodsText = (lines: MailFacts['rfq_shipped']['lines']): string =>
-  [
-    ...lines.slice(0, GOODS_LISTED_MAX).map(({ title, quantity }) => `${quantity} × ${title}`),
-    ...(lines.length > GOODS_LISTED_MAX ? [`${lines.length - GOODS_LISTED_MAX} more lines`] : []),
+const goodsText = (lines: MailFacts['rfq_shipped']['lines'], { say, count: written }: Writer) => {
+  const more = lines.length - GOODS_LISTED_MAX;
+  return [
+    ...lines
+      .slice(0, GOODS_LISTED_MAX)
+      .map(({ title, quantity }) => `${written(quantity)} × ${title}`),
+    ...(more > 0 ? [say('more_lines', { count: more })] : []),
   ].join('; ');
-
-const count = (lines: number): string => `${lines} ${lines === 1 ? 'line' : 'lines'}`;
+};
 
 const REPLIES: Record<
   MailFacts['rfq_reply']['reply'],
@@ -54,112 +66,160 @@ export const REVIEW_LINK = '{review_link}';
  * text that an agent wrote.
  */
 export const deliveryLetter = (
-  { lines, totals, until }: Omit<MailFacts['rfq_confirmation'], 'path'>,
+  facts: Omit<MailFacts['rfq_confirmation'], 'path'>,
   house: House | undefined,
-): { subject: string; text: string } => ({
-  subject: 'The product list that you asked for',
-  text: [
-    `You asked a promoter for a product list, and here it is: ${count(lines)}, indicative total ${money(totals)}.`,
-    `See it, change it, and ask staff for a quotation: ${REVIEW_LINK}`,
-    `The link is for you alone, and works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
-    'If you did not ask for it, say so on that page: it closes the list, and you get no more such messages.',
-    ...(house ? [sellerOf(house, writerFor(HOUSE_LOCALE))] : []),
-  ].join('\n\n'),
-});
+): { subject: string; text: string } => {
+  const writer = writerIn(facts);
+  const { say, moment } = writer;
+  const lines = say('line_count', { count: facts.lines });
+  return {
+    subject: say('letter_delivery'),
+    text: [
+      say('letter_delivery_list', { lines, total: sumsOf(facts.totals, writer) }),
+      `${say('letter_delivery_link')} ${REVIEW_LINK}`,
+      say('letter_delivery_until', { until: moment(facts.until) }),
+      say('letter_delivery_disown'),
+      ...(house ? [sellerOf(house, writer)] : []),
+    ].join('\n\n'),
+  };
+};
 
-export const rfqLetters: LetterTexts<
+type Kind =
   | 'rfq_confirmation'
   | 'rfq_receipt'
   | 'rfq_quotation'
   | 'rfq_quotation_void'
   | 'rfq_answer'
-  | 'rfq_reply'
   | 'rfq_shipped'
-  | 'rfq_cancelled'
-  | 'rfq_confirmed'
-  | 'rfq_won'
-  | 'rfq_notice'
-> = {
+  | 'rfq_cancelled';
+
+/** The letters to buyers, each in the language of the list. */
+const buyerLetters: LetterTexts<Kind> = {
   // Somebody else can have typed the address, so the message contains no text that a person typed.
-  rfq_confirmation: ({ path, lines, totals, until }, { origin }) => ({
-    subject: 'Confirm your request for a quotation',
-    paragraphs: [
-      `Somebody entered this address and asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
-      {
-        text: 'If that was you, open this page and confirm the request. Staff receive it then:',
-        link: `${origin}${path}`,
-      },
-      `The link works until ${writerFor(HOUSE_LOCALE).moment(until)}. Nothing is ordered, reserved or paid.`,
-      'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
-    ],
-  }),
-  rfq_receipt: ({ path, handoff_id, lines, totals, list }, { origin }) => ({
-    subject: `Your request ${handoff_id}`,
-    title: 'Your request for a quotation',
-    list,
-    paragraphs: [
-      `Staff have your request for a quotation: ${count(lines)}, indicative total ${money(totals)}. Its reference is ${handoff_id}.`,
-      'They answer you at this address, with a quotation that has binding prices. Nothing is ordered, reserved or paid.',
-      { text: 'See the request, or withdraw it:', link: `${origin}${path}` },
-    ],
-  }),
-  rfq_quotation: ({ path, handoff_id, number, values, until, voids }, { origin }) => ({
-    subject: `Quotation ${number} for your request ${handoff_id}`,
-    title: 'Your quotation',
-    paragraphs: [
-      `Staff answer your request for a quotation: ${money(values)}, valid until ${writerFor(HOUSE_LOCALE).moment(until)}.`,
-      ...(voids
-        ? [
-            `It replaces quotation ${voids.number}, which is void${voids.agreed ? ', and so is your word for that' : ''}.`,
-          ]
-        : []),
-      {
-        text: 'See it line by line, print it, ask staff, and say whether you want it:',
-        link: `${origin}${path}`,
-      },
-      'The link is for you alone. Your answer is not an order: staff confirm it. Nothing is paid.',
-    ],
-  }),
-  rfq_quotation_void: ({ path, handoff_id, number }, { origin }) => ({
-    subject: `Quotation ${number} for your request ${handoff_id} is void`,
-    title: 'Your quotation is void',
-    paragraphs: [
-      `Staff took quotation ${number} back and work on your request again. Nothing is ordered. A new quotation comes by mail.`,
-      { text: 'Ask staff:', link: `${origin}${path}` },
-    ],
-  }),
-  rfq_answer: ({ path, handoff_id, answer }, { origin }) => ({
-    subject: `Answer to your question about ${handoff_id}`,
-    title: 'Staff answer your question',
-    paragraphs: [
-      ...answer.split('\n').filter((part) => part.trim() !== ''),
-      { text: 'See the question and the quotation:', link: `${origin}${path}` },
-      'Ask on that page: this mailbox reads no answers.',
-    ],
-  }),
-  rfq_shipped: (
-    { path, handoff_id, number, shipped_on, carrier, reference, lines },
-    { origin },
-  ) => ({
-    subject: `Shipment ${number} for your request ${handoff_id}`,
-    title: 'Your goods are on their way',
-    paragraphs: [
-      `Staff shipped on ${shipped_on}: ${goodsText(lines)}.`,
-      ...(carrier || reference
-        ? [`The parcel: ${[carrier, reference].filter((text) => text).join(', ')}.`]
-        : []),
-      { text: 'See what is shipped, and what is still to come:', link: `${origin}${path}` },
-    ],
-  }),
-  rfq_cancelled: ({ path, handoff_id, lines, reason, values }, { origin }) => ({
-    subject: `Cancelled goods of your request ${handoff_id}`,
-    title: 'Some of your goods are cancelled',
-    paragraphs: [
-      `Staff cancelled: ${goodsText(lines)}. What is left comes to ${money(values)}.`,
-      ...(reason === undefined ? [] : [`The reason: ${reason}`]),
-      { text: 'See what is still to come:', link: `${origin}${path}` },
-    ],
-  }),
+  rfq_confirmation: (facts, { origin }) => {
+    const writer = writerIn(facts);
+    const { say, locale, moment } = writer;
+    const lines = say('line_count', { count: facts.lines });
+    return {
+      locale,
+      subject: say('letter_confirmation'),
+      paragraphs: [
+        say('letter_confirmation_list', { lines, total: sumsOf(facts.totals, writer) }),
+        { text: say('letter_confirmation_link'), link: origin + facts.path },
+        say('letter_confirmation_until', { until: moment(facts.until) }),
+        say('letter_confirmation_disown'),
+      ],
+    };
+  },
+  rfq_receipt: ({ handoff_id: reference, path, list, ...facts }, { origin }) => {
+    const writer = writerIn(facts);
+    const { say, locale } = writer;
+    const lines = say('line_count', { count: facts.lines });
+    const total = sumsOf(facts.totals, writer);
+    return {
+      locale,
+      subject: say('letter_receipt', { reference }),
+      title: say('letter_receipt_title'),
+      list,
+      paragraphs: [
+        say('letter_receipt_list', { lines, total, reference }),
+        say('letter_receipt_next'),
+        { text: say('letter_receipt_link'), link: origin + path },
+      ],
+    };
+  },
+  rfq_quotation: ({ handoff_id: reference, voids, ...facts }, { origin }) => {
+    const writer = writerIn(facts);
+    const { say, locale, moment, count: written } = writer;
+    const number = written(facts.number);
+    return {
+      locale,
+      subject: say('letter_quotation', { number, reference }),
+      title: say('letter_quotation_title'),
+      paragraphs: [
+        say('letter_quotation_text', {
+          total: sumsOf(facts.values, writer),
+          until: moment(facts.until),
+        }),
+        ...(voids
+          ? [
+              say(voids.agreed ? 'letter_quotation_voids_agreed' : 'letter_quotation_voids', {
+                number: written(voids.number),
+              }),
+            ]
+          : []),
+        { text: say('letter_quotation_link'), link: origin + facts.path },
+        say('letter_quotation_alone'),
+      ],
+    };
+  },
+  rfq_quotation_void: ({ handoff_id: reference, ...facts }, { origin }) => {
+    const { say, locale, count: written } = writerIn(facts);
+    const number = written(facts.number);
+    return {
+      locale,
+      subject: say('letter_void', { number, reference }),
+      title: say('letter_void_title'),
+      paragraphs: [
+        say('letter_void_text', { number }),
+        { text: say('letter_void_link'), link: origin + facts.path },
+      ],
+    };
+  },
+  rfq_answer: ({ handoff_id: reference, answer, ...facts }, { origin }) => {
+    const { say, locale } = writerIn(facts);
+    return {
+      locale,
+      subject: say('letter_answer', { reference }),
+      title: say('letter_answer_title'),
+      paragraphs: [
+        ...answer.split('\n').filter((part) => part.trim() !== ''),
+        { text: say('letter_answer_link'), link: origin + facts.path },
+        say('letter_answer_again'),
+      ],
+    };
+  },
+  rfq_shipped: ({ handoff_id: reference, ...facts }, { origin }) => {
+    const writer = writerIn(facts);
+    const { say, locale, day, count: written } = writer;
+    const parcel = [facts.carrier, facts.reference].filter((text) => text).join(', ');
+    return {
+      locale,
+      subject: say('letter_shipped', { number: written(facts.number), reference }),
+      title: say('letter_shipped_title'),
+      paragraphs: [
+        say('letter_shipped_text', {
+          day: day(Date.parse(facts.shipped_on)),
+          goods: goodsText(facts.lines, writer),
+        }),
+        ...(parcel === '' ? [] : [say('letter_shipped_parcel', { parcel })]),
+        { text: say('letter_shipped_link'), link: origin + facts.path },
+      ],
+    };
+  },
+  rfq_cancelled: ({ handoff_id: reference, reason, ...facts }, { origin }) => {
+    const writer = writerIn(facts);
+    const { say, locale } = writer;
+    return {
+      locale,
+      subject: say('letter_cancelled', { reference }),
+      title: say('letter_cancelled_title'),
+      paragraphs: [
+        say('letter_cancelled_text', {
+          goods: goodsText(facts.lines, writer),
+          total: sumsOf(facts.values, writer),
+        }),
+        ...(reason === undefined ? [] : [say('letter_cancelled_reason', { reason })]),
+        { text: say('letter_cancelled_link'), link: origin + facts.path },
+      ],
+    };
+  },
+};
+
+export const rfqLetters: LetterTexts<
+  Kind | 'rfq_reply' | 'rfq_confirmed' | 'rfq_won' | 'rfq_notice'
+> = {
+  ...buyerLetters,
   rfq_reply: ({ owner_id, handoff_id, number, reply }) => ({
     subject: `Quotation ${number} of ${handoff_id}: ${REPLIES[reply].subject}`,
     paragraphs: [

@@ -3,6 +3,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { type MailFacts, mailToStaff, queueMail } from '#src/sending/mail.ts';
 import type { Call } from '#src/shared/call.ts';
+import { writerOf } from '#src/shared/money.ts';
 import { quotationPath, quotationTokenOf } from '#src/shared/signing.ts';
 import type { HandoffState } from './handoff.decider.ts';
 import { contactOf } from './render-handoff.ts';
@@ -20,7 +21,7 @@ export const replyToStaff = (
   });
 
 type Kind = 'rfq_quotation' | 'rfq_quotation_void' | 'rfq_answer' | 'rfq_shipped' | 'rfq_cancelled';
-type About<K extends Kind> = Omit<MailFacts[K], 'path' | 'handoff_id'>;
+type About<K extends Kind> = Omit<MailFacts[K], 'path' | 'handoff_id' | 'locale'>;
 
 /** Makes the append of a letter about the newest quotation to its buyer; empty without a readable contact. */
 export const mailToBuyer = async <K extends Kind>(
@@ -39,6 +40,11 @@ export const mailToBuyer = async <K extends Kind>(
     record: handoff_id,
     to: contact.email,
     // The members of a kind are those of its facts.
-    facts: { ...facts, path, handoff_id } as unknown as MailFacts[K],
+    facts: {
+      ...facts,
+      path,
+      handoff_id,
+      locale: writerOf(state).locale,
+    } as unknown as MailFacts[K],
   });
 };

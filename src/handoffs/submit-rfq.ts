@@ -84,7 +84,13 @@ export const rfqSubmitter =
         sealedFor: sending.contactSubject,
         record: handoff_id,
         to: contact.email,
-        facts: { path: requestPath(token), lines: lines.length, totals, until },
+        facts: {
+          path: requestPath(token),
+          lines: lines.length,
+          totals,
+          until,
+          locale: writerOf(state).locale,
+        },
       };
       return issue(
         {

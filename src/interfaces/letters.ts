@@ -11,7 +11,8 @@ import type { MailTexts } from '#src/sending/dispatch-mail.ts';
 import type { LetterText, LetterTexts, Paragraph } from '#src/sending/letters.ts';
 import type { ListedFacts, MailFacts, MailKind } from '#src/sending/mail.ts';
 import { type House, sellerOf, termsOf } from '#src/shared/house.ts';
-import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
+import { languageOf } from '#src/shared/messages.ts';
+import { HOUSE_LOCALE, type Writer, writerFor } from '#src/shared/money.ts';
 
 /** One text per kind of letter: a missing one does not compile. */
 const LETTERS: LetterTexts = {
@@ -25,16 +26,12 @@ const LETTERS: LetterTexts = {
 };
 
 /** What names the list above its lines. */
-const nameOfList = ({ title, promoter }: ListedFacts): string =>
-  promoter === undefined ? title : `${title}, from the promoter ${promoter}`;
+const nameOfList = ({ title, promoter }: ListedFacts, { say }: Writer): string =>
+  promoter === undefined ? title : say('letter_list', { title, promoter });
 
-const itemTexts = ({ items, more }: ListedFacts): string[] => [
-  ...items.map(
-    ({ quantity, title, sku }) => `${writerFor(HOUSE_LOCALE).count(quantity)} × ${title} (${sku})`,
-  ),
-  ...(more > 0
-    ? [`and ${writerFor(HOUSE_LOCALE).count(more)} ${more === 1 ? 'line' : 'lines'} more`]
-    : []),
+const itemTexts = ({ items, more }: ListedFacts, { say, count }: Writer): string[] => [
+  ...items.map(({ quantity, title, sku }) => `${count(quantity)} × ${title} (${sku})`),
+  ...(more > 0 ? [say('letter_list_more', { count: more })] : []),
 ];
 
 const paragraphText = (paragraph: Paragraph): string =>
@@ -63,10 +60,11 @@ const signature = ({ locale }: LetterText, house: House | undefined): string[] =
 
 /** Renders the letter that people approved with the review link in its place. */
 export const renderDelivery = (
-  { subject, text }: { subject: string; text: string },
+  { subject, text, locale }: { subject: string; text: string; locale: string },
   link: string,
 ): Promise<MailTexts> =>
   renderTexts({
+    locale,
     subject,
     paragraphs: text.split('\n\n').map((paragraph) => {
       const [before, after] = paragraph.split(` ${REVIEW_LINK}`);
@@ -79,14 +77,16 @@ const renderTexts = async ({
   title,
   list,
   paragraphs,
+  locale = HOUSE_LOCALE,
 }: LetterText): Promise<MailTexts> => {
-  const listText =
-    list && [nameOfList(list), ...itemTexts(list).map((item) => `- ${item}`)].join('\n');
+  const writer = writerFor(locale);
+  const listed = list && { name: nameOfList(list, writer), items: itemTexts(list, writer) };
+  const listText = listed && [listed.name, ...listed.items.map((item) => `- ${item}`)].join('\n');
   const text = [title, ...paragraphs.map(paragraphText), listText].filter(
     (part) => part !== undefined,
   );
   const page = await html`<!doctype html>
-<html lang="en">
+<html lang="${languageOf(locale)}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${subject}</title></head>
 <body>
 ${title !== undefined && html`<h1>${title}</h1>\n`}${paragraphs.map((paragraph) =>
@@ -94,10 +94,10 @@ ${title !== undefined && html`<h1>${title}</h1>\n`}${paragraphs.map((paragraph) 
     ? html`<p>${paragraph}</p>\n`
     : html`<p>${paragraph.text} <a href="${paragraph.link}">${paragraph.link}</a></p>\n`,
 )}${
-  list &&
-  html`<h2>${nameOfList(list)}</h2>
+  listed &&
+  html`<h2>${listed.name}</h2>
 <ul>
-${itemTexts(list).map((item) => html`<li>${item}</li>\n`)}</ul>
+${listed.items.map((item) => html`<li>${item}</li>\n`)}</ul>
 `
 }</body>
 </html>

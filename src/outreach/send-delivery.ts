@@ -27,7 +27,10 @@ export type DeliveryDeps = Pick<
   Pick<MailSendingDeps, 'hourly' | 'mailers'> &
   Scheduling & {
     /** Renders the approved letter with the link in its place. */
-    renderDelivery(letter: { subject: string; text: string }, link: string): Promise<MailTexts>;
+    renderDelivery(
+      letter: { subject: string; text: string; locale: string },
+      link: string,
+    ): Promise<MailTexts>;
   };
 
 type DeliveryItem = Item<OutboundState, OutboundCommand, DeliveryDeps>;
@@ -102,6 +105,7 @@ const prepare = async (
   const delivered = await recordDelivery(deps, now, request);
   if ('outcome' in delivered) return delivered;
   const { subject = '', text } = request.content;
+  const { locale } = delivered;
   const link = reviewUrlOf(delivered, reviewTokenOf(deps.secrets, delivered.handoff_id));
   return {
     id: mailId,
@@ -109,7 +113,7 @@ const prepare = async (
     attempt: request.attempts,
     at: request.created_at,
     to: deliveryAddress(to),
-    ...(await deps.renderDelivery({ subject, text }, link)),
+    ...(await deps.renderDelivery({ subject, text, locale }, link)),
   };
 };
 

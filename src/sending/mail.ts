@@ -34,6 +34,9 @@ export type ListedFacts = {
 /** Quantities of goods, by title. */
 type GoodsFacts = { title: string; quantity: number }[];
 
+/** Of a letter to a buyer: the locale of the list; absent in a letter that an earlier version queued. */
+type ToBuyer = { locale?: string };
+
 /** What the text of a message of each kind is made of. */
 export type MailFacts = {
   /** To staff. Has nothing about the buyer. */
@@ -46,9 +49,9 @@ export type MailFacts = {
     evidence: readonly string[];
   };
   /** To the mailbox that the sender of an RFQ entered. Contains no text that others wrote. `path` is that of the link. */
-  rfq_confirmation: { path: string; lines: number; totals: Totals; until: number };
+  rfq_confirmation: ToBuyer & { path: string; lines: number; totals: Totals; until: number };
   /** To the buyer. `list` only if the holder of the mailbox confirmed the RFQ: staff may have confirmed a stranger's. */
-  rfq_receipt: {
+  rfq_receipt: ToBuyer & {
     path: string;
     handoff_id: string;
     lines: number;
@@ -56,7 +59,7 @@ export type MailFacts = {
     list?: ListedFacts;
   };
   /** To the buyer. `voids`: the quotation that it replaces, and whether the buyer had agreed to that. */
-  rfq_quotation: {
+  rfq_quotation: ToBuyer & {
     path: string;
     handoff_id: string;
     number: number;
@@ -64,10 +67,10 @@ export type MailFacts = {
     until: number;
     voids?: { number: number; agreed: boolean };
   };
-  rfq_quotation_void: { path: string; handoff_id: string; number: number };
-  rfq_answer: { path: string; handoff_id: string; answer: string };
+  rfq_quotation_void: ToBuyer & { path: string; handoff_id: string; number: number };
+  rfq_answer: ToBuyer & { path: string; handoff_id: string; answer: string };
   /** To the buyer. */
-  rfq_shipped: {
+  rfq_shipped: ToBuyer & {
     path: string;
     handoff_id: string;
     number: number;
@@ -76,7 +79,7 @@ export type MailFacts = {
     reference?: string;
     lines: GoodsFacts;
   };
-  rfq_cancelled: {
+  rfq_cancelled: ToBuyer & {
     path: string;
     handoff_id: string;
     lines: GoodsFacts;

@@ -67,3 +67,25 @@ it.each(TO_STRANGERS)(
     expect(html).not.toContain('<h1>');
   },
 );
+
+/** The kinds whose facts have a locale. */
+const TO_BUYERS = [
+  'rfq_confirmation',
+  'rfq_receipt',
+  'rfq_quotation',
+  'rfq_quotation_void',
+  'rfq_answer',
+  'rfq_shipped',
+  'rfq_cancelled',
+] as const satisfies readonly MailKind[];
+
+it.each(TO_BUYERS)('The letter %s is in the language of the list', async (kind) => {
+  const { subject, text, html } = await letter(kind, { ...LETTER_FACTS[kind], locale: 'de-AT' });
+  expect(html).toContain('<html lang="de">');
+  // What a person wrote is as it was written.
+  const ours = text.replace('The <b>glaze failed', '');
+  for (const part of [subject, ours]) expect(part).not.toMatch(/\b(?:your|you|the|staff|of)\b/i);
+  expect(text).toMatch(/\b(?:Sie|Ihre|Ihr|Ihrer)\b/);
+  // Money and dates are those of the locale.
+  expect(text).not.toMatch(/£165\.00|November 2026 at/);
+});

@@ -427,4 +427,65 @@ export const de: Messages = {
   list_review_text:
     '„Prüfen“ speichert die Liste und öffnet ihre Seite; dort können Sie sie ändern, ablehnen oder als Anfrage abschicken. Nichts wird bestellt.',
   list_most: 'Eine Liste hat höchstens {most} Produkte.',
+
+  more_lines: { one: '{count} weitere Position', other: '{count} weitere Positionen' },
+  letter_list: '{title}, vom Partner {promoter}',
+  letter_list_more: {
+    one: 'und {count} weitere Position',
+    other: 'und {count} weitere Positionen',
+  },
+  letter_delivery: 'Die Produktliste, um die Sie gebeten haben',
+  letter_delivery_list:
+    'Sie haben einen Partner um eine Produktliste gebeten, und hier ist sie: {lines}, unverbindliche Summe {total}.',
+  letter_delivery_link: 'Sehen Sie sie an, ändern Sie sie und fragen Sie ein Angebot an:',
+  letter_delivery_until:
+    'Der Link ist nur für Sie und gilt bis {until}. Nichts ist bestellt, reserviert oder bezahlt.',
+  letter_delivery_disown:
+    'Wenn Sie nicht darum gebeten haben, sagen Sie es auf dieser Seite: Dann wird die Liste geschlossen, und Sie erhalten keine solchen Nachrichten mehr.',
+  letter_confirmation: 'Bestätigen Sie Ihre Anfrage',
+  letter_confirmation_list:
+    'Jemand hat diese Adresse eingegeben und ein Angebot angefragt: {lines}, unverbindliche Summe {total}.',
+  letter_confirmation_link:
+    'Wenn Sie das waren, öffnen Sie diese Seite und bestätigen Sie die Anfrage. Dann erhält sie das Verkaufsteam:',
+  letter_confirmation_until:
+    'Der Link gilt bis {until}. Nichts ist bestellt, reserviert oder bezahlt.',
+  letter_confirmation_disown:
+    'Wenn Sie es nicht waren, tun Sie nichts, oder sagen Sie es auf dieser Seite: Dann erhalten Sie keine solchen Nachrichten mehr.',
+  letter_receipt: 'Ihre Anfrage {reference}',
+  letter_receipt_title: 'Ihre Anfrage nach einem Angebot',
+  letter_receipt_list:
+    'Das Verkaufsteam hat Ihre Anfrage nach einem Angebot: {lines}, unverbindliche Summe {total}. Ihre Referenz ist {reference}.',
+  letter_receipt_next:
+    'Es antwortet Ihnen an diese Adresse, mit einem Angebot mit verbindlichen Preisen. Nichts ist bestellt, reserviert oder bezahlt.',
+  letter_receipt_link: 'Sehen Sie die Anfrage an, oder ziehen Sie sie zurück:',
+  letter_quotation: 'Angebot {number} zu Ihrer Anfrage {reference}',
+  letter_quotation_title: 'Ihr Angebot',
+  letter_quotation_text:
+    'Das Verkaufsteam antwortet auf Ihre Anfrage: {total}, gültig bis {until}.',
+  letter_quotation_voids: 'Es ersetzt Angebot {number}, das nicht mehr gilt.',
+  letter_quotation_voids_agreed:
+    'Es ersetzt Angebot {number}, das nicht mehr gilt, und damit auch Ihre Zusage dazu.',
+  letter_quotation_link:
+    'Sehen Sie es Position für Position an, drucken Sie es, stellen Sie Fragen, und sagen Sie, ob Sie es möchten:',
+  letter_quotation_alone:
+    'Der Link ist nur für Sie. Ihre Antwort ist keine Bestellung: Das Verkaufsteam bestätigt sie. Bezahlt wird nichts.',
+  letter_void: 'Angebot {number} zu Ihrer Anfrage {reference} gilt nicht mehr',
+  letter_void_title: 'Ihr Angebot gilt nicht mehr',
+  letter_void_text:
+    'Das Verkaufsteam hat Angebot {number} zurückgenommen und arbeitet wieder an Ihrer Anfrage. Nichts ist bestellt. Ein neues Angebot kommt per Mail.',
+  letter_void_link: 'Stellen Sie eine Frage:',
+  letter_answer: 'Antwort auf Ihre Frage zu {reference}',
+  letter_answer_title: 'Das Verkaufsteam beantwortet Ihre Frage',
+  letter_answer_link: 'Sehen Sie die Frage und das Angebot an:',
+  letter_answer_again: 'Fragen Sie auf dieser Seite: Dieses Postfach liest keine Antworten.',
+  letter_shipped: 'Lieferung {number} zu Ihrer Anfrage {reference}',
+  letter_shipped_title: 'Ihre Waren sind unterwegs',
+  letter_shipped_text: 'Das Verkaufsteam hat am {day} versandt: {goods}.',
+  letter_shipped_parcel: 'Das Paket: {parcel}.',
+  letter_shipped_link: 'Sehen Sie, was versandt ist und was noch kommt:',
+  letter_cancelled: 'Stornierte Waren Ihrer Anfrage {reference}',
+  letter_cancelled_title: 'Ein Teil Ihrer Waren ist storniert',
+  letter_cancelled_text: 'Das Verkaufsteam hat storniert: {goods}. Es bleiben {total}.',
+  letter_cancelled_reason: 'Der Grund: {reason}',
+  letter_cancelled_link: 'Sehen Sie, was noch kommt:',
 };

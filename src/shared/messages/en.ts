@@ -430,4 +430,60 @@ export const en = {
   list_review_text:
     '“Review” stores the list and opens its page, where you can change it, decline it or send it as a request for quotation. Nothing is ordered.',
   list_most: 'A list has at most {most} products.',
+
+  // Letters to buyers.
+  more_lines: { one: '{count} more line', other: '{count} more lines' },
+  letter_list: '{title}, from the promoter {promoter}',
+  letter_list_more: { one: 'and {count} line more', other: 'and {count} lines more' },
+  letter_delivery: 'The product list that you asked for',
+  letter_delivery_list:
+    'You asked a promoter for a product list, and here it is: {lines}, indicative total {total}.',
+  letter_delivery_link: 'See it, change it, and ask staff for a quotation:',
+  letter_delivery_until:
+    'The link is for you alone, and works until {until}. Nothing is ordered, reserved or paid.',
+  letter_delivery_disown:
+    'If you did not ask for it, say so on that page: it closes the list, and you get no more such messages.',
+  letter_confirmation: 'Confirm your request for a quotation',
+  letter_confirmation_list:
+    'Somebody entered this address and asked for a quotation: {lines}, indicative total {total}.',
+  letter_confirmation_link:
+    'If that was you, open this page and confirm the request. Staff receive it then:',
+  letter_confirmation_until: 'The link works until {until}. Nothing is ordered, reserved or paid.',
+  letter_confirmation_disown:
+    'If it was not you, do nothing, or say so on that page: then you get no more such messages.',
+  letter_receipt: 'Your request {reference}',
+  letter_receipt_title: 'Your request for a quotation',
+  letter_receipt_list:
+    'Staff have your request for a quotation: {lines}, indicative total {total}. Its reference is {reference}.',
+  letter_receipt_next:
+    'They answer you at this address, with a quotation that has binding prices. Nothing is ordered, reserved or paid.',
+  letter_receipt_link: 'See the request, or withdraw it:',
+  letter_quotation: 'Quotation {number} for your request {reference}',
+  letter_quotation_title: 'Your quotation',
+  letter_quotation_text: 'Staff answer your request for a quotation: {total}, valid until {until}.',
+  letter_quotation_voids: 'It replaces quotation {number}, which is void.',
+  letter_quotation_voids_agreed:
+    'It replaces quotation {number}, which is void, and so is your word for that.',
+  letter_quotation_link: 'See it line by line, print it, ask staff, and say whether you want it:',
+  letter_quotation_alone:
+    'The link is for you alone. Your answer is not an order: staff confirm it. Nothing is paid.',
+  letter_void: 'Quotation {number} for your request {reference} is void',
+  letter_void_title: 'Your quotation is void',
+  letter_void_text:
+    'Staff took quotation {number} back and work on your request again. Nothing is ordered. A new quotation comes by mail.',
+  letter_void_link: 'Ask staff:',
+  letter_answer: 'Answer to your question about {reference}',
+  letter_answer_title: 'Staff answer your question',
+  letter_answer_link: 'See the question and the quotation:',
+  letter_answer_again: 'Ask on that page: this mailbox reads no answers.',
+  letter_shipped: 'Shipment {number} for your request {reference}',
+  letter_shipped_title: 'Your goods are on their way',
+  letter_shipped_text: 'Staff shipped on {day}: {goods}.',
+  letter_shipped_parcel: 'The parcel: {parcel}.',
+  letter_shipped_link: 'See what is shipped, and what is still to come:',
+  letter_cancelled: 'Cancelled goods of your request {reference}',
+  letter_cancelled_title: 'Some of your goods are cancelled',
+  letter_cancelled_text: 'Staff cancelled: {goods}. What is left comes to {total}.',
+  letter_cancelled_reason: 'The reason: {reason}',
+  letter_cancelled_link: 'See what is still to come:',
 } as const;
