@@ -5,7 +5,7 @@ import type { Handoff } from '#contracts/handoffs/records.ts';
 import type { OwnRecord } from '#contracts/records/records.ts';
 import type { BuyerContact } from '#contracts/handoffs/operations.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { promoterName } from '#src/owners/profile.ts';
+import { promoterName } from '#src/owners/promoter-name.ts';
 import {
   ERASED,
   isLost,

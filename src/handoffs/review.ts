@@ -8,7 +8,7 @@ import type { HolderHandler } from '#src/calls/desk-handler.ts';
 import { priceLine, quantitiesIn, totalsOf, lineIdAt } from '#src/catalog/products.ts';
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { promoterName } from '#src/owners/profile.ts';
+import { promoterName } from '#src/owners/promoter-name.ts';
 import { openOne } from '#src/sealing/sealed-texts.ts';
 import { blockMailbox } from '#src/sending/mail.ts';
 import type { HolderCall, Call } from '#src/shared/call.ts';

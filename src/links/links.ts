@@ -3,7 +3,7 @@ import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import type { Link } from '#contracts/links/records.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { promoterName } from '#src/owners/profile.ts';
+import { promoterName } from '#src/owners/promoter-name.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { present } from '#src/shared/present.ts';
 import { openAttribution } from '#src/shared/signing.ts';

@@ -1,11 +1,9 @@
 /** The profile of an owner: set by staff, with a mailbox that its holder confirms. */
 import { LIMITS } from '#contracts/limits.ts';
-import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { resolveTarget } from '#src/catalog/products.ts';
 import type { Append } from '#src/ports/event-log.ts';
-import { readOwnerSettings } from '#src/reading/owner-settings.ts';
 import { openRecord } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
@@ -88,16 +86,6 @@ export const readProfile = (
   ownerId: string,
 ): Promise<ProfileState | undefined> =>
   stateOf(deps, { stream: profileStream(ownerId), decider: ownerProfile });
-
-/** The name of a promoter for buyers: that of its profile; without one its short name. */
-export const promoterName = async (
-  deps: Pick<Deps, 'readModels' | 'vault'>,
-  ownerId: string,
-): Promise<string> => {
-  const settings = await readOwnerSettings(deps, ownerId);
-  const profile = settings && (await openRecord<Profile>(deps.vault, settings.sealed_profile));
-  return typeof profile === 'object' ? profile.name : liveOwnerOf(ownerId);
-};
 
 /** Reads the mailbox for notices to an owner, and the subject of its seal; undefined unless it is confirmed. */
 const confirmedMailbox = async (

@@ -356,6 +356,9 @@ describe('The source of the agent interfaces', () => {
 
   it('The source of the agent interfaces is searched by a function that finds code of buyers where it is reachable', () => {
     expect(reachedFrom(['src/interfaces/pages.ts']).map(({ path }) => path)).toContain(
+      'src/handoffs/review.pages.ts',
+    );
+    expect(reachedFrom(['src/registries/app.ts']).map(({ path }) => path)).toContain(
       'src/handoffs/submit-rfq.ts',
     );
   });
