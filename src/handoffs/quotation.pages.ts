@@ -99,6 +99,7 @@ const quotationPage = (shown: BuyerQuotation, view: View): Page => {
   return {
     title: heading,
     locale: writer.locale,
+    nav: { list: quotationPath(view.token) },
     main: html`${isTest(review) && notice('warn', html`<p>${writer.say('request_test')}</p>`)}
 <article class="review">
 <header class="head"><h1>${heading}</h1>

@@ -33,6 +33,7 @@ const requestPage = (request: BuyerRequest, view: View): Page => {
   return {
     title: heading,
     locale: writer.locale,
+    nav: { list: requestPath(view.token) },
     main: html`${isTest(review) && notice('warn', html`<p>${writer.say('request_test')}</p>`)}
 <article class="review">
 <header class="head"><h1>${heading}</h1>

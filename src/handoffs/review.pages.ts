@@ -448,6 +448,7 @@ const closedPage = (view: ReviewView): Page => {
   return {
     title: writer.say('closed_title', { heading, title: state.title }),
     locale: writer.locale,
+    nav: { list: addressOf(view.token, 1) },
     main: html`${isTest(review) && notice('warn', html`<p>${writer.say('review_was_test')}</p>`)}
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
@@ -527,7 +528,7 @@ const receipt = (review: Review, writer: Writer): Html => {
   const { say } = writer;
   const at = state.rfq?.submitted_at ?? state.updated_at;
   const isOver = state.rfq !== undefined && isRfqOutcome(state.rfq.state);
-  return html`<div class="notice good"><p>${
+  return html`<div class="notice good"><p${isOver && html` class="outcome"`}>${
     isOver ? outcomeText(state, writer) : rich(writer, 'closed_receipt', { at: writer.moment(at) })
   }</p></div>
 ${facts([

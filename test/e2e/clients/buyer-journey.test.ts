@@ -186,6 +186,8 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       expect(await tab(page)).toMatchObject({ text: 'Skip to the content', isShown: true });
       await page.keyboard.press('Enter');
       await focusOn(page, 'main');
+      // The number of lines to look at leads to the first of them.
+      expect(await tab(page)).toMatchObject({ tag: 'a', isShown: true });
       expect(await tab(page)).toMatchObject({ text: 'Blue mug', isShown: true });
       expect(await tab(page)).toMatchObject({ id: 'quantity.1', isShown: true });
       await page.keyboard.type('8');

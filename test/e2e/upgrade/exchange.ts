@@ -128,7 +128,12 @@ const pageFacts = (status: number, body: string): object => ({
   fields: [...body.matchAll(/<input[^>]*\bname="([^"]*)"[^>]*?\bvalue="([^"]*)"/g)].map(
     ([, name, value]) => `${name}=${value}`,
   ),
-  amounts: [...body.matchAll(/[£€]\s?[\d.,]*\d/g)].map(([amount]) => amount),
+  // The page of a list now also has the price of its deal, and names of buttons repeat theirs.
+  amounts: [
+    ...body
+      .replaceAll(/<p class="outcome">[^]*?<\/p>|aria-label="[^"]*"/g, '')
+      .matchAll(/[£€]\s?[\d.,]*\d/g),
+  ].map(([amount]) => amount),
 });
 
 /** Members of the connection that say something about this agent; the others describe the service. */
