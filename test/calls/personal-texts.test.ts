@@ -89,6 +89,7 @@ describe('A text that a caller gives', () => {
       'quoteRfq',
       'reviseHandoff',
       'searchProducts',
+      'showPerformance',
       'withdrawProduct',
     ]);
   });
