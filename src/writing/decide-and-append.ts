@@ -145,7 +145,7 @@ type Appended = {
   /**
    * Made from the events and appended before them, only if there are any. They begin new streams, so that they cannot
    * conflict. An embedded log stores all or none. A log on a server never lacks an effect of a stored event; after a crash
-   * or a conflict in between it has one whose `cause` never came, so whoever acts on it looks for that first.
+   * or a conflict in between it has one whose `cause` never came, so what acts on it looks for that first.
    */
   effects?(events: readonly DomainEvent[]): Promise<readonly Append[]>;
 };

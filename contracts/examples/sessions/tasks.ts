@@ -74,14 +74,14 @@ const overRest = async (
   name: string,
   { idempotency_key: idem, ...args }: Args,
 ): Promise<Answer> => {
-  const isWrite = idem !== undefined;
+  const isWrite = typeof idem === 'string';
   const query = new URLSearchParams(
     Object.entries(args).map(([member, value]): [string, string] => [member, String(value)]),
   );
   const url = `${origin}/api/affiliate/v1${PATHS[name] ?? ''}${isWrite ? '' : `?${query.toString()}`}`;
   const response = await fetch(url, {
     method: isWrite ? 'POST' : 'GET',
-    headers: { ...headers, ...(isWrite && { 'idempotency-key': String(idem) }) },
+    headers: { ...headers, ...(isWrite && { 'idempotency-key': idem }) },
     ...(isWrite && { body: JSON.stringify(args) }),
   });
   const text = await response.text();
