@@ -18,6 +18,7 @@ import {
   type ActForm,
   type Content,
   dataTable,
+  eventWords,
   fieldId,
   type FormState,
   happened,
@@ -46,15 +47,6 @@ const STATES: Readonly<Record<RfqStateName, string>> = {
   withdrawn: 'withdrawn',
 };
 
-/** An event type as people read it. */
-export const eventText = (type: string): string => {
-  const words = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  return words
-    .replace(/^handoff/, 'list')
-    .replace(/^rfq/, 'request')
-    .replace(/^[a-z]/, (letter) => letter.toUpperCase());
-};
-
 /** Who caused an event, in a word. */
 const actorText = ({ by, by_name }: Deal['history'][number], deal: Deal): string => {
   if (by_name !== undefined) return by_name;
@@ -71,7 +63,7 @@ const contactOf = ({ contact, named_buyer }: Deal): Html => {
     ...(company === undefined ? [] : [['Company', html`<bdi>${company}</bdi>`] as const]),
     ['E-mail', html`<a href="mailto:${email}">${email}</a>`],
     ...(phone === undefined ? [] : [['Telephone', phone] as const]),
-    ...(country === undefined ? [] : [['Delivery to', country] as const]),
+    ...(country === undefined ? [] : [['Delivery to', writer.country(country)] as const]),
   ])}${
     message !== undefined &&
     html`<figure class="letter"><figcaption>The buyer wrote</figcaption><blockquote dir="auto">${message}</blockquote></figure>`
@@ -194,7 +186,10 @@ const goodsOf = ({ goods }: Deal): Html | '' => {
     [
       { head: 'Product' },
       { head: 'Won', isNumber: true },
-      ...used.map((state) => ({ head: eventText(state), isNumber: true })),
+      ...used.map((state) => ({
+        head: `${state.charAt(0).toUpperCase()}${state.slice(1)}`,
+        isNumber: true,
+      })),
     ],
     {
       rows: goods.lines.map((line): Content[] => [
@@ -261,7 +256,7 @@ export const dealHistory = (deal: Deal): Html =>
   html`<section><h2>History</h2>${happened(
     deal.history.map((entry) => ({
       at: entry.at,
-      what: eventText(entry.type),
+      what: eventWords(entry.type),
       who: actorText(entry, deal),
     })),
   )}</section>`;

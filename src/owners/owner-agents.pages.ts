@@ -13,6 +13,7 @@ import {
   badge,
   type Content,
   dataTable,
+  eventWords,
   type FormState,
   hrefWith,
   happened,
@@ -40,7 +41,7 @@ import {
 } from './owner-frame.pages.ts';
 import { markOf } from './owner-links.pages.ts';
 import { countDays, fiveNumbers, NUMBER_HEADS, numbersLine } from './owner-numbers.pages.ts';
-import { agentNames, eventWords } from './owner-words.pages.ts';
+import { agentNames } from './owner-words.pages.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 const NO_KEY = refuse('resource_not_found', 'There is no such key.');

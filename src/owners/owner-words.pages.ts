@@ -5,7 +5,7 @@ import type { Handoff } from '#contracts/handoffs/records.ts';
 import { html } from 'hono/html';
 import { streamOf } from '#src/writing/streams.ts';
 import type { Html } from '#src/web/layout.ts';
-import { happened } from '#src/web/parts.ts';
+import { eventWords, happened } from '#src/web/parts.ts';
 import type { Answer, Read } from './owner-frame.pages.ts';
 import type { LEAD_STATES, RfqStateName } from '#contracts/moves.ts';
 
@@ -93,16 +93,6 @@ export const readHistory = (read: Read, owner: string, id: string) =>
     stream: streamOf(owner, KIND_OF_STREAM[id.slice(0, 3) as keyof typeof KIND_OF_STREAM], id),
     last: EVENTS_MAX,
   });
-
-/** The type of an event in words: `HandoffOpened` is `List opened`. */
-export const eventWords = (type: string): string => {
-  const [first = '', ...rest] = type.replaceAll(/(?<!^)[A-Z]/g, ' $&').split(' ');
-  const words = [first, ...rest.map((word) => word.toLowerCase())].join(' ');
-  return words
-    .replace(/^Handoff\b/, 'List')
-    .replace(/^Outbound\b/, 'Outreach')
-    .replaceAll(/\brfq\b/gi, 'RFQ');
-};
 
 const WHO: Readonly<Record<string, string>> = {
   buyer: 'the buyer',

@@ -51,6 +51,19 @@ export const ageText = (at: string, now: number): string => {
 export const ageOf = (at: string, now: number): Html =>
   html`<time datetime="${at}" title="${momentText(at)}">${ageText(at, now)}</time>`;
 
+/** The type of an event in words: `HandoffListRevisedByBuyer` is `List revised by buyer`. */
+export const eventWords = (type: string): string => {
+  const [first = '', ...rest] = type
+    .replace(/^Handoff(?:List)?/, 'List')
+    .replace(/^Outbound/, 'Outreach')
+    .replace(/^Rfq/, 'Request')
+    .replaceAll(/(?<!^)[A-Z]/g, ' $&')
+    .split(' ');
+  return [first, ...rest.map((word) => word.toLowerCase())]
+    .join(' ')
+    .replaceAll(/\brfq\b/g, 'request');
+};
+
 /** What happened, in order: when, what, and by whom. */
 export const happened = (entries: readonly { at: string; what: Content; who?: Content }[]): Html =>
   html`<ol class="timeline">${entries.map(
