@@ -190,7 +190,7 @@ describe('An application', () => {
       );
       answers.push({ status, text, names: Object.keys(headers).toSorted(), types });
     }
-    expect(answers[0]?.types).toEqual(['ApplicationReceived', 'MailQueued']);
+    expect(answers[0]?.types).toEqual(['MailQueued', 'ApplicationReceived']);
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
     const statuses = [];
