@@ -6,7 +6,7 @@ import { confirmedLists, handoffLeads, reviewTokens, rfqs, handoffs } from './ha
 import { changes } from './changes.ts';
 import { history } from './audits.ts';
 import { openMail } from './sending.ts';
-import { openOutbound, outboundRequests } from './outreach.ts';
+import { openOutbound, outboundRequests, outreachSettings } from './outreach.ts';
 import { leads, openLeads, leadHints } from './leads.ts';
 import { owners } from './owners.ts';
 import { namedRecords } from './records.ts';
@@ -24,6 +24,7 @@ export const PROJECTIONS: readonly Projection[] = [
   leads,
   outboundRequests,
   openOutbound,
+  outreachSettings,
   openMail,
   openApplications,
   openLeads,

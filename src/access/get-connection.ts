@@ -6,13 +6,15 @@ import { CHANNEL_KINDS } from '#contracts/outreach/records.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/registries/agents.ts';
 import { publishedLimits } from '#contracts/limits.ts';
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import { measureLag } from '#src/reading/lag.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps, Handler } from '#src/calls/handlers.ts';
-import { readSettings } from '#src/sending/settings.ts';
+import { OUTREACH_SETTINGS } from '#src/ports/rows.ts';
+import type { OutreachState } from '#src/sending/settings.decider.ts';
 
 type Connection = z.output<typeof connection>;
 
@@ -29,10 +31,12 @@ export const renderRequest = ({ scopes, outcome, ...request }: LastRequest) => (
 
 /** Who approves outreach, and the kinds that have a channel which is not disabled; empty if none is configured. */
 const outreachOf = async (
-  deps: Pick<Deps, 'log'>,
+  { readModels }: Pick<Deps, 'readModels'>,
   ownerId: string,
 ): Promise<Pick<Connection, 'outreach'>> => {
-  const { settings, disabled = {} } = (await readSettings(deps, ownerId)) ?? {};
+  const scope = liveOwnerOf(ownerId);
+  const row = await readModels.get<OutreachState>('outreach-settings', scope, OUTREACH_SETTINGS);
+  const { settings, disabled = {} } = row ?? {};
   if (!settings) return {};
   const { mode: approval, approvals_required, channels } = settings;
   const open = CHANNEL_KINDS.filter((kind) => channels[kind] && disabled[kind] === undefined);

@@ -173,6 +173,9 @@ export const listOfExternalId = (externalId: string): string => {
 export const listOfCampaign = (campaign: string): string =>
   listBy({ campaign: encodeURIComponent(campaign.toWellFormed()) });
 
+/** The only row of an owner's settings of outreach. */
+export const OUTREACH_SETTINGS = 'settings';
+
 /** The kinds of streams whose events are changes. */
 export const CHANGED_KINDS = ['link', 'handoff', 'lead', 'outbound', 'agent'] as const;
 export type ChangedKind = (typeof CHANGED_KINDS)[number];

@@ -20,7 +20,7 @@ export type OutreachRejection = 'never_configured';
 export type OutreachState = {
   settings?: Settings;
   /** The reason of the halt; undefined if outreach is not halted. */
-  halted?: string | undefined;
+  halted?: string;
   /** The reasons of the channels that are disabled. */
   disabled: Partial<Record<OutreachKind, string>>;
   /** Review links that are delivered a day without an approval; the owner sets it, and a new configuration keeps it. */
@@ -36,8 +36,10 @@ export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRe
         return { ...before, settings: event.data, disabled: {} };
       case 'OutreachHalted':
         return { ...before, halted: event.data.reason };
-      case 'OutreachResumed':
-        return { ...before, halted: undefined };
+      case 'OutreachResumed': {
+        const { halted: _, ...resumed } = before;
+        return resumed;
+      }
       case 'AutomaticDeliverySet':
         return { ...before, automatic_per_day: event.data.per_day };
       case 'OutreachChannelDisabled':

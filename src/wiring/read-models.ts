@@ -192,7 +192,13 @@ export type ReadModelOptions = {
  * Authentication, redirects, key creation and erasures need these, so every process has its own: an
  * outage of the remote store must not stop them or delay the revocation of a key.
  */
-const LOCAL: ReadonlySet<string> = new Set(['credentials', 'codes', 'access', 'erasures']);
+const LOCAL: ReadonlySet<string> = new Set([
+  'credentials',
+  'codes',
+  'access',
+  'erasures',
+  'outreach-settings',
+]);
 const isLocal = (name: string): boolean => LOCAL.has(name);
 
 /** A wait up to this long is for the caller's own write; a longer one is for a consistency token. */

@@ -17,6 +17,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'leads@9': 'bab29bc929055671',
   'outbound@5': '682cba70088300b7',
   'open-outbound@4': 'b59667e861c4afe8',
+  'outreach-settings@1': '53702ad9686c09c2',
   'open-mail@1': 'd8f412647b5b6cd5',
   'open-applications@1': 'aeba2d1691ab9322',
   'open-leads@4': '9d9dac7d281cd389',

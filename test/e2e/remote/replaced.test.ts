@@ -114,7 +114,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   it('A replaced log leaves reads as they were, and they say so', async () => {
     for (const path of ['/leads', '/connection', '/products?q=SKU-1']) {
       const { status, headers, body } = await ask(api, key, path);
-      expect(status, JSON.stringify(body)).toBe(200);
+      expect(status, path + JSON.stringify(body)).toBe(200);
       expect(headers.get('log-state')).toBe('replaced');
     }
     const { body } = await ask(api, key, '/leads');
