@@ -787,6 +787,8 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   rfq: { section: RECORDS, about: 'Answer the RFQs of buyers and record their outcomes' },
   plan: { section: RECORDS, about: 'Assign leads, RFQs and requests, note, and plan next steps' },
   link: { section: RECORDS, about: 'Manage attributed links' },
+  record: { section: RECORDS, about: 'Show a record of a promoter' },
+  inbox: { section: RECORDS, about: 'See what waits for staff' },
   erase: { section: RECORDS },
   privacy: { section: RECORDS, about: 'Find, export and erase the data of a person' },
   mail: { section: SERVICE, about: 'Read the mail that is stored in the data directory' },

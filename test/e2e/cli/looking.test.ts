@@ -52,6 +52,10 @@ const READS: Record<string, string[]> = {
   'outreach show': ['--owner', 'northwind'],
   'plan show': ['led_000000000000000000000000'],
   'link list': ['--owner', 'northwind'],
+  'record show': ['lnk_000000000000000000000000', '--owner', 'northwind'],
+  'inbox list': [],
+  'inbox counts': [],
+  search: ['mug'],
   'handoff list': ['--owner', 'northwind'],
   'rfq show': ['hnd_000000000000000000000000', '--owner', 'northwind'],
   'rfq list': [],
@@ -69,6 +73,7 @@ const READS: Record<string, string[]> = {
   'audit history': ['--owner', 'northwind'],
   'audit trace': ['lnk_000000000000000000000000'],
   'audit check': ['--all'],
+  'events changes': ['--owner', 'northwind'],
   'events tail': ['--limit', '3'],
   'events show': ['northwind'],
   'projections status': [],
@@ -83,6 +88,7 @@ const READS: Record<string, string[]> = {
 /** Exit codes other than 0: there is no such record, and no server. */
 const ENDS: Record<string, number> = {
   'approvals show': 1,
+  'record show': 1,
   'rfq show': 1,
   'lead read': 1,
   'audit trace': 1,
