@@ -38,7 +38,6 @@ const AGENT_ROW = {
   agent_id: 'agt_1',
   name: 'Scout',
   purpose: 'to scout',
-  requested: ['links:write'],
   granted: ['links:write'],
   last_request: {
     scopes: ['links:write'],

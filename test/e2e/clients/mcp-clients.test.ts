@@ -112,6 +112,7 @@ const callAll = async (call: Connected['call']): Promise<string[]> => {
   const { id: handoff_id } = await ok('create_handoff', keyed(list));
   await ok('list_records', { kind: 'handoff' });
   await ok('get_record', { id: handoff_id });
+  await ok('list_changes');
   await ok('revise_handoff', keyed({ handoff_id, title: 'Another list' }));
   await ok('withdraw_handoff', keyed({ handoff_id, reason: 'Sold out' }));
   const company = { name: 'Shop', country: 'GB' };

@@ -18,8 +18,6 @@ import {
 import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts';
 import { HANG_MS } from '../../support/hang.ts';
 
-/** An import merges since then, so that its fingerprint and its answer are others. No version was released. */
-
 const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
   { name: 'a data directory', store: 'embedded', isSkipped: false },
   { name: `a log and a Redis ${ON_REDIS}`, store: 'servers', isSkipped: !hasRedis },
@@ -87,7 +85,7 @@ const testCopy = (commit: string, store: Store): void => {
   it('This version answers every read as an earlier commit did', async () => {
     expect(recording.reads.length).toBeGreaterThan(20);
     for (const { title, answer, ...asked } of recording.reads)
-      expect(readFacts(asked, await served(asked)), title).toEqual(readFacts(asked, answer));
+      expect(readFacts(asked, await served(asked)), title).toMatchObject(readFacts(asked, answer));
   });
 
   it('This version answers every retry with the bytes that an earlier commit answered', async () => {
