@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { EXAMPLE_AS_OF, EXAMPLE_AT, deskQuery } from '#contracts/desk-operation.ts';
 import { handoffExample } from '#contracts/examples/records.ts';
-import { asOf, cursor, limit, ownerSpace, page, time } from '#contracts/fields.ts';
+import { asOf, cursor, limit, ownerSpace, page, pageMark, time } from '#contracts/fields.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS } from '#contracts/problems.ts';
 import { OUTBOUND_SCOPES } from '#contracts/scopes.ts';
@@ -33,7 +33,7 @@ const example: Change = {
   at: EXAMPLE_AT,
 };
 
-const after = z.int().min(0).optional();
+const after = pageMark(z.int().min(0)).optional();
 /** An event can change a handoff and its RFQ. */
 const positions = limit.describe('Positions on the page; one can have two changes');
 

@@ -213,7 +213,10 @@ describe('A value with one meaning', () => {
       expect([
         operation.id,
         valueOf(read(operation, withValue(inputOf(operation), path, ''))),
-      ]).toEqual([operation.id, valueOf(read(operation, inputOf(operation)))]);
+      ]).toEqual([
+        operation.id,
+        valueOf(read(operation, withValue(inputOf(operation), path, undefined))),
+      ]);
   });
 
   it.each<[string, object, string]>([
