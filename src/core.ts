@@ -36,7 +36,7 @@ import { present } from '#src/shared/present.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { observedVault } from '#src/stores/observed.ts';
-import { eventLoopDelay } from '#src/system/event-loop.ts';
+import { eventLoopDelay } from '#src/system/metrics.ts';
 import { heapBytesMax } from '#src/system/heap.ts';
 import { systemIds, systemClock } from '#src/system/ids.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';

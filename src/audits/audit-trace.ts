@@ -9,16 +9,19 @@ import type { OwnerFold, RowPlace, Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { findOwner } from '#src/reading/find-owner.ts';
+import { findOwner, ownerSpaces } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
-import { findRequest } from './find-request.ts';
 import { withPeople } from '#src/access/independence.ts';
-import { type ChainEvent, readChain } from './record-chain.ts';
 import type { AuditingDeps } from './replays.ts';
+import { DESK } from '#src/calls/audit.ts';
+import { type AuditAct, actsOf } from './audit-history.ts';
+import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
+import type { HandoffLeadsRow } from '#src/ports/rows.ts';
+import { eventsOfLink } from '#src/tasks/attribution-question.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
 type Traced = Answer['events'][number];
@@ -174,6 +177,175 @@ const storedAnswer = (subject: readonly StoredEvent[]): Answer['answer'] => {
   for (const { type, data, meta } of subject) {
     const { answer } = data as Partial<EventData<'RequestBound'>>;
     if (type === 'RequestBound' && answer) return { operation: meta.operation, value: answer };
+  }
+  return undefined;
+};
+
+/** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
+export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };
+
+const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/**
+ * How much the events of a request are earlier and later than its id: first by an ordinary difference of clocks, then by
+ * the greatest one, and by a minute in which audit records are summed.
+ */
+const WINDOWS_MS = [
+  { earlier: 2_000, later: 10_000 },
+  { earlier: 300_000, later: 120_000 },
+];
+const SCANNED_MAX = 10_000;
+
+const isFound = ({ events, audited }: FoundRequest): boolean => events.length + audited.length > 0;
+
+/**
+ * Reads the events and the audit records of a request: of one owner, or of all. A log with an index by owner is searched
+ * owner by owner, and has no index for the others: products, and claims of names.
+ */
+export const findRequest = async (
+  deps: Pick<AuditingDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  { id, owner }: { id: string; owner: string | undefined },
+): Promise<FoundRequest> => {
+  const { log } = deps;
+  const nothing = { events: [], audited: [], isCut: false };
+  const [, high = '', low = ''] = UUID_V7.exec(id) ?? [];
+  if (high === '') return nothing;
+  const request = { id, time: Number.parseInt(high + low, 16), head: (await log.head()).position };
+  if (owner !== undefined || !log.hasOwnerIndex) return search(log, { ...request, owner });
+  const searchAll = async (owners: readonly string[]): Promise<FoundRequest | undefined> => {
+    const searches = owners.map((one) => search(log, { ...request, owner: one }));
+    return (await Promise.all(searches)).find(isFound);
+  };
+  for await (const spaces of ownerSpaces(deps, call)) {
+    const found = await searchAll(spaces);
+    if (found) return found;
+  }
+  return (await searchAll([DESK].filter((one) => mayActFor(call, one)))) ?? nothing;
+};
+
+type Request = { id: string; owner: string | undefined; time: number; head: number };
+
+const search = async (log: OwnerLog, { time, ...request }: Request): Promise<FoundRequest> => {
+  const placeAt = async (at: number): Promise<number> =>
+    (await eventBefore(log, { ...request, time: at }))?.position ?? 0;
+  let found: FoundRequest = { events: [], audited: [], isCut: false };
+  for (const { earlier, later } of WINDOWS_MS) {
+    const range = { after: await placeAt(time - earlier), upTo: await placeAt(time + later) };
+    found = await scan(log, { ...request, ...range });
+    if (isFound(found)) break;
+  }
+  return found;
+};
+
+/** Events of one request that are kept. */
+const FOUND_MAX = 500;
+
+type Scan = Pick<Request, 'id' | 'owner'> & { after: number; upTo: number };
+
+const scan = async (log: OwnerLog, { id, ...range }: Scan): Promise<FoundRequest> => {
+  const newestFirst: StoredEvent[] = [];
+  const audited: AuditAct[] = [];
+  let scanned = 0;
+  let isCut = false;
+  for await (const page of pagesBack(log, range)) {
+    for (const event of page.toReversed()) {
+      if (event.meta.request === id) newestFirst.push(event);
+      audited.push(
+        ...actsOf(event).filter((act) => act.outcome !== 'done' && act.request_id === id),
+      );
+    }
+    scanned += page.length;
+    isCut = scanned >= SCANNED_MAX || newestFirst.length >= FOUND_MAX;
+    if (isCut) break;
+  }
+  return { events: newestFirst.reverse(), audited: audited.reverse(), isCut };
+};
+
+export type ChainEvent = { relation: 'cause' | 'subject' | 'effect'; event: StoredEvent };
+
+type Deps = Pick<AuditingDeps, 'log' | 'readModels'>;
+
+/** Records of one chain at most. */
+const RECORDS_MAX = 50;
+/** Events before the subject among which its last click is looked for. */
+const CLICK_SCAN_MAX = 500;
+
+const NAMED = ['link_id', 'handoff_id', 'lead_id', 'outbound_id'] as const;
+
+/** The record that an event of this owner belongs to; a claim is an event of no owner. */
+const recordOf = (owner: string, event: StoredEvent): string[] => {
+  const record = event.owner === owner ? recordOfStream(event.stream) : undefined;
+  return record === undefined ? [] : [record];
+};
+
+const namedIn = ({ data }: StoredEvent): string[] =>
+  NAMED.flatMap((name) => (data as Record<string, string | undefined>)[name] ?? []);
+
+/**
+ * Reads the streams of the subject's records, of those that they name, and of those that name them, in log order. Of the
+ * visits of a link, it has the last one before the subject; for the chain of a link itself, all that name it.
+ */
+export const readChain = async (
+  deps: Deps,
+  owner: string,
+  subject: readonly StoredEvent[],
+): Promise<{ events: ChainEvent[]; isCut: boolean }> => {
+  const byPosition = new Map(subject.map((event) => [event.position, event]));
+  const subjects = new Set(byPosition.keys());
+  const first = Math.min(...subjects, Infinity);
+  const own = new Set(subject.flatMap((event) => recordOf(owner, event)));
+  const pending = [...own, ...subject.flatMap(namedIn)];
+  const read = new Set<string>();
+  let isCut = false;
+  for (let id = pending.shift(); id !== undefined; id = pending.shift()) {
+    if (read.has(id)) continue;
+    if (read.size >= RECORDS_MAX) {
+      isCut = true;
+      break;
+    }
+    read.add(id);
+    const events = await deps.log.readStream(streamOfRecord(owner, id));
+    for (const event of events) byPosition.set(event.position, event);
+    pending.push(...events.flatMap(namedIn));
+    // The leads of the subject's own lists, not those of lists that led to it.
+    if (!id.startsWith('hnd_') || !own.has(id)) continue;
+    const leads = await deps.readModels.get<HandoffLeadsRow>('handoff-leads', owner, id);
+    pending.push(...(leads?.leads ?? []));
+  }
+  for (const id of [...read].filter((one) => one.startsWith('lnk_'))) {
+    if (own.has(id)) {
+      const from = Math.min(...byPosition.keys());
+      const naming = await eventsOfLink(deps.log, { ownerId: owner, linkId: id, from });
+      for (const event of naming.events) byPosition.set(event.position, event);
+      isCut ||= naming.more;
+    } else if (Number.isFinite(first)) {
+      const click = await lastClick(deps, { owner, link: id, upTo: first });
+      if (click) byPosition.set(click.position, click);
+    }
+  }
+  const events = [...byPosition.values()].sort((a, b) => a.position - b.position);
+  const relationOf = (position: number): ChainEvent['relation'] => {
+    if (subjects.has(position)) return 'subject';
+    return position < first ? 'cause' : 'effect';
+  };
+  return {
+    events: events.map((event) => ({ relation: relationOf(event.position), event })),
+    isCut,
+  };
+};
+
+const lastClick = async (
+  { log }: Pick<Deps, 'log'>,
+  { owner, link, upTo }: { owner: string; link: string; upTo: number },
+): Promise<StoredEvent | undefined> => {
+  let scanned = 0;
+  for await (const page of pagesBack(log, { owner, after: 0, upTo, limit: CLICK_SCAN_MAX })) {
+    const click = page.findLast(
+      ({ type, data }) =>
+        type === 'VisitRecorded' && (data as { link_id: string }).link_id === link,
+    );
+    scanned += page.length;
+    if (click || scanned >= CLICK_SCAN_MAX) return click;
   }
   return undefined;
 };

@@ -1,9 +1,15 @@
 /** The operation that reads events for auditors. */
 import { type Position, type StoredEvent, ownerOfStream } from '#src/ports/event-log.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { iso } from '#src/shared/time.ts';
+import { iso, renderAsOf } from '#src/shared/time.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, type DeskInput, isBound, mayActFor } from '#src/calls/desk-handler.ts';
+import {
+  type DeskHandler,
+  type DeskInput,
+  isBound,
+  mayActFor,
+  NO_OWNER,
+} from '#src/calls/desk-handler.ts';
 import {
   streamOfKey,
   streamOfPerson,
@@ -11,6 +17,7 @@ import {
   streamOfToken,
 } from '#src/writing/streams.ts';
 import { idAtDesk } from '#src/access/independence.ts';
+import { newestEntries } from '#src/reading/owner-index.ts';
 
 type Parts = Pick<Deps, 'log' | 'credentials'>;
 
@@ -129,4 +136,18 @@ const eventsOf = async (
   return owner === undefined
     ? (await log.readAll({ after, limit })).filter(isWithin)
     : log.readOwner(owner, { after, upTo, limit });
+};
+
+export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call) => {
+  const { owner_id: owner, as_of, before, limit } = input;
+  if (!mayActFor(call, owner)) return NO_OWNER;
+  const below = Math.min(before ?? Infinity, as_of === undefined ? Infinity : as_of + 1);
+  const entries = await newestEntries(deps.readModels, { owner, below, limit: limit + 1 });
+  const shown = entries.slice(0, limit);
+  const now = renderAsOf(deps.following.asOf());
+  return done({
+    data: shown.map(({ at, ...entry }) => ({ ...entry, at: iso(at) })),
+    next_before: entries.length > limit ? (shown.at(-1)?.position ?? null) : null,
+    as_of: as_of === undefined ? now : { position: as_of, at: shown[0] ? iso(shown[0].at) : null },
+  });
 };

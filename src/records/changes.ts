@@ -1,7 +1,7 @@
 /** The changes of an owner's records in log order, as the states that agents see. */
 import type { Change, ChangeKind } from '#contracts/records/changes.ts';
 import { agent, type AgentState } from '#src/access/access.decider.ts';
-import type { Deps } from '#src/calls/handlers.ts';
+import type { Deps, Handler } from '#src/calls/handlers.ts';
 import { type HandoffState, handoff, shownStatus } from '#src/handoffs/handoff.decider.ts';
 import { rfqForAgents } from '#src/handoffs/rfq.decider.ts';
 import { lead, type LeadState, stateAt } from '#src/leads/lead.decider.ts';
@@ -10,7 +10,15 @@ import { outbound, type OutboundState, statusAt } from '#src/outreach/outbound.d
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { ChangedKind, ChangeRow } from '#src/ports/rows.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
-import { iso } from '#src/shared/time.ts';
+import { iso, renderAsOf } from '#src/shared/time.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
+import { done, refuseParameter } from '#src/shared/outcome.ts';
+import { allows } from '#contracts/scopes.ts';
+import { z } from 'zod';
+import { SCOPE_OF } from '#src/outreach/requests.ts';
+import { readPlace, writeCursor } from '#src/reading/lists.ts';
+import type { AgentCall } from '#src/shared/call.ts';
+import { RECORD_SCOPES } from './read-record.ts';
 
 /** A record as its viewer sees it: the state of each kind of thing that it is. Empty if the viewer sees nothing of it. */
 type Seen = Partial<Record<ChangeKind, { id: string; state: string }>>;
@@ -172,4 +180,52 @@ export const readChanges = async (
     if (page.length < step) return { data, next: Math.max(next, asOf), isEnd: true };
   }
   return { data, next, isEnd: false };
+};
+
+/** Owners see of their records what all their agents see together. */
+const EVERYTHING: Viewer = {
+  isLinkShown: true,
+  isHandoffShown: true,
+  isLeadShown: true,
+  isOutboundShown: () => true,
+  isAgentShown: () => true,
+};
+
+export const listOwnerChanges: DeskHandler<'listOwnerChanges'> = async (deps, input, call) => {
+  const { owner_id: ownerId, after = 0, limit } = input;
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const asOf = deps.following.asOf();
+  const reader = { ownerId, viewer: EVERYTHING };
+  const { data, next, isEnd } = await readChanges(deps, reader, { after, limit });
+  return done({ data, next_after: next, has_more: !isEnd, as_of: renderAsOf(asOf) });
+};
+
+/** Shows the kinds that the scopes of the caller read, and of access the caller alone. */
+const viewerOf = ({ caller: { scopes, agentId } }: AgentCall): Viewer => ({
+  isLinkShown: allows(RECORD_SCOPES.link, scopes),
+  isHandoffShown: allows(RECORD_SCOPES.handoff, scopes),
+  isLeadShown: allows(RECORD_SCOPES.lead, scopes),
+  isOutboundShown: ({ kind }) => scopes.has(SCOPE_OF[kind]),
+  isAgentShown: ({ agent_id }) => agent_id === agentId,
+});
+
+const POSITION = z.int();
+
+export const listChanges: Handler<'listChanges'> = async (deps, input, call) => {
+  const { ownerId, caller } = call;
+  const { cursor, after = 0, limit } = input;
+  if (cursor !== undefined && input.after !== undefined)
+    return refuseParameter('/after', 'not_together', 'a cursor says where to continue');
+  const binding = [caller.agentId, ownerId, 'listChanges'];
+  const from =
+    cursor === undefined
+      ? after
+      : readPlace(deps, binding, { cursor, shape: POSITION, isLasting: true });
+  if (typeof from === 'object' && !from.ok) return from;
+  const asOf = deps.following.asOf();
+  const place = typeof from === 'object' ? from.place : from;
+  const reader = { ownerId, viewer: viewerOf(call) };
+  const { data, next, isEnd } = await readChanges(deps, reader, { after: place, limit });
+  const page = { next_cursor: writeCursor(deps, binding, next), has_more: !isEnd };
+  return done({ data, page, as_of: renderAsOf(asOf) });
 };

@@ -5,9 +5,8 @@ import type { Handler } from '#src/calls/handlers.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { reviseHandoff, withdrawUnseenHandoff } from '#src/handoffs/revise-handoff.ts';
-import { createLinks } from '#src/links/create-links.ts';
+import { createLinks, createLink } from '#src/links/create-link.ts';
 import { updateLink } from '#src/records/update-link.ts';
-import { createLink } from '#src/links/create-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
@@ -20,7 +19,7 @@ import {
 } from '#src/outreach/propose.ts';
 import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
 import { getRecord } from '#src/records/read-record.ts';
-import { listChanges } from '#src/records/list-changes.ts';
+import { listChanges } from '#src/records/changes.ts';
 import { listRecords } from '#src/records/list-records.ts';
 
 /** What the handlers of agents need. */

@@ -34,14 +34,13 @@ import {
   allowContact,
   erasePersonalData,
 } from '#src/privacy/personal-data.ts';
-import { readEvents } from '#src/audits/read-events.ts';
-import { listHistory } from '#src/audits/list-history.ts';
-import { listOwnerChanges } from '#src/records/desk-changes.ts';
+import { readEvents, listHistory } from '#src/audits/read-events.ts';
+import { listOwnerChanges } from '#src/records/changes.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
-import { readOwnerRecord } from '#src/records/owner-record.ts';
-import { showPerformance } from '#src/performance/show-performance.ts';
+import { readOwnerRecord } from '#src/records/read-record.ts';
+import { showPerformance } from '#src/performance/get-performance.ts';
 import {
   setOwnerProfile,
   readOwnerProfile,

@@ -1,6 +1,7 @@
 /** Metrics in the format of Prometheus. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Metrics } from '#src/ports/metrics.ts';
+import { performance } from 'node:perf_hooks';
 
 /** From a commit in memory to one on a slow disk or a distant server. */
 const APPEND_S = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -135,4 +136,44 @@ export const prometheusMetrics = (): Metrics => {
       return registry.metrics();
     },
   };
+};
+
+/** Interval of the probe. A shorter one wakes an idle process more often. */
+const PROBE_MS = 20;
+
+type Options = {
+  /** A monotonic clock in milliseconds. */
+  monotonic(): number;
+  /** Milliseconds that the event loop has spent waiting for events since the start of the process. */
+  idleMs(): number;
+  /** Runs `probe` again and again; returns a function that stops it. */
+  every(ms: number, probe: () => void): () => void;
+};
+
+export type EventLoopDelay = {
+  /**
+   * Milliseconds for which the event loop has been busy since its timers were due. A request that is handled now may
+   * have waited for as long. Time in which the loop waited for events, or the process was paused meanwhile, is not counted.
+   */
+  ms(): number;
+  stop(): void;
+};
+
+const SYSTEM: Options = {
+  monotonic: () => performance.now(),
+  idleMs: () => performance.nodeTiming.idleTime,
+  every(ms, probe) {
+    const timer = setInterval(probe, ms).unref();
+    return () => clearInterval(timer);
+  },
+};
+
+/** Measures the delay of the event loop at this moment; a histogram would report it only after the turn. */
+export const eventLoopDelay = ({ monotonic, idleMs, every }: Options = SYSTEM): EventLoopDelay => {
+  const busyMs = (): number => monotonic() - idleMs();
+  let busyAtProbe = busyMs();
+  const stop = every(PROBE_MS, () => {
+    busyAtProbe = busyMs();
+  });
+  return { ms: () => Math.max(0, busyMs() - busyAtProbe - PROBE_MS), stop };
 };

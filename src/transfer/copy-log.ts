@@ -1,5 +1,11 @@
 /** Copies a log into an empty one, or continues such a copy. */
-import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  type Position,
+  type StoredEvent,
+  LogUnavailable,
+} from '#src/ports/event-log.ts';
+import type { MovableKeys } from '#src/ports/system.ts';
 
 /** The log to copy, read in log order and never written. */
 export type CopySource = Pick<EventLog, 'id' | 'readAll' | 'head'>;
@@ -134,4 +140,133 @@ export const copyLog = async (
   if (detail !== null) return { ok: false, fault: 'differs', detail };
   const isBehind = (await from.readAll({ after: all.position, limit: 1 })).length > 0;
   return { ok: true, events: all.count, present: present.count, isBehind };
+};
+
+/** From the first call without an answer to the last repetition. */
+export const OUTAGE_S_MAX = 60;
+const RETRY_MS = 500;
+
+export type Repeat = <T>(call: () => Promise<T>) => Promise<T>;
+
+type Outlasting = {
+  /** Called once for each outage, with its cause. */
+  onOutage: (cause: string) => void;
+  monotonic: () => number;
+  pause: (ms: number) => Promise<void>;
+};
+
+const isOutage = (error: unknown): error is LogUnavailable =>
+  error instanceof LogUnavailable && (error.reason === 'fault' || error.reason === 'overloaded');
+
+/**
+ * Repeats a call while the log does not answer. Every call of a copy can be repeated: an append has the ids and the revision of
+ * its first attempt, and a key that is stored already is the same.
+ */
+export const outlasting =
+  ({ onOutage, monotonic, pause }: Outlasting): Repeat =>
+  async (call) => {
+    let end: number | undefined;
+    for (;;) {
+      try {
+        return await call();
+      } catch (error) {
+        if (!isOutage(error) || (end !== undefined && monotonic() > end)) throw error;
+        if (end === undefined) onOutage(error.message);
+        end ??= monotonic() + OUTAGE_S_MAX * 1_000;
+        await pause(RETRY_MS);
+      }
+    }
+  };
+
+/** The calls of a copy to a log, each repeated. */
+export const lastingLog = (
+  log: CopySource & CopyTarget,
+  repeat: Repeat,
+): CopySource & CopyTarget => ({
+  id: log.id,
+  head: () => repeat(() => log.head()),
+  readAll: (page) => repeat(() => log.readAll(page)),
+  append: (...append) => repeat(() => log.append(...append)),
+});
+
+/** The calls of a copy to a vault, each repeated. */
+export const lastingKeys = (keys: MovableKeys, repeat: Repeat): MovableKeys => ({
+  keyOf: (subject) => repeat(() => keys.keyOf(subject)),
+  adopt: (...key) => repeat(() => keys.adopt(...key)),
+});
+
+export type CopiedKeys = {
+  /** Subjects of the log that have or had a key. */
+  subjects: number;
+  /** Those of them that are erased, in the copy as well. */
+  destroyed: number;
+  /** Subjects whose key differs in the target, which was not changed. */
+  differing: string[];
+};
+
+/** Events that first name a subject whose key seals texts, and the member that names it. */
+const SUBJECTS: {
+  readonly [type: string]: 'lead_id' | 'handoff_id' | 'application_id' | 'sealed_for';
+} = {
+  LeadSubmitted: 'lead_id',
+  HandoffCreated: 'handoff_id',
+  BuyerListCreated: 'handoff_id',
+  PushConfigCreated: 'sealed_for',
+  MailQueued: 'sealed_for',
+  OwnerProfileSet: 'sealed_for',
+  ApplicationReceived: 'application_id',
+  PersonInvited: 'sealed_for',
+  PersonRecognized: 'sealed_for',
+};
+
+type Log = Pick<EventLog, 'readAll'>;
+
+/** Reads the events of these types page by page. */
+const pagesOf = async function* (
+  log: Log,
+  types: readonly string[],
+): AsyncGenerator<readonly StoredEvent[]> {
+  for (let after: Position | undefined = 0; after !== undefined; ) {
+    const page: readonly StoredEvent[] = await log.readAll({ after, limit: PAGE_EVENTS, types });
+    if (page.length > 0) yield page;
+    after = page.at(-1)?.position;
+  }
+};
+
+const erasedIn = async (log: Log): Promise<ReadonlySet<string>> => {
+  const erased = new Set<string>();
+  for await (const page of pagesOf(log, ['SubjectErased']))
+    for (const { data } of page) erased.add((data as { subject: string }).subject);
+  return erased;
+};
+
+/**
+ * Copies the key of every subject of `log`, and destroys the keys whose erasure the log records. A
+ * repeated run continues, and destroys what was erased meanwhile. Throws what log and vaults throw.
+ */
+export const copyKeys = async (
+  log: Log,
+  { from, to }: { from: Pick<MovableKeys, 'keyOf'>; to: MovableKeys },
+  onProgress?: (position: Position) => void,
+): Promise<CopiedKeys> => {
+  const copied: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
+  const erased = await erasedIn(log);
+  const move = async (subject: string): Promise<void> => {
+    const key = erased.has(subject) ? 'destroyed' : await from.keyOf(subject);
+    if (key === 'never') return;
+    copied.subjects += 1;
+    if (key === 'destroyed') copied.destroyed += 1;
+    if (!(await to.adopt(subject, key))) copied.differing.push(subject);
+  };
+  for await (const page of pagesOf(log, Object.keys(SUBJECTS))) {
+    const subjects = page.map(({ type, data }) => {
+      const member = SUBJECTS[type];
+      return member && (data as Record<string, string | undefined>)[member];
+    });
+    await Promise.all(
+      [...new Set(subjects)].flatMap((subject) => (subject ? [move(subject)] : [])),
+    );
+    onProgress?.(page.at(-1)?.position ?? 0);
+  }
+  return copied;
 };

@@ -1,6 +1,6 @@
 /** The measures of waiting time, with injected clocks. */
 import { describe, expect, it } from 'vitest';
-import { eventLoopDelay } from '#src/system/event-loop.ts';
+import { eventLoopDelay } from '#src/system/metrics.ts';
 import { concurrency, overload } from '#src/calls/limits.ts';
 import { isRefusal } from '#src/shared/outcome.ts';
 

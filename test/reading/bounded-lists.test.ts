@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { nameOf } from '#src/writing/streams.ts';
 import { issueKey } from '#src/access/keys.ts';
-import { listHistory } from '#src/audits/list-history.ts';
+import { listHistory } from '#src/audits/read-events.ts';
 import { listLeads } from '#src/leads/list-leads.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import type { ListQuery } from '#src/ports/read-model.ts';

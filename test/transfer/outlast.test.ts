@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LogFault, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
-import { lastingKeys, lastingLog, OUTAGE_S_MAX, outlasting } from '#src/transfer/outlast.ts';
+import { lastingKeys, lastingLog, OUTAGE_S_MAX, outlasting } from '#src/transfer/copy-log.ts';
 import { several } from '../conformance/log-events.ts';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 

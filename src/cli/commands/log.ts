@@ -24,20 +24,19 @@ import { prepareDirectory } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { hasRoot, systemSecrets } from '#src/system/secrets.ts';
-import { type CopiedKeys, copyKeys } from '#src/transfer/copy-keys.ts';
 import {
+  type CopiedKeys,
+  copyKeys,
   copyLog,
   type CopyPhase,
   type CopySource,
   type CopyTarget,
-} from '#src/transfer/copy-log.ts';
-import {
   lastingKeys,
   lastingLog,
   OUTAGE_S_MAX,
   outlasting,
   type Repeat,
-} from '#src/transfer/outlast.ts';
+} from '#src/transfer/copy-log.ts';
 import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { copyKeys } from '#src/transfer/copy-keys.ts';
+import { copyKeys } from '#src/transfer/copy-log.ts';
 import { readConfig } from '#src/config.ts';
 import { openSecrets } from '#src/wiring/vault.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
