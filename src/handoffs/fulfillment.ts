@@ -15,7 +15,7 @@ import {
   goodsStateOf,
   quantitiesOf,
 } from './fulfillment.decider.ts';
-import { openParcel, type Parcel } from './fulfillment-letters.ts';
+import { openParcel, type Parcel } from './quotation-letters.ts';
 import type { HandoffState } from './handoff.decider.ts';
 import { changeRfq, renderState } from './move-rfq.ts';
 

@@ -20,8 +20,7 @@ import { noticesOfConfirmed } from './confirm-rfq.ts';
 import { type HandoffState, handoff, type HandoffCommand, isOpen } from './handoff.decider.ts';
 import { forgetDropped, listForLetter } from './render-handoff.ts';
 import type { GoodsCommand } from './fulfillment.decider.ts';
-import { lettersAboutGoods } from './fulfillment-letters.ts';
-import { mailToBuyer } from './quotation-letters.ts';
+import { lettersAboutGoods, mailToBuyer } from './quotation-letters.ts';
 import { type RfqMove, type RfqCommand, type RfqProgress, rfqStateAt } from './rfq.decider.ts';
 
 type RfqRef = { handoff_id: string; owner_id?: string | undefined };

@@ -8,7 +8,7 @@ import { type LinkState, linkStatusAt } from '#src/links/link.decider.ts';
 import { clickKey, type LastClick } from '#src/ports/performance-rows.ts';
 import { listOfExternalId } from '#src/ports/rows.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { readOwnerSettings } from './owner-settings.ts';
+import { readOwnerSettings } from './find-owner.ts';
 
 type Place = { ownerId: string; at: number };
 

@@ -5,7 +5,7 @@ import { allows, type NeededScope, OUTBOUND_SCOPES } from '#contracts/scopes.ts'
 import type { Handler } from '#src/calls/handlers.ts';
 import { ownHandoff, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { renderProduct, staleBefore } from '#src/catalog/products.ts';
-import { readOwnerSettings } from '#src/reading/owner-settings.ts';
+import { readOwnerSettings } from '#src/reading/find-owner.ts';
 import { handoffWithOutcome, withRfqs } from '#src/leads/observe-rfq.ts';
 import { showLead, renderOwnerLead } from '#src/leads/render-lead.ts';
 import { renderLink, shownNameOfLink } from '#src/links/links.ts';

@@ -1,7 +1,5 @@
 /** The German texts; en.ts says what the signs in them mean. */
-import type { Messages } from '../messages.ts';
-
-export const de: Messages = {
+export const de = {
   house_sold_by: 'Verkauf durch {house}.',
   house_vat: 'USt-IdNr. {number}.',
   house_phone: 'Telefon {phone}.',
@@ -488,4 +486,4 @@ export const de: Messages = {
   letter_cancelled_text: 'Das Verkaufsteam hat storniert: {goods}. Es bleiben {total}.',
   letter_cancelled_reason: 'Der Grund: {reason}',
   letter_cancelled_link: 'Sehen Sie, was noch kommt:',
-};
+} as const;
