@@ -47,6 +47,19 @@ const requireStreamName = (stream: string): void => {
   if (!STREAM.test(stream)) throw new TypeError(`not a stream name: ${JSON.stringify(stream)}`);
 };
 
+/** The path of the first member that is missing from what the schema read; undefined if it declares all. O(members). */
+const undeclaredIn = (written: unknown, declared: unknown): string | undefined => {
+  if (typeof written !== 'object' || written === null) return undefined;
+  const members = declared as Record<string, unknown>;
+  for (const [name, value] of Object.entries(written)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(members, name)) return name;
+    const inside = undeclaredIn(value, members[name]);
+    if (inside !== undefined) return `${name}.${inside}`;
+  }
+  return undefined;
+};
+
 /** Serializes at once, so that later changes of the caller's object are not stored. */
 const encodeEvent = (event: NewEvent): EncodedEvent => {
   const schema = SCHEMAS.get(event.type);
@@ -54,6 +67,9 @@ const encodeEvent = (event: NewEvent): EncodedEvent => {
     throw new TypeError(`event type ${event.type} is not in contracts/registries/events.ts`);
   const checked = schema.safeParse(event.data);
   if (!checked.success) throw new TypeError(`invalid ${event.type}: ${checked.error.message}`);
+  const undeclared = undeclaredIn(event.data, checked.data);
+  if (undeclared !== undefined)
+    throw new TypeError(`invalid ${event.type}: its schema does not declare ${undeclared}`);
   if (!Number.isSafeInteger(event.meta.at)) {
     throw new TypeError(`meta.at of ${event.type} is not a time in milliseconds: ${event.meta.at}`);
   }
