@@ -215,7 +215,12 @@ const countInbox = deskQuery({
   guidance: `Counts each kind up to ${COUNTED_UP_TO}; a higher number says that there are more. listInbox has the records.`,
   fields: {},
   output: z.object({
-    counts: z.record(z.enum(INBOX_KINDS), z.int()),
+    counts: z.object(
+      Object.fromEntries(INBOX_KINDS.map((kind) => [kind, z.int()])) as Record<
+        (typeof INBOX_KINDS)[number],
+        z.ZodInt
+      >,
+    ),
     as_of: asOf,
   }),
   example: {
