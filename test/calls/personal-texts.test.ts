@@ -84,6 +84,7 @@ describe('A text that a caller gives', () => {
       'invitePerson',
       'issueDeskToken',
       'listAccessRequests',
+      'listInbox',
       'listOpenLeads',
       'listRfqs',
       'quoteRfq',

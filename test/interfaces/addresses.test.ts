@@ -37,7 +37,7 @@ const ESCAPED = TAILS.map((tail) => tail.replaceAll(/[^\x21-\x7e]/gu, encodeURIC
 
 describe('The address of a page', () => {
   const isPage = ({ path, methods }: ServedRoute): boolean =>
-    methods.includes('GET') && !/^\/(?:$|\*|api\/|\.well-known\/|c\/|proof\/)/.test(path);
+    methods.includes('GET') && !/^\/(?:$|\*|api\/|\.well-known\/|c(?:\/|$)|proof\/)/.test(path);
 
   it("A page's address with something behind it redirects to the address alone, with its query", async () => {
     const pages = routes.filter(isPage).map(({ path }) => path);

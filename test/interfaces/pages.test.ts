@@ -43,7 +43,7 @@ describe('Every page', () => {
         'content-security-policy': POLICY,
         'x-content-type-options': 'nosniff',
       });
-      expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
+      expect(text).toMatch(/^<!doctype html>\n<html lang="en(?:-GB)?">/);
       expect(text).toMatch(/<title>[^<]+ · Tributary<\/title>/);
       expect(text.match(/<h1[ >]/g)).toHaveLength(1);
       expect(text).toContain('<a class="skip" href="#main">');

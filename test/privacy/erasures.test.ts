@@ -28,7 +28,10 @@ const startedAgain = async () => {
   };
   const { config } = app.service;
   const log = pino({ level: 'warn' }, { write });
-  return { service: await openService(config, { clock: app.clock, log }), destroyed: destroyed.promise };
+  return {
+    service: await openService(config, { clock: app.clock, log }),
+    destroyed: destroyed.promise,
+  };
 };
 
 const lead = async (key: string): Promise<string> => {

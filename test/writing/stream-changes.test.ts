@@ -107,7 +107,7 @@ describe('A change of a stream', () => {
     const claims = appended.flat().filter((append) => append.stream !== settings);
     expect(claims.map((append) => append.stream)).toEqual([`acme-request_${keyed.idem}`]);
     const retry = await haltAndResume(callOf(keyed));
-    expect(retry).toMatchObject({ ok: true, state: { halted: undefined } });
+    expect(retry).toMatchObject({ ok: true, state: { disabled: {} } });
     expect(retry).toHaveProperty('replayOf');
     expect('position' in retry && retry.position).toBe('position' in first && first.position);
     const other = await haltAndResume(callOf({ ...keyed, fingerprint: 'two' }));
