@@ -17,7 +17,7 @@ DATA ?= $(or $(DATA_DIR),data)
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos fuzz test-a2a-tck test-frameworks soak mutate gauges check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
+.PHONY: golden help setup run test test-adapters test-eventstoredb test-chaos fuzz test-a2a-tck test-frameworks soak mutate gauges check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -90,10 +90,13 @@ sbom: setup
 	@node infra/scripts/sbom.ts
 
 tidy: setup
-	@npx vitest run --reporter=dot test/tidy.test.ts test/published.test.ts test/requirements.test.ts
+	@npx vitest run --reporter=dot test/tidy.test.ts test/published.test.ts test/requirements.test.ts test/papers.test.ts test/operating.test.ts test/projections/handled.test.ts test/projections/pinned-rows.test.ts test/interfaces/mcp/golden.test.ts test/interfaces/a2a/golden.test.ts
 
 publish: setup ## Generate contracts/published from the registry
 	@node infra/scripts/publish.ts
+
+golden: setup ## Record what models read and boundaries.json again, after a change of operations
+	@npx vitest run test/interfaces/mcp/golden.test.ts test/interfaces/a2a/golden.test.ts test/faults/boundaries.test.ts --update
 
 bench: setup ## Run all benchmarks, in 45 minutes, and print one table (ONLY=R runs those whose id begins so, BENCH_JSON=FILE writes the rows)
 	@node test/bench/run.ts
