@@ -23,6 +23,10 @@ type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'vers
   fold(state: State | undefined, event: Happened<Type>): State;
 };
 
+/**
+ * Each event of a record must raise its `updated_at`: `listRecords` reads rows by their last event, and ends at the first whose
+ * `updated_at` is too old.
+ */
 export const ownerRecords = <State extends object, Type extends EventType>(
   definition: Definition<State, Type>,
 ): Projection<RecordRow<State>> => {
