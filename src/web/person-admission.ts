@@ -105,13 +105,16 @@ export const evenly = async <Value>(work: Promise<Value>): Promise<Value> => {
 };
 const ANSWER_MS = 400;
 
-/** The fields of a form, as text. */
+/** The fields of a form, as text, with the line breaks that texts have. */
 export type Typed = Readonly<Record<string, string>>;
 
 export const formOf = (request: FastifyRequest): Typed => {
   const body = (request.body ?? {}) as Record<string, string | string[]>;
   return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, [value].flat().at(-1) ?? '']),
+    Object.entries(body).map(([name, value]) => [
+      name,
+      ([value].flat().at(-1) ?? '').replaceAll('\r\n', '\n'),
+    ]),
   );
 };
 
