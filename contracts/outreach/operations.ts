@@ -4,6 +4,7 @@ import {
   deskCommand,
   deskQuery,
   EXAMPLE_AS_OF,
+  EXAMPLE_AT,
   recordCommands,
 } from '#contracts/desk-operation.ts';
 import { linkPostExample, notificationExample, postExample } from '#contracts/examples/records.ts';
@@ -46,8 +47,13 @@ import {
 /** A name of an account or a recipient; an address would be personal data in the log. */
 const reference = (what: string) => identifier(128).describe(`${what}, never an address`);
 
+const TEXT_CHARS_MAX = 8_000;
+/** A post is shorter than what else is sent. */
+export const POST_CHARS_MAX = 5_000;
+
 const exactText = (max: number) =>
   text(max).describe('The exact text that people approve and that is sent');
+const subject = line(200).optional().describe('Subject line');
 
 const outboundId = id('out').describe('Id of the outreach request');
 
@@ -108,7 +114,7 @@ const requestSocialPost = proposal({
   fields: {
     network: z.enum(NETWORKS).describe('The social network'),
     account_ref: reference("The owner's name for the account: people check it"),
-    text: exactText(5_000),
+    text: exactText(POST_CHARS_MAX),
   },
   examples: [
     {
@@ -148,8 +154,8 @@ const requestMessage = proposal({
     recipient_ref: reference(
       "A lead's id or external_id, refused if its person refuses contact; or the owner's name for a list or recipient",
     ),
-    subject: line(200).optional().describe('Subject line'),
-    text: exactText(8_000),
+    subject,
+    text: exactText(TEXT_CHARS_MAX),
   },
   examples: [
     {
@@ -170,7 +176,7 @@ const requestAgentNotification = proposal({
   summary: 'Propose a notification to another agent for approval',
   fields: {
     agent_card_url: httpsUrl.describe('https URL of the A2A card of the agent to notify'),
-    text: exactText(8_000),
+    text: exactText(TEXT_CHARS_MAX),
   },
   examples: [
     {
@@ -451,6 +457,13 @@ const PATH = '/approvals/{outbound_id}';
 const approval = z
   .object({
     request: outboundRecord,
+    proposed: z
+      .object({
+        by: z.string().describe('The agent, or the person who edited the text: desk:per_…'),
+        by_name: z.string().optional().describe('Name of the person'),
+        at: time,
+      })
+      .describe('Who wrote the present content'),
     delivery: z
       .object({
         recipient: z.string().describe('Personal data: the address that the agent named'),
@@ -524,6 +537,7 @@ const showApproval = deskQuery({
     input: { outbound_id: postExample.id },
     output: {
       request: postExample,
+      proposed: { by: postExample.agent_id, at: EXAMPLE_AT },
       exact: {
         bytes: envelope,
         bytes_count: Buffer.byteLength(envelope),
@@ -602,6 +616,20 @@ const requestOutboundChanges = decide({
   output: { status: 'changes_requested' },
 });
 
+const reviseOutbound = decide({
+  roles: ['owner'],
+  verb: 'revise',
+  summary: 'Edit the text of an outreach request before it is sent',
+  guidance:
+    'Whoever edits it proposes the new text: another person approves it, and decisions on the old text no longer count. ' +
+    'A text with a link must have its disclosure. A subject that is left out is removed; a link that is no longer in the ' +
+    'text is not counted for it.',
+  problems: ['approver_missing', 'channel_not_verified', 'disclosure_missing'],
+  fields: { content_sha256, subject, text: exactText(TEXT_CHARS_MAX) },
+  input: { ...exampleContent, text: 'Mugs are back in stock: six for £11.94.' },
+  output: { revision: 2 },
+});
+
 const cancelOutbound = decide({
   destructive: true,
   verb: 'cancel',
@@ -632,5 +660,6 @@ export const approvalsDeskOperations = {
   observeOutbound,
   refuseOutbound,
   requestOutboundChanges,
+  reviseOutbound,
   showApproval,
 };

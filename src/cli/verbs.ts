@@ -502,6 +502,7 @@ const VERBS: Verbs = {
   },
   refuseOutbound: { ...DECISION, words: 'approvals refuse' },
   requestOutboundChanges: { ...DECISION, words: 'approvals request-changes' },
+  reviseOutbound: { ...DECISION, words: 'approvals revise' },
   cancelOutbound: { words: 'approvals cancel', text: requestText },
   observeOutbound: { words: 'approvals observe', text: requestText },
   listHistory: { words: 'events history' },

@@ -5,29 +5,20 @@ import type { Outbound } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, momentText, writerFor } from '#src/shared/money.ts';
-import { done, type Refusal } from '#src/shared/outcome.ts';
+import { done, type Outcome } from '#src/shared/outcome.ts';
+import { type PageAct, serveActs } from '#src/web/acts.ts';
+import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
 import {
-  facts,
-  type Faults,
-  faultSummary,
-  field,
-  type Html,
-  NO_FAULTS,
-  notice,
-  type Page,
-  sendPage,
-  type You,
-} from '#src/web/layout.ts';
-import {
-  acceptPeople,
-  answerRefusal,
-  formFields,
-  formOf,
-  newKey,
-  type SignedIn,
-  signedIn,
-  type Typed,
-} from '#src/web/person-admission.ts';
+  type ActForm,
+  actForm,
+  type FormState,
+  hrefWith,
+  nextPage,
+  outcomeNotice,
+} from '#src/web/parts.ts';
+import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import { all, reader } from '#src/owners/owner-frame.pages.ts';
+import { markOf } from '#src/owners/owner-links.pages.ts';
 import { KIND_NAMES, OUTREACH_WORDS } from '#src/owners/owner-words.pages.ts';
 import { deciderFor } from './outbound.decider.ts';
 
@@ -39,7 +30,7 @@ const DECISIONS = {
   request_changes: 'asked for changes',
 } as const;
 
-const listPage = (you: You, requests: readonly Outbound[]): Page => ({
+const listPage = (you: You, requests: readonly Outbound[], older: string | undefined): Page => ({
   title: 'Outreach to approve',
   you,
   main: html`<article class="review"><header class="head"><h1>Outreach to approve</h1></header>
@@ -47,23 +38,28 @@ ${
   requests.length === 0
     ? html`<p class="lede">Nothing waits for you. Agents propose posts, messages and notifications; what they propose appears here.</p>`
     : html`<ul class="plain">${requests.map(
-        ({ id, kind, owner_id, content, schedule }) => html`<li class="card">
+        ({ id, kind, owner_id, content, schedule, status }) => html`<li class="card">
 <h2><a href="/approvals/${id}">${KIND_NAMES[kind]} of ${owner_id}</a></h2>
 <p>${content.subject ?? content.text.slice(0, 120)}</p>
-<p class="quiet">Expires on ${momentText(schedule.not_after)}.</p></li>`,
+<p class="quiet">${
+          status === 'outcome_unknown'
+            ? 'Nobody knows whether it was sent: say what became of it.'
+            : `Expires on ${momentText(schedule.not_after)}.`
+        }</p></li>`,
       )}</ul>`
-}</article>`,
+}${nextPage(older, 'Older ones')}</article>`,
 });
 
-/** Who may approve, in a sentence: the role, and that two people are two. */
-const whoMay = ({ approval, owner_id, kind }: Outbound): string => {
+/** Who may approve, in a sentence: the role, and that two people are two. `editor`: who wrote the present text. */
+const whoMay = ({ approval, owner_id, kind }: Outbound, editor: string | undefined): string => {
   const isOwners = deciderFor(approval.mode) === 'owner';
   const orStaff = kind === 'handoff_delivery' ? ' or a person of staff' : '';
   const who = isOwners ? `An owner of ${owner_id}${orStaff}` : 'A person of staff';
   const several = approval.required > 1 ? ` ${approval.required} people must approve.` : '';
   const key = isOwners ? '' : ' The person who issued the key of the agent cannot.';
+  const other = editor === undefined ? '' : ` ${editor} wrote this text, and cannot approve it.`;
   return (
-    `${who} decides.${several}${key} Two people are not two if one of them issued the token of the other, or invited the other ` +
+    `${who} decides.${several}${key}${other} Two people are not two if one of them issued the token of the other, or invited the other ` +
     'within the last 24 hours.'
   );
 };
@@ -82,9 +78,6 @@ const decided = ({ approval }: Outbound): Html | '' =>
             note === undefined ? '' : `: ${note}`
           }</li>`,
       )}</ul></section>`;
-
-type Form = { typed: Typed; faults: Faults; isBack: boolean };
-const NO_FORM: Form = { typed: {}, faults: NO_FAULTS, isBack: false };
 
 /** Who gets the letter, and the list behind its link. */
 const deliveryFacts = ({ delivery, request: { target } }: Shown): Html | '' => {
@@ -106,52 +99,135 @@ const deliveryFacts = ({ delivery, request: { target } }: Shown): Html | '' => {
 sent: nobody sees it before the buyer does.</p></section>`;
 };
 
-const forms = (you: You, { request, exact }: Shown, { typed, faults }: Form): Html => {
-  const isDelivery = request.kind === 'handoff_delivery';
-  const hidden = html`${formFields(you)}<input type="hidden" name="content_sha256" value="${exact.sha256}">`;
-  const text = (name: string, label: string, hint: string, required: boolean) =>
-    field({
-      name,
-      label,
-      value: typed[name],
-      autocomplete: 'off',
-      maxlength: 500,
-      rows: 2,
-      hint,
-      required,
-      faults,
-    });
-  return html`<form method="post" action="/approvals/${request.id}/approve" class="card" novalidate><h2>Approve</h2>${hidden}
-${isDelivery && text('how_asked', 'How did the buyer ask for it?', 'Stored encrypted with your decision; agents never see it.', true)}
-${text('note', 'Note', 'Stored with your decision.', false)}<button type="submit">Approve exactly this</button></form>
-<form method="post" action="/approvals/${request.id}/request-changes" class="card" novalidate><h2>${isDelivery ? 'Or refuse it' : 'Or send it back'}</h2>${hidden}
-${text('reason', 'Reason', 'The agent reads it.', true)}${
-  !isDelivery && html`<button type="submit" class="second">Ask for changes</button>\n`
-}<button type="submit" class="second" formaction="/approvals/${request.id}/refuse">Refuse for good</button></form>`;
+const WORDS = { maxlength: 500, rows: 2 } as const;
+const REASON = { name: 'reason', label: 'Reason', hint: 'The agent reads it.', required: true };
+
+const approveForm = ({ kind }: Outbound): ActForm => ({
+  name: 'approve',
+  title: 'Approve',
+  fields: [
+    ...(kind === 'handoff_delivery'
+      ? [
+          {
+            name: 'how_asked',
+            label: 'How did the buyer ask for it?',
+            hint: 'Stored encrypted with your decision; agents never see it.',
+            required: true,
+            ...WORDS,
+          },
+        ]
+      : []),
+    { name: 'note', label: 'Note', hint: 'Stored with your decision.', ...WORDS },
+  ],
+  button: 'Approve exactly this',
+  isOpen: true,
+});
+
+/** The edit of a text, which is for people of the promoter: their words are sent. */
+const editForm = ({ kind, content: { subject, text }, owner_id }: Outbound): ActForm => ({
+  name: 'revise',
+  title: 'Edit the text',
+  text: `You then propose the new text, and another person approves it. If nobody else decides for ${owner_id}, ask for changes instead.`,
+  fields: [
+    ...(kind === 'message'
+      ? [{ name: 'subject', label: 'Subject', value: subject, maxlength: 200 }]
+      : []),
+    { name: 'text', label: 'Text', value: text, rows: 8, maxlength: 8_000, required: true },
+  ],
+  button: 'Propose this text',
+});
+
+const observeForm: ActForm = {
+  name: 'observe',
+  title: 'Say what became of it',
+  text: 'Look with the receiver first. Nothing else ends an unknown outcome, and nothing is sent again.',
+  fields: [
+    {
+      name: 'outcome',
+      label: 'Outcome',
+      options: [
+        ['confirmed', 'It was sent'],
+        ['failed', 'It was not sent'],
+      ],
+    },
+    {
+      name: 'evidence',
+      label: 'What you saw, and where',
+      hint: 'The agent reads it.',
+      required: true,
+      ...WORDS,
+    },
+  ],
+  button: 'Record the outcome',
+  isOpen: true,
+};
+
+const refuseForms = ({ kind }: Outbound): ActForm[] => [
+  ...(kind === 'handoff_delivery'
+    ? []
+    : [
+        {
+          name: 'request-changes',
+          title: 'Ask for changes',
+          text: 'It goes back to the agent, whose new text needs a new decision.',
+          fields: [{ ...REASON, ...WORDS }],
+          button: 'Ask for changes',
+        },
+      ]),
+  {
+    name: 'refuse',
+    title: 'Refuse it for good',
+    fields: [{ ...REASON, ...WORDS }],
+    button: 'Refuse for good',
+    isDangerous: true,
+  },
+];
+
+/** What a person may do with a request in its state. */
+const formsFor = ({ roles }: You, request: Outbound): ActForm[] => {
+  const { status, kind } = request;
+  const isOwner = roles.includes('owner');
+  if (!isOwner && !roles.includes('staff')) return [];
+  if (status === 'outcome_unknown') return [observeForm];
+  const edit = isOwner && kind !== 'handoff_delivery' ? [editForm(request)] : [];
+  if (status === 'pending_approval')
+    return [approveForm(request), ...edit, ...refuseForms(request)];
+  const cancel: ActForm = {
+    name: 'cancel',
+    title: 'Cancel it before it is sent',
+    fields: [{ ...REASON, ...WORDS }],
+    button: 'Cancel it',
+    isDangerous: true,
+  };
+  return status === 'approved' || status === 'changes_requested' ? [...edit, cancel] : [];
 };
 
 const approvalPage = (
   you: You,
   { agent, ...shown }: Shown & { agent: string },
-  form: Form,
+  state: FormState,
 ): Page => {
-  const { request, exact, recipient_fault } = shown;
-  const { kind, owner_id, schedule, status } = request;
+  const { request, exact, proposed, recipient_fault } = shown;
+  const { id, kind, owner_id, schedule, status, revision } = request;
+  const act = { path: `/approvals/${id}`, state };
+  const hidden = { content_sha256: exact.sha256 };
   return {
     title: `${KIND_NAMES[kind]} of ${owner_id}`,
     you,
     main: html`<article class="review"><header class="head"><p class="eyebrow"><a href="/approvals">Outreach to approve</a></p>
 <h1>${KIND_NAMES[kind]} of ${owner_id}</h1></header>
-${form.isBack && notice('calm', html`<p>You are signed in. What you typed is below; nothing was done yet.</p>`)}
-${faultSummary('Nothing was decided', form.faults)}
+${outcomeNotice(state)}
 ${facts([
   ['State', OUTREACH_WORDS[status]],
   ['To', targetText(request)],
   ['Proposed by', agent],
+  ...(proposed.by_name === undefined
+    ? []
+    : [['Edited by', `${proposed.by_name}, revision ${revision}`] as const]),
   ['Expires', momentText(schedule.not_after)],
 ])}
 ${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p>`)}
-<section><h2>What would be sent</h2><pre class="exact" tabindex="0">${exact.shown}</pre>
+<section><h2>What would be sent</h2><pre class="exact" dir="auto" tabindex="0">${exact.shown}</pre>
 <p>${
       exact.hidden.length === 0
         ? 'It has no invisible characters.'
@@ -159,95 +235,104 @@ ${recipient_fault !== undefined && notice('warn', html`<p>${recipient_fault}.</p
     } SHA-256 <span class="sku">${exact.sha256.slice(0, 16)}…</span>, ${exact.bytes_count} bytes.</p></section>
 ${deliveryFacts(shown)}
 ${decided(request)}
-<p>${whoMay(request)}</p>
-${status === 'pending_approval' && forms(you, shown, form)}</article>`,
+<p>${whoMay(request, proposed.by_name)}</p>
+${formsFor(you, request).map((form) => actForm(you, act, { ...form, hidden }))}</article>`,
   };
 };
 
-const BUTTONS = {
-  approve: 'approveOutbound',
-  'request-changes': 'requestOutboundChanges',
-  refuse: 'refuseOutbound',
-} as const;
-type Button = keyof typeof BUTTONS;
+const reasoned = ({ content_sha256 = '', reason = '' }: Typed, { id }: Typed) => ({
+  outbound_id: id,
+  content_sha256,
+  reason,
+});
 
-const MESSAGES: Record<string, string> = {
-  note: 'Write the note on one line, in at most 500 characters.',
-  how_asked: 'Say how the buyer asked for it, on one line of at most 500 characters.',
-  reason: 'Say why, on one line of at most 500 characters.',
+const ACTS: Readonly<Record<string, PageAct>> = {
+  approve: {
+    operation: 'approveOutbound',
+    input: ({ content_sha256 = '', note = '', how_asked = '' }, { id }) => ({
+      outbound_id: id,
+      content_sha256,
+      ...(note !== '' && { note }),
+      ...(how_asked !== '' && { how_asked }),
+    }),
+    done: 'Your approval is recorded.',
+  },
+  revise: {
+    operation: 'reviseOutbound',
+    input: ({ content_sha256 = '', subject = '', text = '' }, { id }) => ({
+      outbound_id: id,
+      content_sha256,
+      text,
+      ...(subject !== '' && { subject }),
+    }),
+    done: 'The new text is proposed. Another person approves it.',
+  },
+  'request-changes': {
+    operation: 'requestOutboundChanges',
+    input: reasoned,
+    done: 'It is with the agent again.',
+  },
+  refuse: { operation: 'refuseOutbound', input: reasoned, done: 'It is refused.' },
+  cancel: {
+    operation: 'cancelOutbound',
+    input: ({ reason = '' }, { id }) => ({ outbound_id: id, reason }),
+    done: 'It is canceled.',
+  },
+  observe: {
+    operation: 'observeOutbound',
+    input: ({ outcome, evidence = '' }, { id }) => ({ outbound_id: id, outcome, evidence }),
+    done: 'The outcome is recorded.',
+  },
 };
 
-/** What a refusal says beside the form; undefined if it is answered with another page. */
-const faultsOf = ({ code, detail, errors = [] }: Refusal): Faults | undefined => {
-  if (code === 'validation_failed')
-    return new Map(
-      errors.map(({ pointer }) => [pointer.slice(1), MESSAGES[pointer.slice(1)] ?? detail]),
-    );
-  const isOfRequest =
-    code.startsWith('approv') || code === 'state_conflict' || code === 'outreach_halted';
-  return isOfRequest ? new Map([['note', detail]]) : undefined;
+/** What waits for a decision, after the requests of which somebody has to say whether they were sent. */
+const showWaiting = async (
+  app: App,
+  person: SignedIn,
+  { before }: Typed,
+): Promise<Outcome<Page>> => {
+  const read = reader(app, person);
+  const answers = await all({
+    unknown: read('listApprovals', { status: 'outcome_unknown' }),
+    waiting: read('listApprovals', { status: 'pending_approval', ...markOf(before) }),
+  });
+  if (!answers.ok) return answers;
+  const { unknown, waiting } = answers.value;
+  const requests = [...(before === undefined ? unknown.data : []), ...waiting.data];
+  const older =
+    waiting.next_before === null
+      ? undefined
+      : hrefWith('/approvals', { before: String(waiting.next_before) });
+  return done(listPage(person.you, requests, older));
 };
 
-const inputOf = (button: Button, id: string, form: Typed) => {
-  const { key = newKey(), content_sha256 = '', note = '', reason = '', how_asked = '' } = form;
-  const given = { ...(note !== '' && { note }), ...(how_asked !== '' && { how_asked }) };
-  const text = button === 'approve' ? given : { reason };
-  return { outbound_id: id, idempotency_key: key, content_sha256, ...text };
+/** Reads a request as its page shows it. */
+const showRequest = async (
+  app: App,
+  person: SignedIn,
+  id: string,
+  state: FormState,
+): Promise<Outcome<Page>> => {
+  const read = reader(app, person);
+  const shown = await read('showApproval', { outbound_id: id });
+  if (!shown.ok) return shown;
+  const { agent_id } = shown.value.request;
+  const agent = await read('readAgent', { agent_id });
+  const name = agent.ok ? agent.value.name : agent_id;
+  return done(approvalPage(person.you, { ...shown.value, agent: name }, state));
 };
-
-type ById = { Params: { id: string } };
 
 /** Serves `/approvals`. */
 export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { desk } = app;
   await acceptPeople(scope, app);
-  /** Reads a request, with the name of its agent. */
-  const show = async (admission: SignedIn['admission'], id: string) => {
-    const shown = await desk.perform(admission, 'showApproval', { input: { outbound_id: id } });
-    if (!shown.ok) return shown;
-    const { agent_id } = shown.value.request;
-    const agent = await desk.perform(admission, 'readAgent', { input: { agent_id } });
-    return done({ ...shown.value, agent: agent.ok ? agent.value.name : agent_id });
-  };
-
-  scope.get('/approvals', async (request, reply) => {
-    const person = await signedIn(request, reply, app);
-    if (!person) return reply;
-    const input = { status: 'pending_approval' };
-    const listed = await desk.perform(person.admission, 'listApprovals', { input });
-    return listed.ok
-      ? sendPage(reply, 200, listPage(person.you, listed.value.data))
-      : answerRefusal(request, reply, { app, refusal: listed });
+  serveActs(scope, app, {
+    path: '/approvals',
+    acts: {},
+    show: (person, { query }) => showWaiting(app, person, query),
   });
-
-  scope.get<ById>('/approvals/:id', async (request, reply) => {
-    const person = await signedIn(request, reply, app);
-    if (!person) return reply;
-    const shown = await show(person.admission, request.params.id);
-    if (!shown.ok) return answerRefusal(request, reply, { app, refusal: shown });
-    const { kept } = person;
-    const form = kept ? { ...NO_FORM, typed: kept, isBack: true } : NO_FORM;
-    return sendPage(reply, 200, approvalPage(person.you, shown.value, form));
+  serveActs(scope, app, {
+    path: '/approvals/:id',
+    acts: ACTS,
+    show: (person, { params: { id = '' } }, state) => showRequest(app, person, id, state),
   });
-
-  for (const button of Object.keys(BUTTONS) as Button[]) {
-    const path = `/approvals/:id/${button}`;
-    scope.get<ById>(path, async ({ params }, reply) =>
-      reply.redirect(`/approvals/${encodeURIComponent(params.id)}`, 303),
-    );
-    scope.post<ById>(path, { config: { isButton: true } }, async (request, reply) => {
-      const person = await signedIn(request, reply, app);
-      if (!person) return reply;
-      const { id } = request.params;
-      const form = formOf(request);
-      const input = inputOf(button, id, form);
-      const decision = await desk.perform(person.admission, BUTTONS[button], { input });
-      if (decision.ok) return reply.redirect(`/approvals/${id}`, 303);
-      const faults = faultsOf(decision);
-      const shown = faults && (await show(person.admission, id));
-      if (!faults || !shown?.ok) return answerRefusal(request, reply, { app, refusal: decision });
-      const page = approvalPage(person.you, shown.value, { ...NO_FORM, typed: form, faults });
-      return sendPage(reply, decision.code === 'validation_failed' ? 422 : 409, page);
-    });
-  }
 };

@@ -3,7 +3,15 @@ import type { Outbound } from '#contracts/outreach/records.ts';
 import type { EventType } from '#contracts/registries/events.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import type { AgentState } from '#src/access/access.decider.ts';
-import { actorOfLast, everyIsMachine, MACHINE, refuseDependent } from '#src/access/independence.ts';
+import {
+  actorOfLast,
+  everyIsMachine,
+  idAtDesk,
+  MACHINE,
+  type PeopleDeps,
+  proposerOf,
+  refuseDependent,
+} from '#src/access/independence.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, soleOwner } from '#src/calls/desk-handler.ts';
 import { type DeliveryFault, factsOfDelivery } from '#src/handoffs/deliver-list.ts';
@@ -29,10 +37,11 @@ import { present } from '#src/shared/present.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { visible } from '#src/shared/visible.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
-import { nameOf, streamOfKey } from '#src/writing/streams.ts';
+import { foldOf, nameOf, streamOf, streamOfKey } from '#src/writing/streams.ts';
 import type { ProblemByRejection } from '#src/writing/rejections.ts';
 import {
   deciderFor,
+  outbound,
   type OutboundState,
   type OutboundCommand,
   type OutboundRejection,
@@ -43,17 +52,11 @@ import {
 } from './outbound.decider.ts';
 import { type ContactFault, readRecipient } from './recipients.ts';
 import { findDelivery } from './send-delivery.ts';
-import {
-  changeRequest,
-  CONTACT_REFUSALS,
-  NO_REQUEST,
-  outboundOf,
-  renderOutbound,
-} from './requests.ts';
+import { changeRequest, CONTACT_REFUSALS, NO_REQUEST, renderOutbound } from './requests.ts';
 
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
-const requestOwner = (
+export const requestOwner = (
   deps: Deps,
   call: DeskCall,
   { outbound_id: id, owner_id }: RequestRef,
@@ -124,16 +127,19 @@ const recipientFault = async (
   return leads.length === 0 ? NO_LEAD : undefined;
 };
 
-export const showApproval: DeskHandler<'showApproval'> = async (deps, input, call) => {
+export const showApproval: DeskHandler<'showApproval', PeopleDeps> = async (deps, input, call) => {
   const ownerId = await requestOwner(deps, call, input);
-  const state = ownerId && (await outboundOf(deps, ownerId, input.outbound_id));
-  if (!ownerId || !state) return NO_REQUEST;
+  if (ownerId === undefined) return NO_REQUEST;
+  const stored = await deps.log.readStream(streamOf(ownerId, 'outbound', input.outbound_id));
+  const state = foldOf(outbound, stored);
+  if (!state) return NO_REQUEST;
   const bytes = envelopeOf(ownerId, state);
   const { subject, text } = state.content;
   const content = inspect('', present({ subject, text }));
   const target = inspect('/target', state.target);
   return done({
     request: renderOutbound(ownerId, state, call.at),
+    proposed: await proposerOf(deps, stored, PROPOSALS),
     ...present({ recipient_fault: await recipientFault(deps, ownerId, state) }),
     ...(await showDelivery(deps, { ...call, ownerId }, state)),
     exact: {
@@ -148,13 +154,13 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
   });
 };
 
-const DESK_PROBLEMS: ProblemByRejection<OutboundRejection> = {
+export const DESK_PROBLEMS: ProblemByRejection<OutboundRejection> = {
   content_changed: 'approval_mismatch',
   expired: 'approval_expired',
   wrong_role: 'role_missing',
 };
 
-const PROPOSALS: ReadonlySet<string> = new Set<EventType>(['OutboundProposed', 'OutboundRevised']);
+const PROPOSALS: readonly EventType[] = ['OutboundProposed', 'OutboundRevised'];
 const KEY_ISSUED = ['KeyIssued'] as const satisfies readonly EventType[];
 
 type Act = {
@@ -193,20 +199,26 @@ const approveDelivery = async (
     : { ...approval, sealedHowAsked: sealed };
 };
 
-/** The actor that issued the key which the newest content was proposed with. */
+/** The person who edited the newest content; empty if an agent wrote it. */
+const editorOf = (stored: readonly StoredEvent[]): string[] =>
+  actorOfLast(stored, PROPOSALS).filter((actor) => idAtDesk(actor) !== undefined);
+
+/** The actor that issued the key with which an agent proposed last. */
 const keyIssuer = async (
   { credentials, log }: Deps,
   stored: readonly StoredEvent[],
 ): Promise<string[]> => {
-  const proposal = stored.findLast(({ type }) => PROPOSALS.has(type));
-  const key = proposal?.meta.key === undefined ? undefined : credentials.key(proposal.meta.key);
+  const used = stored.findLast(
+    ({ type, meta: { key } }) => PROPOSALS.some((one) => one === type) && key !== undefined,
+  );
+  const key = used?.meta.key === undefined ? undefined : credentials.key(used.meta.key);
   return key
     ? actorOfLast(await log.readStream(streamOfKey(key.owner, key.key_id)), KEY_ISSUED)
     : [];
 };
 
 /**
- * Refuses an approver who is not another person. Where staff control what owners ask for, the person who holds the
+ * Refuses an approver who is not another person: than who edited the content, always. Where staff control what owners ask for, the person who holds the
  * agent's key asked; in `owner_controlled` mode the agent did, and its owner decides. Where two people must approve, the
  * machine is neither.
  */
@@ -219,7 +231,7 @@ const refuseApprover = async (
   const approvals = state.decisions.filter(({ decision }) => decision === 'approve');
   if (state.approval.required > 1 && (await everyIsMachine(deps, [call.actor]))) return MACHINE;
   return refuseDependent(deps, call, {
-    askers: isStaffs ? await keyIssuer(deps, stored) : [],
+    askers: [...editorOf(stored), ...(isStaffs ? await keyIssuer(deps, stored) : [])],
     approvers: approvals.map(({ by }) => by),
   });
 };

@@ -213,8 +213,8 @@ type DecidingPerson = {
 
 export type OutboundCommand =
   | { type: 'Propose'; proposal: Proposal }
-  /** `proposal` has the new `revision` and `content_sha256`. */
-  | { type: 'Revise'; at: number; proposal: Proposal }
+  /** `proposal` has the new `revision` and `content_sha256`; `contentSha256` is that of the content that a person edited. */
+  | { type: 'Revise'; at: number; proposal: Proposal; contentSha256?: string }
   | (DecidingPerson & {
       type: 'Approve';
       at: number;
@@ -298,17 +298,23 @@ const rejectClosed = ({ status }: OutboundState) =>
 type Of<Type> = Extract<OutboundCommand, { type: Type }>;
 type OutboundVerdict = Decision<Event, OutboundRejection>;
 
-const revise = (state: OutboundState, { at, proposal }: Of<'Revise'>): OutboundVerdict => {
+const revise = (
+  state: OutboundState,
+  { at, proposal, contentSha256 = state.content_sha256 }: Of<'Revise'>,
+): OutboundVerdict => {
   if (state.kind !== proposal.kind)
     return reject('other_kind', `the request is a ${state.kind}, not a ${proposal.kind}`);
   if (!isUndispatched(state.status))
     return reject('not_revisable', `the request is ${state.status}`);
   if (at >= state.schedule.not_after) return rejectExpired();
+  if (contentSha256 !== state.content_sha256) return rejectOldContent();
   const { context_id: _first, ...data } = proposal;
   return accept({ type: 'OutboundRevised', data: { ...data, ...referenceTo(state) } });
 };
 
 const rejectExpired = () => reject('expired', 'the time in which it can be sent is over');
+const rejectOldContent = () =>
+  reject('content_changed', 'the decision is about content that the request no longer has');
 
 /** Rejects a decision that this person cannot make on this content now. */
 const rejectDecision = (
@@ -319,9 +325,7 @@ const rejectDecision = (
   if (at >= state.schedule.not_after) return rejectExpired();
   if (!mayDecide(state, role))
     return reject('wrong_role', `the ${deciderFor(state.approval.mode)} decides this request`);
-  return contentSha256 === state.content_sha256
-    ? undefined
-    : reject('content_changed', 'the decision is about content that the request no longer has');
+  return contentSha256 === state.content_sha256 ? undefined : rejectOldContent();
 };
 
 /** The statuses in which an approval is still in force. */

@@ -74,7 +74,7 @@ const contentOf = async (
 const LINK = /https?:\/\/|\bwww\.|[\p{L}\p{N}]\.\p{L}{2,}\/|:\d+\/l\//iu;
 
 /** True when `part` appears as a whole: #adventure does not hold #ad, nor a longer link a shorter one. */
-const holds = (text: string, part: string): boolean =>
+export const holds = (text: string, part: string): boolean =>
   text
     .split(part)
     .slice(1)
@@ -191,12 +191,12 @@ const refuseUnreachable = (
     : refuseField('/agent_card_url', fault, 'must be reachable from the internet by https');
 };
 
-/** Checks the draft and completes it to the proposal that people decide on. */
+/** Checks the draft of an agent and completes it to the proposal that people decide on. */
 const prepare = async (
   deps: Deps,
   call: AgentCall,
   { input, kind, target: named, subject, id, revision }: Draft & { id: string; revision: number },
-): Promise<EventData<'OutboundProposed'> | Refusal> => {
+): Promise<Proposed | Refusal> => {
   const unreachable = refuseUnreachable(deps, named);
   if (unreachable) return unreachable;
   const { leads, fault } = await readRecipientForAgent(deps, call.ownerId, named);
@@ -205,28 +205,36 @@ const prepare = async (
   const target = { ...named, ...present({ lead_id: recipient?.lead_id }) };
   const schedule = scheduleOf(input, call.at);
   if (isRefusal(schedule)) return schedule;
-  const route = await findRoute(deps, call.ownerId, kind);
+  const { agentId: agent_id } = call.caller;
+  const { external_id } = input;
+  const about = { outbound_id: id, agent_id, kind, target, schedule, revision, external_id };
+  return complete(deps, call.ownerId, { about, written: { ...input, subject } });
+};
+
+type About = Pick<Proposed, 'outbound_id' | 'agent_id' | 'target' | 'schedule' | 'revision'> & {
+  kind: OutreachKind;
+  external_id: string | undefined;
+};
+
+/** Completes what was written to a proposal: under the settings that the owner has now. */
+export const complete = async (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+  { about: { external_id, ...about }, written }: { about: About; written: ContentInput },
+): Promise<Proposed | Refusal> => {
+  const route = await findRoute(deps, ownerId, about.kind);
   if (isRefusal(route)) return route;
-  const written = await contentOf(deps, call.ownerId, { ...input, subject });
-  if (isRefusal(written)) return written;
-  const { content, campaigns } = written;
-  const proposed = {
-    outbound_id: id,
-    agent_id: call.caller.agentId,
-    kind,
-    target,
-    content,
-    schedule,
-    via: route.channel,
-    revision,
-  };
-  const envelope = envelopeOf(call.ownerId, proposed);
+  const checked = await contentOf(deps, ownerId, written);
+  if (isRefusal(checked)) return checked;
+  const { content, campaigns } = checked;
+  const proposed = { ...about, content, via: route.channel };
+  const envelope = envelopeOf(ownerId, proposed);
   const tooLarge = route.channel.adapter === 'webhook' && sizeFault(envelope);
   if (tooLarge) return tooLarge;
   return {
     ...proposed,
     content_sha256: envelopeHash(envelope),
     approval: { mode: route.mode, required: route.required },
-    ...present({ campaigns, external_id: input.external_id }),
+    ...present({ campaigns, external_id }),
   };
 };

@@ -49,6 +49,7 @@ const STATUS_FILTERS = [
   ['confirmed', 'Sent'],
   ['rejected', 'Refused'],
   ['failed', 'Failed'],
+  ['outcome_unknown', 'Outcome unknown'],
   ['expired', 'Expired'],
 ] as const;
 

@@ -18,6 +18,7 @@ import {
   observeOutbound,
   listApprovals,
 } from '#src/outreach/approvals.ts';
+import { reviseOutbound } from '#src/outreach/revise.ts';
 import { auditCheck } from '#src/audits/audit-check.ts';
 import { auditDiff } from '#src/audits/audit-diff.ts';
 import { auditExport } from '#src/audits/audit-export.ts';
@@ -190,6 +191,7 @@ export const deskHandlers: DeskHandlers = {
   approveOutbound,
   refuseOutbound,
   requestOutboundChanges,
+  reviseOutbound,
   cancelOutbound,
   observeOutbound,
   listOpenLeads,

@@ -527,7 +527,7 @@ describe('The page of a delivery', () => {
     const content_sha256 = /name="content_sha256" value="([^"]+)"/.exec(text)?.[1] ?? '';
     const refused = await staff.press(`${url}/approve`, { content_sha256, note: 'Kept' });
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('Say how the buyer asked for it');
+    expect(refused.text).toContain('How asked: is required for a delivery');
     expect(refused.text).toContain('Kept');
     const how_asked = 'At our stand';
     expect((await staff.press(`${url}/approve`, { content_sha256, how_asked })).status).toBe(303);

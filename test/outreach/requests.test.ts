@@ -346,3 +346,97 @@ describe('outreach settings', () => {
       ).toBe(422);
   });
 });
+
+describe('A person who edits a proposal', () => {
+  const MESSAGE = { channel: 'email', recipient_ref: 'list:a', subject: 'Mugs', text: 'Mugs!' };
+  const edit = async (request: Outbound, text: string, over: object = {}, token = owner) => {
+    const body = { content_sha256: request.content_sha256, text, ...over };
+    const { body: answer } = await decide('revise', request.id, body, token);
+    return answer as unknown as Outbound & { code?: string };
+  };
+  const approve = async (request: Outbound, token: string) =>
+    (await decide('approve', request.id, { content_sha256: request.content_sha256 }, token)).body;
+
+  it('A person who edits a proposal proposes the new text: another person approves it, and they cannot', async () => {
+    const colleague = await person(app, ['owner'], 'acme');
+    const request = await ask('requestSocialPost', post());
+    const edited = await edit(request, 'Mugs are here.\nSix for £11.94.');
+    expect(edited).toMatchObject({
+      revision: 2,
+      status: 'pending_approval',
+      agent_id: request.agent_id,
+      content: { text: 'Mugs are here.\nSix for £11.94.' },
+    });
+    const { body } = await show(request.id);
+    expect(body).toMatchObject({
+      proposed: {
+        by: expect.stringContaining('desk:'),
+        by_name: expect.stringContaining('Person'),
+      },
+    });
+    expect(await approve(edited, owner)).toMatchObject({ code: 'approver_not_independent' });
+    expect(await approve(edited, app.deskToken)).toMatchObject({
+      code: 'approver_not_independent',
+    });
+    expect(await approve(request, colleague)).toMatchObject({ code: 'approval_mismatch' });
+    expect(await approve(edited, colleague)).toMatchObject({ status: 'approved' });
+  });
+
+  it("A person who edits a proposal does not make the holder of the agent's key independent of it", async () => {
+    await configure(app, 'keyed', { mode: 'admin_approved' });
+    const { agentId } = await app.agent('keyed');
+    const issuer = await person(app, ['staff', 'operator']);
+    const issued = await app.send({
+      method: 'POST',
+      url: `/api/desk/v1/agents/${agentId}/keys`,
+      key: issuer,
+      payload: {},
+      headers: { 'idempotency-key': freshKey() },
+    });
+    const { api_key } = issued.body as unknown as { api_key: string };
+    const editor = await person(app, ['owner'], 'keyed');
+    const request = await ask('requestSocialPost', post(), api_key);
+    const edited = await edit(request, 'Mugs are here.', {}, editor);
+    expect(await approve(edited, issuer)).toMatchObject({ code: 'approver_not_independent' });
+    expect(await approve(edited, staff)).toMatchObject({ status: 'approved' });
+  });
+
+  it('A person who edits a proposal is free to approve what its agent wrote after them', async () => {
+    const request = await ask('requestSocialPost', post());
+    await edit(request, 'Mugs are here.');
+    const again = await ask(
+      'requestSocialPost',
+      post({ revises: request.id, text: 'Mugs, then.' }),
+    );
+    expect(await approve(again, owner)).toMatchObject({ status: 'approved', revision: 3 });
+  });
+
+  it('A person who edits a proposal keeps its links that are still in the text, and their disclosure', async () => {
+    const target = { kind: 'search', ref: 'mugs' };
+    const made = await asAgent(app, key, 'createLink', { idempotency_key: freshKey(), target });
+    if (!made.ok) throw new Error(made.detail);
+    const { id, short_url } = made.value as { id: string; short_url: string };
+    const text = `Mugs: ${short_url} #ad`;
+    const request = await ask('requestSocialPost', post({ text, link_ids: [id] }));
+    expect(await edit(request, `Mugs: ${short_url}`)).toMatchObject({ code: 'disclosure_missing' });
+    const kept = await edit(request, `Six mugs: ${short_url} #ad`);
+    expect(kept.content.link_ids).toEqual([id]);
+    expect((await edit(kept, 'Six mugs.')).content.link_ids).toEqual([]);
+  });
+
+  it('A person who edits a proposal is refused an old version, no change, what its kind has not, and staff', async () => {
+    const message = await ask('requestMessage', { idempotency_key: freshKey(), ...MESSAGE });
+    const edited = await edit(message, 'Cups!', { subject: 'Cups' });
+    expect(edited).toMatchObject({ content: { subject: 'Cups', text: 'Cups!' } });
+    expect(await edit(message, 'Late')).toMatchObject({ code: 'approval_mismatch' });
+    const subject = { subject: 'Cups' };
+    expect(await edit(edited, 'Cups!', subject)).toMatchObject({ errors: [{ code: 'unchanged' }] });
+    const request = await ask('requestSocialPost', post());
+    expect(await edit(request, 'Hi', subject)).toMatchObject({ errors: [{ code: 'not_allowed' }] });
+    const long = 'Mugs '.repeat(1_001);
+    expect(await edit(request, long)).toMatchObject({ errors: [{ code: 'too_big' }] });
+    expect(await edit(request, 'Hi', {}, staff)).toMatchObject({ code: 'role_missing' });
+    const rival = await person(app, ['owner'], 'rival');
+    expect(await edit(request, 'Hi', {}, rival)).toMatchObject({ code: 'resource_not_found' });
+  });
+});

@@ -190,7 +190,9 @@ describe('An act that needs a fresh sign-in', () => {
     const { text } = await browser.get(page);
     expect(text).toContain('What you typed is below');
     expect(text).toContain('Ask &quot;Ada&quot; &lt;first&gt;');
-    expect((await browser.press(page, `${page}/approve`, { note: 'Done' })).to).toBe(page);
+    expect((await browser.press(page, `${page}/approve`, { note: 'Done' })).to).toBe(
+      `${page}?done=approve`,
+    );
     expect((await browser.get(page)).text).toContain('approved it on');
   });
 
@@ -204,6 +206,7 @@ describe('An act that needs a fresh sign-in', () => {
       csrf,
       key: freshKey(),
       reason: 'Too loud',
+      act: 'refuse',
     });
     expect(sent).toMatchObject({ status: 303, to: `/signin?to=${encodeURIComponent(page)}` });
     await signInByMail(app, browser, person.mailbox, page);

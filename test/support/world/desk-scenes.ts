@@ -92,7 +92,8 @@ const confirmMailbox = (owner: string): Asked =>
   to(`/owners/${owner}/mailbox/confirm`, { mailbox: `office@${owner}.example`, reason });
 const removeProfile = (owner: string): Asked => to(`/owners/${owner}/profile/remove`);
 const decide = (verb: string, { id, content_sha256 }: Request) =>
-  to(`/approvals/${id}/${verb}`, { content_sha256, ...(verb !== 'approve' && { reason }) });
+  to(`/approvals/${id}/${verb}`, { content_sha256, ...(SAID[verb] ?? { reason }) });
+const SAID: Readonly<Record<string, object>> = { approve: {}, revise: { text: 'Mugs are here.' } };
 const cancel = ({ id }: { id: string }): Asked => to(`/approvals/${id}/cancel`);
 const observe = (id: string, outcome = 'confirmed'): Asked =>
   to(`/approvals/${id}/observe`, { owner_id: 'acme', outcome, evidence: 'Seen' });
@@ -389,6 +390,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       () => turn('halt', 'acme'),
     ),
     requestOutboundChanges: decided('request-changes'),
+    reviseOutbound: decided('revise'),
     cancelOutbound: either(request, cancel, cancel),
     observeOutbound: either(lost, observe, observe),
     setOwnerProfile: async () => scene(profile('acme'), profile('beta'), removeProfile('acme')),
