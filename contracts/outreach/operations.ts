@@ -621,7 +621,7 @@ const reviseOutbound = decide({
   verb: 'revise',
   summary: 'Edit the text of an outreach request before it is sent',
   guidance:
-    'Whoever edits it proposes the new text: another person approves it, and decisions on the old text no longer count. ' +
+    'The person who edits it proposes the new text: another person approves it, and decisions on the old text no longer count. ' +
     'A text with a link must have its disclosure. A subject that is left out is removed; a link that is no longer in the ' +
     'text is not counted for it.',
   problems: ['approver_missing', 'channel_not_verified', 'disclosure_missing'],

@@ -62,12 +62,14 @@ const ownerCommand = recordCommands({
 });
 
 export const setOwnerProfile = ownerCommand({
+  roles: ['owner', 'staff'],
   verb: 'profile',
   summary: "Set an owner's name, postal address, mailbox and settings for all links",
   guidance:
     'Replaces the profile. A mailbox that is not confirmed gets a link to confirm it, which works for ' +
     `${LIMITS.MAILED_LINK_DAYS} days and ends with the next change of the profile. Notices are sent to a confirmed mailbox ` +
-    'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again.',
+    'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again; ' +
+    'attribution_days is set by staff, and an owner leaves it as it is.',
   problems: ['link_target_invalid'],
   fields: profile,
   name: 'a company',

@@ -62,15 +62,22 @@ const ownerField = (value: string, faults: Faults): Html =>
     faults,
   });
 
-const scopeBoxes = (ticked: readonly string[], faults: Faults): Html => {
-  const fault = faults.get('scopes');
-  return html`<div class="field${fault ? ' wrong' : ''}" role="group" id="scopes" tabindex="-1" aria-labelledby="scopes-label"${describedBy(fault ? 'scopes-fault' : '')}>
-<p id="scopes-label"><strong>What it may do</strong></p>
-${fault && html`<p class="fault" id="scopes-fault">${fault}</p>`}
+const ALL_SCOPES = { id: 'scopes', nameOf: () => 'scopes' };
+
+/** The scopes that an agent can have, to tick. `nameOf`: the name of the field of a scope. */
+export const scopeBoxes = (
+  ticked: readonly string[],
+  faults: Faults,
+  { id, nameOf }: { id: string; nameOf(scope: string): string } = ALL_SCOPES,
+): Html => {
+  const fault = faults.get(id);
+  return html`<div class="field${fault ? ' wrong' : ''}" role="group" id="${id}" tabindex="-1" aria-labelledby="${id}-label"${describedBy(fault ? `${id}-fault` : '')}>
+<p id="${id}-label"><strong>What it may do</strong></p>
+${fault && html`<p class="fault" id="${id}-fault">${fault}</p>`}
 ${Object.entries(SCOPES).map(([name, { meaning }]) =>
   tick({
     id: `scope-${name.replace(':', '-')}`,
-    name: 'scopes',
+    name: nameOf(name),
     value: name,
     label: `${meaning} (${name})`,
     isTicked: ticked.includes(name),

@@ -3,17 +3,20 @@ import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
 import type { AgentRecord, KeyRecord } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { scopeBoxes } from '#src/access/application.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { type PageAct, serveActs } from '#src/web/acts.ts';
-import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
+import { facts, type Html, NO_FAULTS, notice, type Page, type You } from '#src/web/layout.ts';
 import {
   actForm,
   badge,
   type Content,
   dataTable,
   eventWords,
+  fieldId,
   type FormState,
   hrefWith,
   happened,
@@ -83,7 +86,10 @@ const assistantsText = ({ data }: Answer<'showPerformance'>, agentId: string): s
   return names.length === 0 ? '–' : new Intl.ListFormat('en-GB').format(names);
 };
 
-const showAgents = async ({ app, person, params, query }: Asked): Promise<Outcome<Page>> => {
+const showAgents = async (
+  { app, person, params, query }: Asked,
+  form: FormState,
+): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
   if (isRefusal(found)) return found;
   const owner = found.value;
@@ -104,6 +110,7 @@ const showAgents = async ({ app, person, params, query }: Asked): Promise<Outcom
       owner,
       tab: '/agents',
       title: 'Agents',
+      form,
       main: html`${dataTable(
         'Agents, newest first',
         [{ head: 'Agent' }, { head: 'State' }, { head: 'Assistants in 30 days' }, { head: 'Keys' }],
@@ -114,14 +121,14 @@ const showAgents = async ({ app, person, params, query }: Asked): Promise<Outcom
             assistantsText(assistants, agent.id),
             `${keysOf(agent.id)} ${keysOf(agent.id) === 1 ? 'works' : 'work'}`,
           ]),
-          empty: html`There is no agent yet. <a href="/apply">Apply for one</a>`,
+          empty: 'There is no agent yet.',
         },
       )}${nextPage(
         agents.next_before === null
           ? undefined
           : hrefWith(path, { before: String(agents.next_before) }),
         'Older agents',
-      )}${fileLink(path)}`,
+      )}${accessForm(person.you, path, form)}${fileLink(path)}`,
     }),
   );
 };
@@ -262,6 +269,68 @@ const DAYS_FIELD = {
   required: true,
 } as const;
 
+const scopeField = (scope: string): string => `scope_${scope}`;
+
+/** Asks for a new agent, or for what an agent should be and may do from now on. */
+const accessForm = (you: You, path: string, state: FormState, agent?: AgentRecord): Content => {
+  if (!mayAct(you) || agent?.status === 'suspended') return '';
+  const { name, purpose, scopes } = agent?.pending ?? {
+    name: agent?.name,
+    purpose: agent?.purpose,
+    scopes: agent?.granted_scopes ?? [],
+  };
+  const isSent = state.act === 'request';
+  const ticked = isSent
+    ? SCOPE_NAMES.filter((scope) => state.typed[scopeField(scope)] !== undefined)
+    : scopes;
+  return actForm(
+    you,
+    { path, state },
+    {
+      name: 'request',
+      title: agent ? 'Ask for another name, purpose or permissions' : 'Ask for a new agent',
+      text: agent
+        ? 'Until staff have decided, it keeps what it has.'
+        : 'Staff decide. After that you issue its key on its page.',
+      fields: [
+        {
+          name: 'name',
+          label: 'Name of the agent',
+          value: name,
+          hint: 'Buyers read it.',
+          maxlength: 100,
+          required: true,
+        },
+        {
+          name: 'purpose',
+          label: 'What it does',
+          value: purpose,
+          maxlength: 2_000,
+          rows: 3,
+          required: true,
+        },
+      ],
+      body: scopeBoxes(ticked, isSent ? state.faults : NO_FAULTS, {
+        id: fieldId('request', 'scopes'),
+        nameOf: scopeField,
+      }),
+      button: 'Ask staff',
+    },
+  );
+};
+
+const REQUEST: PageAct = {
+  operation: 'requestAccess',
+  input: ({ name = '', purpose = '', ...sent }, { owner, id }) => ({
+    owner_id: owner,
+    ...(id !== undefined && { agent_id: id }),
+    name,
+    purpose,
+    scopes: SCOPE_NAMES.filter((scope) => sent[scopeField(scope)] !== undefined),
+  }),
+  done: 'Staff have the request.',
+};
+
 const issueForm = (you: You, path: string, { status }: AgentRecord, state: FormState): Content =>
   mayAct(you) && status === 'approved'
     ? actForm(
@@ -330,7 +399,7 @@ const showAgent = async (
       form,
       main: html`<p>${agent.purpose}</p>
 ${agentFacts(agent, assistantsText(assistants, id))}
-${agentForms(you, path, agent, form)}
+${accessForm(you, path, form, agent)}${agentForms(you, path, agent, form)}
 <section><h2>Numbers of ${period.text}</h2>${fiveNumbers(owner, period, report)}</section>
 ${keysSection({ owner, keys, acts: acts.data }, issueForm(you, path, agent, form))}
 ${mayAudit(you) && actsSection(owner, acts, path)}`,
@@ -506,8 +575,8 @@ export const ownerAgentRoutes = async (scope: FastifyInstance, app: App): Promis
   await acceptPeople(scope, app);
   serveActs(scope, app, {
     path: '/o/:owner/agents',
-    acts: {},
-    show: (person, at) => showAgents({ app, person, ...at }),
+    acts: { request: REQUEST },
+    show: (person, at, form) => showAgents({ app, person, ...at }, form),
   });
   const reasoned = ({ reason }: Typed, { id }: Typed) => ({ agent_id: id, reason });
   const shows = (person: SignedIn, value: unknown, { owner = '' }: Typed): Page => {
@@ -517,6 +586,7 @@ export const ownerAgentRoutes = async (scope: FastifyInstance, app: App): Promis
   serveActs(scope, app, {
     path: '/o/:owner/agents/:id',
     acts: {
+      request: REQUEST,
       suspend: { operation: 'suspendAgent', input: reasoned, done: 'The agent is suspended.' },
       reinstate: { operation: 'reinstateAgent', input: reasoned, done: 'The agent is reinstated.' },
       issue: {

@@ -1,6 +1,7 @@
 /** The approvals, the profile and the people of a promoter. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import type { App } from '#src/registries/app.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
@@ -120,7 +121,7 @@ type Person = Answer<'listPeople'>['data'][number];
 
 const profileSection = (profile: Profile | undefined): Html =>
   profile === undefined
-    ? html`<p>Staff have entered no profile yet.</p>`
+    ? html`<p>There is no profile yet: who you are, and where notices to you are sent.</p>`
     : html`${facts([
         ['Name', profile.name],
         ['Address', html`<span class="lines">${profile.postal_address}</span>`],
@@ -134,7 +135,80 @@ const profileSection = (profile: Profile | undefined): Html =>
         ],
         ['Clicks count for', `${profile.attribution_days} days`],
         ['Stock is old after', `${profile.stale_stock_days} days`],
-      ])}<p class="quiet">Staff change the profile.</p>`;
+        [
+          'Ended links lead to',
+          profile.fallback ? `${profile.fallback.kind} ${profile.fallback.ref}` : 'nowhere',
+        ],
+      ])}`;
+
+const NOWHERE = ['', 'nowhere'] as const;
+
+const profileForm = (
+  you: You,
+  { path, profile, state }: { path: string; profile: Profile | undefined; state: FormState },
+): Html | '' =>
+  mayAct(you)
+    ? actForm(
+        you,
+        { path, state },
+        {
+          name: 'set',
+          title: 'Change the profile',
+          text: 'Another mailbox gets a link to confirm it. How long clicks count is agreed with staff.',
+          fields: [
+            {
+              name: 'name',
+              label: 'Name of the person or company',
+              value: profile?.name,
+              hint: 'Buyers read it.',
+              maxlength: 200,
+              required: true,
+            },
+            {
+              name: 'postal_address',
+              label: 'Postal address',
+              value: profile?.postal_address,
+              rows: 3,
+              required: true,
+            },
+            {
+              name: 'mailbox',
+              label: 'Mailbox for notices',
+              value: profile?.mailbox,
+              type: 'email',
+              maxlength: 254,
+              required: true,
+            },
+            {
+              name: 'stale_stock_days',
+              label: 'Days until agents see stock as old',
+              value: String(profile?.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS),
+              type: 'number',
+              hint: `1 to ${LIMITS.STOCK_STALE_DAYS_MAX}`,
+              required: true,
+            },
+            {
+              name: 'fallback_kind',
+              label: 'Where links lead that have ended or are stopped',
+              value: profile?.fallback?.kind,
+              options: [
+                NOWHERE,
+                ['search', 'to a search for'],
+                ['category', 'to the category'],
+                ['product', 'to the product'],
+              ],
+            },
+            {
+              name: 'fallback_ref',
+              label: 'Words, category or SKU',
+              value: profile?.fallback?.ref,
+              maxlength: 200,
+            },
+          ],
+          button: 'Save the profile',
+        },
+      )
+    : '';
 
 const MODES = { owner_controlled: 'people of the promoter', admin_approved: 'staff' } as const;
 
@@ -255,6 +329,7 @@ const showProfile = async (
   if (isRefusal(profile) && profile.code !== 'resource_not_found') return profile;
   const { settings, people } = answers.value;
   const path = `${homeOf(owner)}/profile`;
+  const set = isRefusal(profile) ? undefined : profile.value;
   const own = people.data.filter(({ owners }) => owners.includes(owner));
   return done(
     ownerPage({
@@ -263,7 +338,7 @@ const showProfile = async (
       tab: '/profile',
       title: 'Profile and people',
       form,
-      main: html`${profileSection(isRefusal(profile) ? undefined : profile.value)}
+      main: html`${profileSection(set)}${profileForm(you, { path, profile: set, state: form })}
 ${outreachSection(you, path, settings, form)}
 ${peopleSection(you, { owner, path, people: own }, form)}
 <section><h2>Command line</h2><p>What has no page here is done with the command line, from any machine, signed in as
@@ -362,7 +437,24 @@ const APPROVALS_FILE: OwnerFile = {
   },
 };
 
+/** The field of a fallback that a fault is about: the kind alone says that there is one. */
+const profileField = (pointer: string): string =>
+  pointer.startsWith('/fallback') ? 'fallback_ref' : pointer.slice(1);
+
 const PROFILE_ACTS: Readonly<Record<string, PageAct>> = {
+  set: {
+    operation: 'setOwnerProfile',
+    input: ({ fallback_kind: kind = '', fallback_ref: ref = '', ...sent }, { owner }) => ({
+      owner_id: owner,
+      name: sent['name'] ?? '',
+      postal_address: sent['postal_address'] ?? '',
+      mailbox: sent['mailbox'] ?? '',
+      stale_stock_days: Number(sent['stale_stock_days']),
+      ...(kind !== '' && { fallback: { kind, ref } }),
+    }),
+    fieldOf: profileField,
+    done: 'The profile is saved. A mailbox that is new gets a link to confirm it.',
+  },
   halt: {
     operation: 'haltOutreach',
     input: ({ reason }, { owner }) => ({ owner_id: owner, reason }),

@@ -1,4 +1,4 @@
-/** The profile of an owner: set by staff, with a mailbox that its holder confirms. */
+/** The profile of an owner: set by the owner or by staff, with a mailbox that its holder confirms. */
 import { LIMITS } from '#contracts/limits.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
@@ -7,10 +7,10 @@ import type { Append } from '#src/ports/event-log.ts';
 import { openRecord } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail, type MailKind, type Letter } from '#src/sending/mail.ts';
-import type { Call } from '#src/shared/call.ts';
+import type { Call, DeskCall } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { isSameAddress } from '#src/shared/mailbox.ts';
-import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/present.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import {
@@ -131,9 +131,28 @@ const forget = async ({ vault }: Deps, before: ProfileState | undefined): Promis
   if (before) await vault.destroy(before.sealed_for);
 };
 
+const SET_BY_STAFF = refuseField(
+  '/attribution_days',
+  'not_allowed',
+  'is set by staff: leave it out',
+);
+
+/** How long clicks are attributed under a profile that is set: what only staff change. */
+const attributionDays = (
+  { caller }: DeskCall,
+  given: number | undefined,
+  state: ProfileState | undefined,
+): number | undefined | Refusal => {
+  if (caller.roles.has('staff')) return given;
+  const present = state?.attribution_days;
+  return given === undefined || given === (present ?? LIMITS.ATTRIBUTION_DAYS)
+    ? present
+    : SET_BY_STAFF;
+};
+
 export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, input, call) => {
   const { owner_id: ownerId, name, postal_address, mailbox } = input;
-  const { attribution_days, stale_stock_days } = input;
+  const { stale_stock_days } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
   const reserved = refuseHouseNames(deps, { '/owner_id': ownerId, '/name': name });
   if (reserved) return reserved;
@@ -145,6 +164,8 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
       before = state;
       const fallback = input.fallback && resolveTarget(deps, input.fallback, '/fallback');
       if (isRefusal(fallback)) return fallback;
+      const attribution_days = attributionDays(call, input.attribution_days, state);
+      if (isRefusal(attribution_days)) return attribution_days;
       const sealed = await deps.vault.seal(
         subject,
         JSON.stringify({ name, postal_address, mailbox } satisfies Profile),

@@ -4,7 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { type Browsing, invite, settled, signedInAs } from '../support/world/browsing.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { createShortLink } from '../support/world/links.ts';
-import { configure } from '../support/world/outreach.ts';
+import { configure, person } from '../support/world/outreach.ts';
 import { people } from '../support/world/people.ts';
 
 let app: TestApp;
@@ -193,4 +193,78 @@ it('Two people who suspend one agent at once both find it suspended', async () =
   await settled(app);
   for (const { to = '' } of pressed)
     expect((await owner.get(to)).text).toContain('The agent is suspended.');
+});
+
+describe('A new agent', () => {
+  it('Its owner asks for it on a page, and for more on its own; staff decide', async () => {
+    const refused = await act('/o/acme/agents', 'request', {
+      name: 'Blog agent',
+      purpose: 'Blogs.',
+    });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('<a href="#request-scopes">');
+    expect(refused.text).toContain('value="Blog agent"');
+    const asked = {
+      name: 'Blog agent',
+      purpose: 'Finds gifts.\r\nWrites.',
+      'scope_links:write': 'on',
+    };
+    expect((await act('/o/acme/agents', 'request', asked)).text).toContain(
+      'Staff have the request.',
+    );
+    const listed = await app.desk('GET', '/access-requests?owner_id=acme');
+    const [request] = (listed.body as { data: { agent_id: string; purpose: string }[] }).data;
+    expect(request).toMatchObject({ name: 'Blog agent', purpose: 'Finds gifts.\nWrites.' });
+    const page = `/o/acme/agents/${agent.agentId}`;
+    expect((await owner.get(page)).text).toMatch(/value="products:read" checked/);
+    const more = { name: 'Agent', purpose: 'Tests', 'scope_social:write': 'on' };
+    expect((await act(page, 'request', more)).text).toContain('social:write');
+  });
+});
+
+describe('The profile', () => {
+  const PROFILE = {
+    name: 'Acme Ltd',
+    postal_address: '1 High Street\r\nLondon',
+    mailbox: 'office@acme.example',
+    stale_stock_days: '14',
+    fallback_kind: 'search',
+    fallback_ref: 'mugs',
+  };
+  const read = async () => (await app.desk('GET', '/owners/acme/profile')).body;
+
+  it('Its owner sets it on a page, and keeps how long clicks count, which only staff change', async () => {
+    const { fallback_kind: _kind, fallback_ref: _ref, ...plain } = PROFILE;
+    const given = {
+      ...plain,
+      postal_address: 'London',
+      stale_stock_days: 14,
+      attribution_days: 60,
+    };
+    await app.desk('POST', '/owners/acme/profile', given);
+    await settled(app);
+    const saved = await act('/o/acme/profile', 'set', { ...PROFILE, name: 'Acme Gifts Ltd' });
+    expect(saved.text).toContain('The profile is saved.');
+    expect(await read()).toMatchObject({
+      name: 'Acme Gifts Ltd',
+      postal_address: '1 High Street\nLondon',
+      attribution_days: 60,
+      fallback: { kind: 'search', ref: 'mugs' },
+    });
+    const token = await person(app, ['owner'], 'acme');
+    const body = { ...given, attribution_days: 90 };
+    const path = '/api/desk/v1/owners/acme/profile';
+    const headers = { 'idempotency-key': 'more-days' };
+    const more = await app.send({ method: 'POST', url: path, key: token, payload: body, headers });
+    expect(more.body).toMatchObject({ errors: [{ pointer: '/attribution_days' }] });
+    expect(await read()).toMatchObject({ attribution_days: 60 });
+  });
+
+  it('Its owner sees beside the field what is wrong, with what was typed', async () => {
+    const wrong = { ...PROFILE, fallback_kind: 'product', fallback_ref: 'NONE-1' };
+    const refused = await act('/o/acme/profile', 'set', wrong);
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('<a href="#set-fallback_ref">');
+    expect(refused.text).toContain('value="NONE-1"');
+  });
 });
