@@ -30,6 +30,7 @@ import {
   EXIT_HELP,
 } from './terminal.ts';
 import { nameRecords } from './named-records.ts';
+import { hasWebPage, openPage, pageAddress } from './web-pages.ts';
 import { formatAnswer } from './texts.ts';
 import type { Desk } from './transport.ts';
 import {
@@ -386,6 +387,9 @@ const defineDeskCommand = (
   );
   for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
   if (kind === 'command') command.addOption(keyOption());
+  const operationId = id as DeskOperationId;
+  if (hasWebPage(operationId))
+    command.option('--web', 'Open the page of it in your browser, and print its address');
   if (mayAsk(id)) command.option('--yes', 'Do it without asking');
   addCommonOptions(command)
     .description(localize(summary))
@@ -401,7 +405,8 @@ const defineDeskCommand = (
         const completed = (await complete?.(desk, input, options)) ?? input;
         const request =
           options.file === undefined ? await nameRecords(desk, operation, completed) : completed;
-        await confirmEffect(desk, id as DeskOperationId, { request, options });
+        if (options.web) return openPage(options, await pageAddress(desk, operationId, request));
+        await confirmEffect(desk, operationId, { request, options });
         const asked = callDesk(desk, operation, request);
         const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);
         if (notice && !options.json) printNotice(notice(answer));

@@ -688,6 +688,8 @@ type FieldForm = {
 export type VerbOptions = CommonOptions & {
   rotateSecret?: boolean;
   follow?: boolean;
+  /** Opens a page in place of the answer. */
+  web?: boolean;
   /** Answers the question of a command that ends something for good. */
   yes?: boolean;
 };
