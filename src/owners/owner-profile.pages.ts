@@ -124,7 +124,7 @@ const profileSection = (profile: Profile | undefined): Html =>
     ? html`<p>There is no profile yet: who you are, and where notices to you are sent.</p>`
     : html`${facts([
         ['Name', profile.name],
-        ['Address', html`<span class="lines">${profile.postal_address}</span>`],
+        ['Address', html`<span class="message">${profile.postal_address}</span>`],
         [
           'Mailbox',
           html`${profile.mailbox} ${
