@@ -140,7 +140,10 @@ const siteRoutes = (scope: FastifyInstance, app: App): void => {
 
 const assetRoutes = (scope: FastifyInstance): void => {
   for (const [name, asset] of Object.entries({ ...ASSETS, ...PICTURES }))
-    scope.get<{ Querystring: { v?: unknown } }>(`/assets/${name}`, async (request, reply) =>
-      sendTagged(reply, asset, request.query.v === asset.digest ? FOR_GOOD : 'no-cache'),
+    scope.get<{ Querystring: { v?: unknown } }>(
+      `/assets/${name}`,
+      COMPRESSED,
+      async (request, reply) =>
+        sendTagged(reply, asset, request.query.v === asset.digest ? FOR_GOOD : 'no-cache'),
     );
 };
