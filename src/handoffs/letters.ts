@@ -1,5 +1,5 @@
 /** The texts of letters about RFQs: to buyers, to the owner of the list, and to staff. */
-import { DESK_BASE } from '#contracts/places.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import type { MailFacts } from '#src/sending/mail.ts';
 import type { LetterTexts } from '#src/sending/letters.ts';
 import { type House, sellerOf } from '#src/shared/house.ts';
@@ -33,30 +33,27 @@ const goodsText = (lines: MailFacts['rfq_shipped']['lines'], { say, count: writt
 
 const REPLIES: Record<
   MailFacts['rfq_reply']['reply'],
-  {
-    subject: string;
-    text(number: number): string;
-    next(handoffId: string, number: number): string;
-  }
+  { subject: string; text(number: number): string; next: string }
 > = {
   agreed: {
     subject: 'the buyer wants it',
     text: (number) => `wants quotation ${number}. It is the word of the buyer, and not an order.`,
-    next: (id, number) =>
-      `One of you wins it: tributary rfq move ${id} --to won --quotation ${number}`,
+    next: 'One of you wins it:',
   },
   declined: {
     subject: 'the buyer does not want it',
     text: (number) => `does not want quotation ${number}.`,
-    next: (id, number) =>
-      `Quote again: tributary rfq quote ${id} --replaces ${number} --valid-until TIME`,
+    next: 'Quote again, or record the outcome:',
   },
   asked: {
     subject: 'a question',
     text: (number) => `asked about quotation ${number}.`,
-    next: (id) => `Answer it: tributary rfq answer ${id} --question NUMBER --answer TEXT`,
+    next: 'Answer it:',
   },
 };
+
+/** The page on which staff work on a list. */
+const deskPage = (origin: string, handoffId: string): string => `${origin}/desk/r/${handoffId}`;
 
 /** Stands for the review link in the letter that people approve: the link is made when the letter is sent. */
 export const REVIEW_LINK = '{review_link}';
@@ -111,30 +108,30 @@ const buyerLetters: LetterTexts<Kind> = {
       ],
     };
   },
-  rfq_receipt: ({ handoff_id: reference, path, list, ...facts }, { origin }) => {
+  rfq_receipt: ({ handoff_id, path, list, ...facts }, { origin }) => {
     const writer = writerIn(facts);
     const { say, locale } = writer;
     const lines = say('line_count', { count: facts.lines });
     const total = sumsOf(facts.totals, writer);
     return {
       locale,
-      subject: say('letter_receipt', { reference }),
+      subject: say('letter_receipt', { reference: referenceOf(handoff_id) }),
       title: say('letter_receipt_title'),
       list,
       paragraphs: [
-        say('letter_receipt_list', { lines, total, reference }),
+        say('letter_receipt_list', { lines, total, reference: referenceOf(handoff_id) }),
         say('letter_receipt_next'),
         { text: say('letter_receipt_link'), link: origin + path },
       ],
     };
   },
-  rfq_quotation: ({ handoff_id: reference, voids, ...facts }, { origin }) => {
+  rfq_quotation: ({ handoff_id, voids, ...facts }, { origin }) => {
     const writer = writerIn(facts);
     const { say, locale, moment, count: written } = writer;
     const number = written(facts.number);
     return {
       locale,
-      subject: say('letter_quotation', { number, reference }),
+      subject: say('letter_quotation', { number, reference: referenceOf(handoff_id) }),
       title: say('letter_quotation_title'),
       paragraphs: [
         say('letter_quotation_text', {
@@ -153,12 +150,12 @@ const buyerLetters: LetterTexts<Kind> = {
       ],
     };
   },
-  rfq_quotation_void: ({ handoff_id: reference, ...facts }, { origin }) => {
+  rfq_quotation_void: ({ handoff_id, ...facts }, { origin }) => {
     const { say, locale, count: written } = writerIn(facts);
     const number = written(facts.number);
     return {
       locale,
-      subject: say('letter_void', { number, reference }),
+      subject: say('letter_void', { number, reference: referenceOf(handoff_id) }),
       title: say('letter_void_title'),
       paragraphs: [
         say('letter_void_text', { number }),
@@ -166,11 +163,11 @@ const buyerLetters: LetterTexts<Kind> = {
       ],
     };
   },
-  rfq_answer: ({ handoff_id: reference, answer, ...facts }, { origin }) => {
+  rfq_answer: ({ handoff_id, answer, ...facts }, { origin }) => {
     const { say, locale } = writerIn(facts);
     return {
       locale,
-      subject: say('letter_answer', { reference }),
+      subject: say('letter_answer', { reference: referenceOf(handoff_id) }),
       title: say('letter_answer_title'),
       paragraphs: [
         ...answer.split('\n').filter((part) => part.trim() !== ''),
@@ -179,13 +176,16 @@ const buyerLetters: LetterTexts<Kind> = {
       ],
     };
   },
-  rfq_shipped: ({ handoff_id: reference, ...facts }, { origin }) => {
+  rfq_shipped: ({ handoff_id, ...facts }, { origin }) => {
     const writer = writerIn(facts);
     const { say, locale, day, count: written } = writer;
     const parcel = [facts.carrier, facts.reference].filter((text) => text).join(', ');
     return {
       locale,
-      subject: say('letter_shipped', { number: written(facts.number), reference }),
+      subject: say('letter_shipped', {
+        number: written(facts.number),
+        reference: referenceOf(handoff_id),
+      }),
       title: say('letter_shipped_title'),
       paragraphs: [
         say('letter_shipped_text', {
@@ -197,12 +197,12 @@ const buyerLetters: LetterTexts<Kind> = {
       ],
     };
   },
-  rfq_cancelled: ({ handoff_id: reference, reason, ...facts }, { origin }) => {
+  rfq_cancelled: ({ handoff_id, reason, ...facts }, { origin }) => {
     const writer = writerIn(facts);
     const { say, locale } = writer;
     return {
       locale,
-      subject: say('letter_cancelled', { reference }),
+      subject: say('letter_cancelled', { reference: referenceOf(handoff_id) }),
       title: say('letter_cancelled_title'),
       paragraphs: [
         say('letter_cancelled_text', {
@@ -220,43 +220,38 @@ export const rfqLetters: LetterTexts<
   Kind | 'rfq_reply' | 'rfq_confirmed' | 'rfq_won' | 'rfq_notice'
 > = {
   ...buyerLetters,
-  rfq_reply: ({ owner_id, handoff_id, number, reply }) => ({
-    subject: `Quotation ${number} of ${handoff_id}: ${REPLIES[reply].subject}`,
+  rfq_reply: ({ owner_id, handoff_id, number, reply }, { origin }) => ({
+    subject: `Quotation ${number} of ${referenceOf(handoff_id)}: ${REPLIES[reply].subject}`,
     paragraphs: [
-      `The buyer of the list ${handoff_id} of the promoter ${owner_id} ${REPLIES[reply].text(number)}`,
-      `Staff read it by: tributary rfq show ${handoff_id}`,
-      REPLIES[reply].next(handoff_id, number),
+      `The buyer of the list ${referenceOf(handoff_id)} of the promoter ${owner_id} ${REPLIES[reply].text(number)}`,
+      { text: REPLIES[reply].next, link: deskPage(origin, handoff_id) },
     ],
   }),
   rfq_confirmed: ({ handoff_id, lines, totals, list }) => ({
-    subject: `RFQ confirmed: ${handoff_id}`,
+    subject: `RFQ confirmed: ${referenceOf(handoff_id)}`,
     title: 'A buyer asked for a quotation',
     list,
     paragraphs: [
-      `The buyer of the list ${handoff_id} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
+      `The buyer of the list ${referenceOf(handoff_id)} asked for a quotation: ${count(lines)}, indicative total ${money(totals)}.`,
       'Staff answer the buyer. Your performance counts it in rfqs_submitted and rfq_value.',
     ],
   }),
   rfq_won: ({ handoff_id, values, list }) => ({
-    subject: `RFQ won: ${handoff_id}`,
+    subject: `RFQ won: ${referenceOf(handoff_id)}`,
     title: 'An RFQ was won',
     list,
     paragraphs: [
-      `Staff recorded that the RFQ of the list ${handoff_id} was won, for ${money(values)}.`,
+      `Staff recorded that the RFQ of the list ${referenceOf(handoff_id)} was won, for ${money(values)}.`,
       'Your performance counts it in rfqs_won and won_value. Staff can correct it.',
     ],
   }),
   rfq_notice: ({ owner_id, handoff_id, lines, totals, evidence }, { origin }) => ({
-    subject: `New RFQ ${handoff_id}`,
+    subject: `New RFQ ${referenceOf(handoff_id)}`,
     paragraphs: [
       `A buyer sent an RFQ and confirmed it: ${count(lines)}, in total ${money(totals)}. ` +
-        `The list is ${handoff_id} of the promoter ${owner_id}.`,
+        `The list is ${referenceOf(handoff_id)} of the promoter ${owner_id}.`,
       ...(evidence.length > 0 ? [`What is known of it: ${evidence.join('; ')}.`] : []),
-      `Staff read it, with the contact of the buyer, by: tributary rfq show ${handoff_id}`,
-      {
-        text: 'Over HTTP with a desk token of the role staff: GET',
-        link: `${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
-      },
+      { text: 'Staff read it, with the contact of the buyer:', link: deskPage(origin, handoff_id) },
     ],
   }),
 };

@@ -1,6 +1,7 @@
 /** The page behind the link in the letter with a quotation. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
+import { referenceOf } from '#src/ports/reference.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Writer, writerOf } from '#src/shared/money.ts';
 import { quotationPath } from '#src/shared/signing.ts';
@@ -127,7 +128,7 @@ const offered = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
   const { say } = writer;
   const path = quotationPath(view.token);
   return html`${facts([
-    [say('reference'), review.handoffId],
+    [say('reference'), referenceOf(review.handoffId)],
     [say('quotation'), writer.count(quotation.number)],
     [say('total'), totalsIn(quotation.values, writer)],
     [say('quotation_until'), writer.moment(quotation.valid_until)],
@@ -135,7 +136,8 @@ const offered = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
 <section aria-labelledby="lines-heading"><h2 id="lines-heading">${say('quotation_lines')}</h2>
 ${linesOf(shown, view, writer)}
 ${
-  !view.isForPrint && html`<p><a href="${path}?print=1">${say('quotation_print')}</a></p>`
+  !view.isForPrint &&
+  html`<p class="screen"><a href="${path}?print=1">${say('quotation_print')}</a></p>`
 }</section>
 ${shown.goods && shipments(shown.goods, writer)}
 ${
@@ -264,7 +266,7 @@ ${reasonField({ typed, faults, writer })}
 
 const questions = (shown: BuyerQuotation, view: View, writer: Writer): Html => {
   const { questions: asked } = shown;
-  return html`<section aria-labelledby="questions-heading"><h2 id="questions-heading">${writer.say('questions')}</h2>
+  return html`<section aria-labelledby="questions-heading"${asked.length === 0 ? html` class="screen"` : ''}><h2 id="questions-heading">${writer.say('questions')}</h2>
 ${
   asked.length > 0 &&
   html`<ol class="plain">${asked.map(

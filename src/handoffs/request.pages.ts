@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
 import type { PictureOptions } from '#src/links/landing.pages.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import type { App } from '#src/registries/app.ts';
 import { type Writer, writerOf } from '#src/shared/money.ts';
 import { requestPath } from '#src/shared/signing.ts';
@@ -110,7 +111,7 @@ const content = (
   };
   return html`<section aria-labelledby="list-heading"><h2 id="list-heading">${writer.say('review_list')}</h2>
 ${facts([
-  [writer.say('reference'), state.handoff_id],
+  [writer.say('reference'), referenceOf(state.handoff_id)],
   [writer.say('lines'), writer.count(state.lines.length)],
   [writer.say('indicative_total'), totalsIn(state.totals, writer)],
 ])}

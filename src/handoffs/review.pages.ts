@@ -17,6 +17,7 @@ import {
 } from '#src/links/product.pages.ts';
 import { firstOf, localeAsked, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import type { App } from '#src/registries/app.ts';
 import { cached } from '#src/shared/cached.ts';
 import { LANGUAGES, languageOf } from '#src/shared/messages.ts';
@@ -663,7 +664,7 @@ ${disownFields(view, writer)}</section>`,
   writer,
 )}
 ${boundaries(writer)}
-<p class="quiet">${say('reference')} ${state.handoff_id}</p>
+<p class="quiet">${say('reference')} ${referenceOf(state.handoff_id)}</p>
 </article>`,
   };
 };

@@ -1,4 +1,5 @@
 /** The confirmation of an RFQ by mail: the page behind the link, what the review link does not do, and the mail itself. */
+import { referenceOf } from '#src/ports/reference.ts';
 import { quote } from '../support/world/deals.ts';
 import { quotationOver } from '../support/world/server-over.ts';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -97,7 +98,13 @@ describe('A request that was sent', () => {
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex, nofollow',
     });
-    for (const part of ['Confirm your request', 'Bea Buyer', 'Ireland', 'Two pallets,', id])
+    for (const part of [
+      'Confirm your request',
+      'Bea Buyer',
+      'Ireland',
+      'Two pallets,',
+      referenceOf(id),
+    ])
       expect(text).toContain(part);
     expect(await events(id)).not.toContain('RfqConfirmedByBuyer');
     for (let times = 0; times < 2; times += 1)

@@ -1,4 +1,5 @@
 /** Quotations: what staff offer, the letter and page of the buyer, their answers and questions, and who wins. */
+import { referenceOf } from '#src/ports/reference.ts';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listStoredMail } from '#src/delivery/mail.ts';
@@ -100,7 +101,7 @@ describe('A quotation', () => {
     });
     expect(await events(id)).toEqual(expect.arrayContaining(['RfqTakenUp', 'RfqQuoted']));
     const [letter] = (await letters(EMAIL)).filter(
-      ({ subject }) => subject === `Quotation 1 for your request ${id}`,
+      ({ subject }) => subject === `Quotation 1 for your request ${referenceOf(id)}`,
     );
     expect(letter?.text).toContain(`https://t.example${link(id)}`);
     const token = link(id).split('/').at(-1) ?? '';
@@ -132,7 +133,7 @@ describe('A quotation', () => {
       });
     expect((await again()).text).toBe((await again()).text);
     const sent = (await letters(EMAIL)).filter(({ subject }) =>
-      subject.startsWith(`Quotation 2 for your request ${id}`),
+      subject.startsWith(`Quotation 2 for your request ${referenceOf(id)}`),
     );
     expect(sent).toHaveLength(1);
   });
@@ -310,7 +311,7 @@ describe('The buyer of a quotation', () => {
     expect((await events(id)).filter((type) => type === 'QuotationAgreed')).toHaveLength(1);
     expect((await get(link(id))).text).toContain('Staff have your word');
     const notice = (await letters(STAFF_MAIL)).find(
-      ({ subject }) => subject === `Quotation 1 of ${id}: the buyer wants it`,
+      ({ subject }) => subject === `Quotation 1 of ${referenceOf(id)}: the buyer wants it`,
     );
     expect(notice?.text).not.toContain(EMAIL);
     expect(await act(id, 'move', { to: 'won', quotation: 2 })).toMatchObject({ status: 409 });
@@ -355,7 +356,7 @@ describe('The buyer of a quotation', () => {
     expect(replaced.text).toContain('This quotation was replaced');
     expect(await read(id)).toMatchObject({ state: 'quoted', quotation: { number: 2 } });
     const [second] = (await letters(EMAIL)).filter(
-      ({ subject }) => subject === `Quotation 2 for your request ${id}`,
+      ({ subject }) => subject === `Quotation 2 for your request ${referenceOf(id)}`,
     );
     expect(second?.text).toContain(
       'It replaces quotation 1, which is void, and so is your word for that.',
@@ -376,7 +377,7 @@ describe('The buyer of a quotation', () => {
     await quote(id);
     await act(id, 'move', { to: 'in_progress', reason: 'A wrong price' });
     const [letter] = (await letters(EMAIL)).filter(
-      ({ subject }) => subject === `Quotation 1 for your request ${id} is void`,
+      ({ subject }) => subject === `Quotation 1 for your request ${referenceOf(id)} is void`,
     );
     expect(letter?.text).toContain(link(id));
     expect((await get(link(id))).text).toContain('Quotation 1 is void');
@@ -435,7 +436,7 @@ describe('A question about a quotation', () => {
       questions: [{ number: 1, quotation: 1, question: 'Are lids included?\nBoth <b>sizes</b>?' }],
     });
     const [notice] = (await letters(STAFF_MAIL)).filter(
-      ({ subject }) => subject === `Quotation 1 of ${id}: a question`,
+      ({ subject }) => subject === `Quotation 1 of ${referenceOf(id)}: a question`,
     );
     expect(notice?.text).not.toMatch(/lids|bea@/);
     const answer = { question: 1, answer: 'They are.\n\nBoth sizes.' };
@@ -447,7 +448,7 @@ describe('A question about a quotation', () => {
     expect(await act(id, 'answer', { question: 7, answer: 'x' })).toMatchObject({ status: 409 });
     expect(await listed('has_question=true')).toEqual([]);
     const [letter] = (await letters(EMAIL)).filter(
-      ({ subject }) => subject === `Answer to your question about ${id}`,
+      ({ subject }) => subject === `Answer to your question about ${referenceOf(id)}`,
     );
     expect(letter?.text).toContain('They are.');
     const { text } = await get(link(id));

@@ -1,4 +1,5 @@
 /** When a message is sent, how often, and what is known about each attempt. */
+import { referenceOf } from '#src/ports/reference.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { contactSubjectOf } from '#src/handoffs/render-handoff.ts';
 import { BUYER, STAFF_MAIL } from '../support/dispatch/rfqs.ts';
@@ -31,10 +32,10 @@ describe('The notice of a new RFQ', () => {
     const id = await w.requestRfq();
     await w.settle();
     const toStaff = w.live.sent.filter(({ to }) => to === STAFF_MAIL);
-    expect(toStaff).toMatchObject([{ attempt: 1, subject: `New RFQ ${id}` }]);
+    expect(toStaff).toMatchObject([{ attempt: 1, subject: `New RFQ ${referenceOf(id)}` }]);
     for (const part of toStaff.flatMap(({ text, html }) => [text, html])) {
       expect(part).toContain('1 line, in total £95.52');
-      expect(part).toContain(`rfq show ${id}`);
+      expect(part).toContain(`/desk/r/${id}`);
       for (const secret of [BUYER.name, BUYER.email]) expect(part).not.toContain(secret);
     }
     await w.advance(30 * DAY_MS);

@@ -1,4 +1,6 @@
 /** Notices to staff, from the RFQ to the mailbox, over the real parts. */
+import { invite, signedInAs } from '../support/world/browsing.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
@@ -40,11 +42,9 @@ describe('A new RFQ', () => {
     const of = ['--data', app.directory];
     const { data } = await json<{ data: { id: string; to: string }[] }>('mail', 'list', ...of);
     const notice = data.find(({ to }) => to === STAFF_MAIL);
-    expect(notice).toMatchObject({ subject: `New RFQ ${id}` });
+    expect(notice).toMatchObject({ subject: `New RFQ ${referenceOf(id)}` });
     const { stdout } = await run('mail', 'show', notice?.id ?? '', ...of);
-    expect(stdout).toMatch(
-      new RegExp(`^From: .*\nTo: ${STAFF_MAIL}\n[^]*tributary rfq show ${id}`),
-    );
+    expect(stdout).toMatch(new RegExp(`^From: .*\nTo: ${STAFF_MAIL}\n[^]*/desk/r/${id}\n`));
     expect(await run('mail', 'show', 'mal_none', ...of)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('There is no message mal_none'),
@@ -79,8 +79,9 @@ describe('A new RFQ', () => {
     await send();
     const stored = await listStoredMail(join(app.directory, 'mail'));
     const { text = '' } = stored.find(({ to }) => to === STAFF_MAIL) ?? {};
-    const [, path = ''] = /GET https:\/\/t\.example\/api\/desk\/v1(\S+)/.exec(text) ?? [];
-    expect((await app.desk('GET', path)).body).toMatchObject({ contact: BUYER });
+    const [, path = ''] = /https:\/\/t\.example(\/desk\/r\/\S+)/.exec(text) ?? [];
+    const staff = await signedInAs(app, await invite(app, ['staff']));
+    expect((await staff.get(path)).text).toContain(BUYER.email);
   });
 });
 

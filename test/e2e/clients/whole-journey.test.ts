@@ -1,4 +1,5 @@
 /** One story from a posted link to the promoter's numbers, in a real browser and over a real SMTP server. */
+import { referenceOf } from '#src/ports/reference.ts';
 import PostalMime from 'postal-mime';
 import type { Browser } from 'playwright-core';
 import { quoteFor } from '../../support/world/deals.ts';
@@ -204,7 +205,7 @@ describe.skipIf(!hasChromium)(`A buyer with nothing but a phone, ${IN_CHROMIUM}`
       await open(linkIn(await mailTo(email, /^Confirm/), 'rfq'));
       await press('Confirm the request');
       await page.getByRole('heading', { name: 'Your request is with staff' }).waitFor();
-      expect(await mailTo(email, /^Your request/)).toContain(id);
+      expect(await mailTo(email, /^Your request/)).toContain(referenceOf(id));
       expect(await mailTo('sales@house.example', new RegExp(id))).not.toContain(email);
       await winRfq(id, buyer, email);
       expect(await metricsOf(key, 'spring')).toMatchObject(COUNTED);
