@@ -299,6 +299,10 @@ const exportProof = z
       .describe('Leads from that leaf to the root of the tree of owners'),
     last: hashes.describe('Leads from the last leaf, which has that root, to the root of the tree'),
     before: ownerLeaf.describe('The leaf before the first record; 0 and empty if there is none'),
+    end: z
+      .object({ index: z.int(), proof: hashes })
+      .optional()
+      .describe('Leads from the last record to the root of the tree, in a range that ends before'),
   })
   .meta({ id: 'ExportProof' });
 
@@ -315,6 +319,11 @@ const auditExport = deskQuery({
     from: moment.optional().describe('A log position, a time or a day: only later events'),
     to: auditAt,
     reason: openingReason,
+    since: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('Size of a checkpoint that you kept: the proof shows that the newest continues it'),
     after: pageMark(z.int().min(0)).optional().describe('next_after of the previous page'),
     limit: z.int().min(1).max(LINES_MAX).default(LINES_MAX).describe('Lines per page'),
   },

@@ -1,10 +1,10 @@
 /**
- * Verifies an exported history of an owner, without the service. This file needs nothing else: it runs in Node, in Deno and in
- * browsers, and was written apart from the notary, so that a mistake of one shows in the other.
+ * Verifies an exported history of an owner, without the service, in Node, in Deno and in browsers. This file needs nothing
+ * else, and was written apart from the notary, so that a mistake of one shows in the other.
  *
- * A file is a head, and a record a line. It is checked in this order: the hashes of lines and file (RFC 8785 form is not needed
- * for them), the leaf of each record, which has the hash of the owner's leaf before, the newest leaf in the tree of owners, that
- * tree in the last leaf of the tree of the log (RFC 6962), and its root in a signed checkpoint (C2SP tlog-checkpoint).
+ * A file is a head, and a record a line. Checked are the hash of the head, the hash of each line with the line before, the
+ * leaf of each record, which has the hash of the owner's leaf before, the newest leaf in the tree of owners, that tree in the
+ * last leaf of the tree of the log (RFC 6962), and its root in a signed checkpoint (C2SP tlog-checkpoint, tlog-cosignature).
  */
 
 /** `status`: 0 intact, 1 altered, 2 malformed (no such file, or a newer one), 3 incomplete. */
@@ -25,7 +25,14 @@
 
 
 
-/** `keys`: one of these must have signed, `<name>+<id>+<key>`. `checkpoint`: one that was kept, which the file must have. */
+
+
+/** `keys`: each must have signed, `<name>+<id>+<key>`. `checkpoint`: one that was kept, which the file must continue. */
+
+
+
+
+/** What is in the head of a file; src/proof/notary.ts says what each member leads to. */
 
 
 
@@ -44,120 +51,71 @@
 
 
 
+const wrong = (status           , reason        , line         ) =>
+  Object.assign(new Error(reason), { found: line === undefined ? { status } : { status, line } });
 
-
-
-
-class Wrong extends Error {
-           verdict                                  ;
-  constructor(status           , reason        , line         ) {
-    super(reason);
-    this.verdict = line === undefined ? { status } : { status, line };
-  }
-}
-
-const VERSION = 3;
 const encoder = new TextEncoder();
+
+const joined = (...parts                         )        => {
+  const all = parts.map((part) => (typeof part === 'string' ? encoder.encode(part) : part));
+  const whole = new Uint8Array(all.reduce((length, part) => length + part.length, 0));
+  all.reduce((at, part) => {
+    whole.set(part, at);
+    return at + part.length;
+  }, 0);
+  return whole;
+};
 
 /* SHA-256 (FIPS 180-4): that of browsers is asynchronous, which costs more than the hash. */
 
+const PRIMES = [...Array(312).keys()].filter(
+  (number) => number > 1 && [...Array(number).keys()].every((by) => by < 2 || number % by > 0),
+);
 /** The first 32 bits of the fractional parts of roots of primes, from which the constants of SHA-256 are made. */
-const rootsOfPrimes = (count        , power        )             => {
-  const roots           = [];
-  for (let number = 2; roots.length < count; number += 1) {
-    let isPrime = true;
-    for (let factor = 2; factor * factor <= number; factor += 1) isPrime &&= number % factor !== 0;
-    if (isPrime) roots.push(((number ** power % 1) * 2 ** 32) | 0);
+const fractions = (primes          , power        ) =>
+  Int32Array.from(primes, (prime) => ((prime ** power % 1) * 2 ** 32) | 0);
+const K = fractions(PRIMES, 1 / 3);
+const START = fractions(PRIMES.slice(0, 8), 1 / 2);
+const w = new Int32Array(64);
+
+const addBlock = (state            , view          , from        )       => {
+  for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
+  for (let i = 16; i < 64; i += 1) {
+    const x = w[i - 15]          ;
+    const y = w[i - 2]          ;
+    const one = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
+    const two = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
+    w[i] = ((w[i - 16]          ) + one + (w[i - 7]          ) + two) | 0;
   }
-  return Int32Array.from(roots);
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  for (let i = 0; i < 64; i += 1) {
+    const sum1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
+    const first = (h + sum1 + ((e & f) ^ (~e & g)) + (K[i]          ) + (w[i]          )) | 0;
+    const sum0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
+    const second = (sum0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+  }
+  state.set([a, b, c, d, e, f, g, h].map((word, place) => word + (state[place] ?? 0)));
 };
 
-const K = rootsOfPrimes(64, 1 / 3);
-const START = rootsOfPrimes(8, 1 / 2);
-const BLOCK = 64;
-
-class Sha256 {
-           #state = Int32Array.from(START);
-           #words = new Int32Array(64);
-           #rest = new Uint8Array(BLOCK);
-  #filled = 0;
-  #length = 0;
-
-  update(bytes            )       {
-    this.#length += bytes.length;
-    let at = 0;
-    while (at < bytes.length) {
-      const taken = Math.min(BLOCK - this.#filled, bytes.length - at);
-      this.#rest.set(bytes.subarray(at, at + taken), this.#filled);
-      this.#filled = (this.#filled + taken) % BLOCK;
-      if (this.#filled === 0) this.#block(this.#rest);
-      at += taken;
-    }
-    return this;
-  }
-
-  digest()             {
-    const bits = this.#length * 8;
-    const padding = new Uint8Array((this.#filled < 56 ? 56 : 120) - this.#filled + 8);
-    padding[0] = 0x80;
-    const view = new DataView(padding.buffer);
-    view.setUint32(padding.length - 8, Math.floor(bits / 2 ** 32));
-    view.setUint32(padding.length - 4, bits % 2 ** 32);
-    this.update(padding);
-    const digest = new DataView(new ArrayBuffer(32));
-    this.#state.forEach((word, place) => digest.setInt32(4 * place, word));
-    return new Uint8Array(digest.buffer);
-  }
-
-  #block(block            )       {
-    const w = this.#words;
-    const view = new DataView(block.buffer);
-    for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(4 * i);
-    for (let i = 16; i < 64; i += 1) {
-      const x = w[i - 15]          ;
-      const y = w[i - 2]          ;
-      const one = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
-      const two = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
-      w[i] = ((w[i - 16]          ) + one + (w[i - 7]          ) + two) | 0;
-    }
-    let [a, b, c, d, e, f, g, h] = this.#state                    ;
-    for (let i = 0; i < 64; i += 1) {
-      const sum1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
-      const first = (h + sum1 + ((e & f) ^ (~e & g)) + (K[i]          ) + (w[i]          )) | 0;
-      const sum0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
-      const second = (sum0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      h = g;
-      g = f;
-      f = e;
-      e = (d + first) | 0;
-      d = c;
-      c = b;
-      b = a;
-      a = (first + second) | 0;
-    }
-    [a, b, c, d, e, f, g, h].forEach((word, place) => {
-      this.#state[place] = ((this.#state[place]          ) + word) | 0;
-    });
-  }
-}
-
-
-
-const sha256 = (...parts                         )             => {
-  const hash = new Sha256();
-  for (const part of parts) hash.update(typeof part === 'string' ? encoder.encode(part) : part);
-  return hash.digest();
+const sha256 = (...parts                         )        => {
+  const bytes = joined(...parts, Uint8Array.of(0x80));
+  const padded = joined(bytes, new Uint8Array(8 + ((120 - (bytes.length % 64)) % 64)));
+  const view = new DataView(padded.buffer);
+  view.setBigUint64(padded.length - 8, BigInt(8 * (bytes.length - 1)));
+  const state = Int32Array.from(START);
+  for (let from = 0; from < padded.length; from += 64) addBlock(state, view, from);
+  state.forEach((word, place) => view.setInt32(4 * place, word));
+  return padded.subarray(0, 32);
 };
 
 const base64 = (bytes            )         => btoa(String.fromCharCode(...bytes));
-const base64url = (bytes            )         =>
-  base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 const hex = (bytes            )         =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-const fromBase64 = (text        )             =>
+const fromBase64 = (text        )        =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 
-/** JCS (RFC 8785): what `JSON.stringify` writes for texts and numbers is canonical. */
+/** RFC 8785: what `JSON.stringify` writes for texts and numbers is canonical. */
 const canonical = (value         )         => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -167,306 +125,276 @@ const canonical = (value         )         => {
 
 /* The tree of RFC 6962. */
 
-const LEAF = Uint8Array.of(0);
-const NODE = Uint8Array.of(1);
-const leafHash = (text        )             => sha256(LEAF, text);
-const nodeHash = (left            , right            )             => sha256(NODE, left, right);
+const leafHash = (text        )        => sha256('\0', text);
+const nodeHash = (left            , right            )        => sha256('\u0001', left, right);
 
-/** The root that an inclusion proof leads to (RFC 9162, section 2.1.3.2); undefined if it has another length. */
-export const rootFromLeaf = (
-  leaf            ,
-  { index, size, proof }                                                           ,
-)                         => {
-  let [at, last, root] = [index, size - 1, leaf];
-  for (const sibling of proof.map(fromBase64)) {
-    if (last === 0) return undefined;
-    if (at % 2 === 1 || at === last) {
-      root = nodeHash(sibling, root);
-      while (at % 2 === 0 && at > 0) [at, last] = [at / 2, Math.floor(last / 2)];
-    } else root = nodeHash(root, sibling);
-    [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
-  }
-  return last === 0 && index < size ? root : undefined;
+/** So that logarithms are exact. */
+const SIZE_MAX = 2 ** 45;
+/** The size of the left part of a tree: the largest power of two below its size. */
+const splitOf = (size        )         => 2 ** Math.ceil(Math.log2(size) - 1);
+/** Of a proof that is too short: no root follows from it. */
+const NO_HASH = new Uint8Array();
+
+/** The root that an inclusion proof leads to (RFC 6962, section 2.1.1); undefined if it has another length. */
+export const rootFromLeaf = (leaf            , { index, size, proof }                         ) => {
+  const hashes = proof.map(fromBase64);
+  const climb = (from        , to        )             => {
+    if (to - from === 1) return leaf;
+    const middle = from + splitOf(to - from);
+    const sibling = hashes.pop() ?? NO_HASH;
+    return index < middle
+      ? nodeHash(climb(from, middle), sibling)
+      : nodeHash(sibling, climb(middle, to));
+  };
+  const root = index >= 0 && index < size && size <= SIZE_MAX ? climb(0, size) : undefined;
+  return hashes.length === 0 ? root : undefined;
 };
 
-
-
-/** Whether a proof shows that `next` begins with `first` (RFC 9162, section 2.1.4.2). */
+/** Whether a proof shows that `next` begins with `first` (RFC 6962, section 2.1.2). */
 export const isConsistent = (first      , next      , proof                   )          => {
-  if (first.size === next.size) return proof.length === 0 && hex(first.root) === hex(next.root);
-  if (first.size === 0 || first.size > next.size) return false;
+  if (!(first.size > 0 && first.size <= next.size && next.size <= SIZE_MAX)) return false;
   const hashes = proof.map(fromBase64);
-  if (Number.isInteger(Math.log2(first.size))) hashes.unshift(first.root);
-  let [at, last] = [first.size - 1, next.size - 1];
-  while (at % 2 === 1) [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
-  const start = hashes.shift();
-  if (!start) return false;
-  let [one, other] = [start, start];
-  for (const hash of hashes) {
-    if (last === 0) return false;
-    if (at % 2 === 1 || at === last) {
-      one = nodeHash(hash, one);
-      other = nodeHash(hash, other);
-      while (at % 2 === 0 && at > 0) [at, last] = [at / 2, Math.floor(last / 2)];
-    } else other = nodeHash(other, hash);
-    [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
-  }
-  return last === 0 && hex(one) === hex(first.root) && hex(other) === hex(next.root);
+  /** The roots of both trees within a range. */
+  const climb = (from        , to        )               => {
+    const sibling = from === 0 && to === first.size ? first.root : (hashes.pop() ?? NO_HASH);
+    if (to === first.size) return [sibling, sibling];
+    const middle = from + splitOf(to - from);
+    if (first.size > middle) return climb(middle, to).map((hash) => nodeHash(sibling, hash));
+    const [one = NO_HASH, other = NO_HASH] = climb(from, middle);
+    return [one, nodeHash(other, sibling)];
+  };
+  const [one, other] = climb(0, next.size).map(hex);
+  return hashes.length === 0 && one === hex(first.root) && other === hex(next.root);
 };
 
 /* Signed notes. */
 
-const ED25519 = 1;
+/** The kinds of keys, by their first byte: of the notary, and of witnesses, whose signatures begin with a time. */
+const KINDS = new Map([
+  [1, { algorithm: 'Ed25519', format: 'raw', stampBytes: 0 }],
+  [4, { algorithm: 'Ed25519', format: 'raw', stampBytes: 8 }],
+  [6, { algorithm: 'ML-DSA-44', format: 'raw-public', stampBytes: 8 }],
+]);
 
-/** Returns whether a key, `<name>+<id>+<key>`, signed a note. Throws Wrong if its signature does not fit, or it is no key. */
+const readCheckpoint = (note        )             => {
+  const [text = '', origin = '', size = '', root = ''] =
+    /^([^\n]+)\n(0|[1-9]\d*)\n([A-Za-z0-9+/]{43}=)\n(?=\n)/.exec(note) ?? [];
+  if (text === '') throw wrong(2, 'a checkpoint has an origin, a size and a root', 1);
+  return { origin, text, size: Number(size), root: fromBase64(root) };
+};
+
+const named = (name        )        => joined(Uint8Array.of(encoder.encode(name).length), name);
+
+/** What a key of a kind signs for a checkpoint, with its time where it has one. */
+const signedBytes = (kind        , name        , note        , stamp       )        => {
+  const { text, origin, size, root } = readCheckpoint(note);
+  if (kind === 1) return joined(text);
+  const time = new DataView(stamp.buffer).getBigUint64(0);
+  if (kind === 4) return joined(`cosignature/v1\ntime ${time}\n${text}`);
+  const sizes = new DataView(new ArrayBuffer(16));
+  sizes.setBigUint64(8, BigInt(size));
+  const tree = [new Uint8Array(sizes.buffer), root];
+  return joined('subtree/v1\n\0', named(name), stamp, named(origin), ...tree);
+};
+
+/** Returns whether a key, `<name>+<id>+<key>`, signed a note. Throws if its signature does not fit, or it is no key. */
 const isSignedWith = async (note        , keyText        )                   => {
   const [, name = '', id = '', key = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(keyText) ?? [];
   const typed = fromBase64(key);
-  if (typed[0] !== ED25519 || hex(sha256(`${name}\n`, typed)).slice(0, 8) !== id)
-    throw new Wrong(2, `${keyText} is no key: a key is <name>+<id>+<key> of Ed25519`);
-  const text = note.slice(0, note.lastIndexOf('\n\n') + 1);
-  const lines = note.slice(text.length + 1).split('\n');
-  const signatures = lines
+  const [byte = 0] = typed;
+  const kind = KINDS.get(byte);
+  if (!kind || hex(sha256(`${name}\n`, typed)).slice(0, 8) !== id)
+    throw wrong(2, `${keyText} is no key: a key is <name>+<id>+<key>`);
+  const lines = note.slice(note.indexOf('\n\n') + 2).split('\n');
+  const signature = lines
     .filter((line) => line.startsWith(`\u2014 ${name} `))
     .map((line) => fromBase64(line.slice(name.length + 3)))
-    .filter((bytes) => hex(bytes.subarray(0, 4)) === id);
-  const [signature] = signatures;
+    .find((bytes) => hex(bytes.subarray(0, 4)) === id);
   if (!signature) return false;
-  const imported = await crypto.subtle.importKey(
-    'raw',
-    Uint8Array.from(typed.subarray(1)),
-    'Ed25519',
-    false,
-    ['verify'],
-  );
-  const signed = Uint8Array.from(signature.subarray(4));
-  if (await crypto.subtle.verify('Ed25519', imported, signed, encoder.encode(text))) return true;
-  throw new Wrong(1, `the signature of ${name} does not fit the checkpoint`, 1);
-};
-
-const readCheckpoint = (note        )                                          => {
-  const [text = '', origin = '', size = '', root = ''] =
-    /^([^\n]+)\n(0|[1-9]\d*)\n([A-Za-z0-9+/]{43}=)\n(?=\n)/.exec(note) ?? [];
-  if (text === '') throw new Wrong(2, 'a checkpoint has an origin, a size and a root', 1);
-  return { origin, text, size: Number(size), root: fromBase64(root) };
+  const { algorithm, format, stampBytes } = kind;
+  const [raw, { subtle }] = [typed.slice(1), crypto];
+  const imported = await subtle.importKey(format         , raw, algorithm, false, ['verify']);
+  const own = 4 + stampBytes;
+  const signed = signedBytes(byte, name, note, signature.slice(4, own));
+  if (await subtle.verify(algorithm, imported, signature.slice(own), signed)) return true;
+  throw wrong(1, `the signature of ${name} does not fit the checkpoint`, 1);
 };
 
 /* The file. */
 
-async function* linesOf(chunks                           )                             {
-  let rest = new Uint8Array();
-  let number = 0;
+async function* linesOf(chunks        )                             {
+  let [rest, number] = [new Uint8Array(), 1];
   for await (const chunk of chunks) {
+    const bytes = joined(rest, chunk);
     let from = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const line = chunk.subarray(from, end);
-      yield rest.length === 0 ? line : concat(rest, line);
-      rest = new Uint8Array();
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      yield bytes.subarray(from, end);
       from = end + 1;
       number += 1;
     }
-    if (from < chunk.length) rest = concat(rest, chunk.subarray(from));
+    rest = bytes.subarray(from);
+    if (rest.length > 2 ** 22) throw wrong(2, 'this line is too long', number);
   }
-  if (rest.length > 0) throw new Wrong(number === 0 ? 2 : 1, 'the last line is cut', number + 1);
+  if (rest.length > 0) throw wrong(number === 1 ? 2 : 1, 'the last line is cut', number);
 }
-
-const concat = (one            , other            )                          => {
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
-};
 
 /** Refuses bytes that are no UTF-8. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-const parse = (bytes            , line        )                          => {
+/** Reads a line whose text follows from its value, so that no two readers understand it differently. */
+const parse = (bytes            , line        , textOf                            ) => {
   try {
-    const value          = JSON.parse(decoder.decode(bytes));
-    if (typeof value === 'object' && value !== null) return value                           ;
+    const text = decoder.decode(bytes);
+    const value          = JSON.parse(text);
+    if (textOf(value) === text) return value                           ;
   } catch {
     // Refused below.
   }
-  throw new Wrong(line === 1 ? 2 : 1, 'this line is not JSON', line);
+  throw wrong(line === 1 ? 2 : 1, 'this line is not canonical JSON', line);
 };
 
 const readHead = (bytes            )       => {
-  const head = parse(bytes, 1)                   ;
-  if (head.format !== 'tributary-audit')
-    throw new Wrong(2, 'this is no file of tributary audit export', 1);
-  if (head.version !== VERSION)
-    throw new Wrong(
-      2,
-      `the file has version ${head.version}; this verifier reads version ${VERSION}`,
-      1,
-    );
-  const text = decoder.decode(bytes);
-  const own = `"head_sha256":"${head.head_sha256}"`;
-  if (hex(sha256(text.replace(own, '"head_sha256":""'))) !== head.head_sha256)
-    throw new Wrong(1, 'the first line was changed', 1);
+  const head = parse(bytes, 1, JSON.stringify)        ;
+  const { format, version, head_sha256: own } = head;
+  if (format !== 'tributary-audit') throw wrong(2, 'this is no file of audit export', 1);
+  if (version !== 3) throw wrong(2, `the file is of version ${version}, not 3`, 1);
+  if (hex(sha256(JSON.stringify({ ...head, head_sha256: '' }))) !== own)
+    throw wrong(1, 'the first line was changed', 1);
   return head;
 };
-
 const CHAIN_CHARS = 22;
-const CHAIN = '{"chain":"';
+const REST_AT = '{"chain":"",'.length + CHAIN_CHARS;
 
-/** Checks one line after another: its hash, which covers the line before, and its leaf, which covers the leaf before. */
-class Records {
-           #owner        ;
-           #body = new Sha256();
-  #chain = '';
-  #line = 1;
-  #position = 0;
-  sequence        ;
-  leaf        ;
-
-  constructor(owner        , { sequence, leaf }                 ) {
-    this.#owner = owner;
-    this.sequence = sequence;
-    this.leaf = leaf;
+/** Checks the hash of each line, which covers the line before, and its leaf, which covers the leaf before. Returns the last. */
+const checkRecords = async (owner        , before      , lines        ) => {
+  let { sequence, leaf: previous } = before;
+  let [hash, number, last] = ['', 1, 0];
+  for await (const bytes of lines) {
+    number += 1;
+    sequence += 1;
+    const { chain, leaf, opened: _, position, ...record } = parse(bytes, number, canonical);
+    const refuse = (what        ) => wrong(1, `record ${sequence} ${what}`, number);
+    const own = base64(sha256(`${hash}{`, bytes.subarray(REST_AT))).slice(0, CHAIN_CHARS);
+    hash = own.replaceAll('+', '-').replaceAll('/', '_');
+    if (chain !== hash) throw refuse('was changed, or a line before it is missing or moved');
+    if (!(Number(position) > last)) throw refuse('is out of order');
+    last = Number(position);
+    previous = base64(leafHash(canonical({ ...record, owner, previous, sequence })));
+    if (leaf !== previous) throw refuse('is not the record that was written');
   }
-
-  add(bytes            )       {
-    this.#line += 1;
-    this.#body.update(bytes).update(Uint8Array.of(10));
-    const rest = bytes.subarray(CHAIN.length + CHAIN_CHARS + 2);
-    this.#chain = base64url(sha256(`${this.#chain}{`, rest)).slice(0, CHAIN_CHARS);
-    const { chain, leaf, opened: _opened, position, ...record } = parse(bytes, this.#line);
-    if (chain !== this.#chain)
-      this.#refuse('was changed, or a line before it is missing or in another place');
-    if (typeof position !== 'number' || position <= this.#position)
-      return this.#refuse('is out of order');
-    this.#position = position;
-    this.sequence += 1;
-    const own = { ...record, owner: this.#owner, previous: this.leaf, sequence: this.sequence };
-    this.leaf = base64(leafHash(canonical(own)));
-    if (leaf !== this.leaf) this.#refuse('is not the record that was written');
-  }
-
-  #refuse(what        )        {
-    throw new Wrong(1, `record ${this.sequence} ${what}`, this.#line);
-  }
-
-  digest()         {
-    return hex(this.#body.digest());
-  }
-}
-
-/** Checks that the newest checkpoint proves the newest leaf of the owner. */
-const checkTree = (owner        , proof       )       => {
-  const [first, newest] = proof.checkpoints.map(readCheckpoint);
-  if (!first || !newest) throw new Wrong(2, 'the file has no checkpoints', 1);
-  const { index, count, proof: path } = proof.owners;
-  const heads = rootFromLeaf(leafHash(canonical({ ...proof.head, owner })), {
-    index,
-    size: count,
-    proof: path,
-  });
-  const last = heads && leafHash(canonical({ heads: base64(heads), owners: count }));
-  const { size } = newest;
-  const root = last && rootFromLeaf(last, { index: size - 1, size, proof: proof.last });
-  if (!root || hex(root) !== hex(newest.root))
-    throw new Wrong(1, `the newest checkpoint does not have this newest record of ${owner}`, 1);
-  if (first.origin !== newest.origin || !isConsistent(first, newest, proof.consistency))
-    throw new Wrong(1, 'the newest checkpoint is not a continuation of the first one', 1);
+  return { sequence, leaf: previous };
 };
 
-const checkSignatures = async (
-  { checkpoints, keys: own }       ,
-  keys                   ,
-)                    => {
+const hasRoot = (leaf            , { size, root }      , path      )          => {
+  const found = rootFromLeaf(leaf, { ...path, size });
+  return found !== undefined && hex(found) === hex(root);
+};
+
+/** Checks that the newest checkpoint proves the newest leaf of the owner, and continues the first one. Returns it. */
+const checkTree = (owner        , proof       )             => {
+  const [first, newest] = proof.checkpoints.map(readCheckpoint)                            ;
+  const { count: size, ...path } = proof.owners;
+  const heads = rootFromLeaf(leafHash(canonical({ ...proof.head, owner })), { ...path, size });
+  const last = leafHash(canonical({ heads: base64(heads ?? NO_HASH), owners: size }));
+  if (!hasRoot(last, newest, { index: newest.size - 1, proof: proof.last }))
+    throw wrong(1, `the newest checkpoint does not have this newest record of ${owner}`, 1);
+  if (first.origin !== newest.origin || !isConsistent(first, newest, proof.consistency))
+    throw wrong(1, 'the newest checkpoint is not a continuation of the first one', 1);
+  return newest;
+};
+
+/** Checks that the file continues a checkpoint that was kept. */
+const checkKept = ({ checkpoints }       , kept        )       => {
+  const { text, size } = readCheckpoint(kept);
+  const same = checkpoints.map(readCheckpoint).find((own) => own.size === size);
+  if (!same) throw wrong(3, `the file does not show that it continues the tree of ${size}`, 1);
+  if (same.text !== text) throw wrong(1, `the tree of ${size} is not the one that was kept`, 1);
+};
+
+const checkSignatures = async (proof       , keys                   )                    => {
   const signedBy           = [];
-  for (const key of new Set([...keys, ...own])) {
-    const signed = await Promise.all(checkpoints.map((note) => isSignedWith(note, key)));
-    if (signed.at(-1)) signedBy.push(key);
+  for (const key of new Set([...keys, ...proof.keys])) {
+    try {
+      const signed = await Promise.all(proof.checkpoints.map((note) => isSignedWith(note, key)));
+      if (signed.at(-1)) signedBy.push(key);
+    } catch (error) {
+      // A browser may not know a kind of key that the file has besides; one that was given must be checked.
+      if ((error         ).name !== 'NotSupportedError' || keys.includes(key)) throw error;
+    }
   }
-  if (signedBy.length === 0) throw new Wrong(1, 'no key signed the newest checkpoint', 1);
-  if (keys.length > 0 && !keys.some((key) => signedBy.includes(key)))
-    throw new Wrong(1, 'the newest checkpoint is not signed with the key that was given', 1);
+  if (signedBy.length === 0) throw wrong(1, 'no key signed the newest checkpoint', 1);
+  const missing = keys.find((key) => !signedBy.includes(key));
+  if (missing) throw wrong(1, `the newest checkpoint is not signed with ${missing}`, 1);
   return signedBy;
 };
 
-/**
- * Verifies a file in one pass; memory does not grow with it.
- *
- * @example
- * const file = await open('northwind.jsonl');
- * const verdict = await verifyExport(file.readableWebStream(), { keys: [key] });
- */
-export const verifyExport = async (
-  chunks                           ,
-  { keys = [], checkpoint }                = {},
-)                   => {
-  const verdict          = { status: 0, isKeyChecked: false, signedBy: [] };
+/** Checks that the last record is the newest one, or in the tree. */
+const checkEnd = ({ head, before, end }       , last      , newest      )       => {
+  const { sequence, leaf } = last;
+  if (sequence === head.sequence && leaf !== head.leaf)
+    throw wrong(1, `record ${sequence} is not the one that the checkpoint names`);
+  const isInTree = end && sequence > before.sequence && hasRoot(fromBase64(leaf), newest, end);
+  if (sequence !== head.sequence && !isInTree)
+    throw wrong(3, `the file is cut: no proof leads to record ${sequence} of ${head.sequence}`);
+};
+
+const verifyLines = async (verdict         , file        , options               ) => {
+  const { keys = [], checkpoint } = options;
+  const lines = linesOf(file);
+  const opening = await lines.next();
+  if (opening.done) throw wrong(2, 'the file is empty', 1);
+  const { owner, proof, events, up_to } = readHead(opening.value);
+  verdict.owner = owner;
+  if (!proof) throw wrong(3, 'the file has no proof: the log had no checkpoint yet', 1);
+  const newest = checkTree(owner, proof);
+  verdict.signedBy = await checkSignatures(proof, keys);
+  verdict.isKeyChecked = keys.length > 0;
+  verdict.checkpoint = proof.checkpoints[1] ?? '';
+  if (checkpoint !== undefined) checkKept(proof, checkpoint);
+  const { before, head } = proof;
+  const last = await checkRecords(owner, before, lines);
+  verdict.records = last.sequence - before.sequence;
+  if (verdict.records !== events)
+    throw wrong(1, `the file has ${verdict.records} records, and should have ${events}`, 1);
+  checkEnd(proof, last, newest);
+  Object.assign(verdict, { isProved: true, position: up_to });
+  const range = `${before.sequence + 1} to ${last.sequence} of ${head.sequence}`;
+  if (last.sequence !== head.sequence || before.sequence !== 0)
+    throw wrong(3, `the file has the records ${range} under its checkpoint, unaltered`);
+  return verdict;
+};
+
+/** Verifies a file, for example `fs.createReadStream(path)`, in one pass; memory does not grow with it. */
+export const verifyExport = async (file        , options                = {})                   => {
+  const verdict          = { status: 0, isProved: false, isKeyChecked: false, signedBy: [] };
   try {
-    const lines = linesOf(chunks);
-    const opening = await lines.next();
-    if (opening.done) throw new Wrong(2, 'the file is empty', 1);
-    const head = readHead(opening.value);
-    const { owner, proof, events } = head;
-    verdict.owner = owner;
-    if (!proof) throw new Wrong(3, 'the file has no proof: the log had no checkpoint yet', 1);
-    checkTree(owner, proof);
-    verdict.signedBy = await checkSignatures(proof, keys);
-    verdict.isKeyChecked = keys.length > 0;
-    const newest = proof.checkpoints.at(-1) ?? '';
-    verdict.checkpoint = newest;
-    if (
-      checkpoint !== undefined &&
-      !proof.checkpoints.some(
-        (note) => readCheckpoint(note).text === readCheckpoint(checkpoint).text,
-      )
-    )
-      throw new Wrong(1, 'the file does not continue the checkpoint that was given', 1);
-    const records = new Records(owner, proof.before);
-    for await (const line of lines) {
-      records.add(line);
-      verdict.records = (verdict.records ?? 0) + 1;
-    }
-    if (records.digest() !== head.sha256 || (verdict.records ?? 0) !== events)
-      throw new Wrong(1, 'the records are not those that the first line names', 1);
-    const { sequence, leaf } = proof.head;
-    if (records.sequence === sequence && records.leaf !== leaf)
-      throw new Wrong(1, `record ${sequence} is not the one that the checkpoint names`);
-    if (records.sequence !== sequence || proof.before.sequence !== 0)
-      throw new Wrong(
-        3,
-        `the file has the records ${proof.before.sequence + 1} to ${records.sequence} of ${sequence} under its checkpoint`,
-      );
-    verdict.position = head.up_to;
-    return verdict;
+    return await verifyLines(verdict, file, options);
   } catch (error) {
-    if (error instanceof Wrong) return { ...verdict, ...error.verdict, reason: error.message };
-    if (error instanceof DOMException || error instanceof TypeError)
-      return { ...verdict, status: 2, reason: `the file has no valid form: ${error.message}` };
-    throw error;
+    const { message: reason, found = { status: 2 } } = error                                     ;
+    return { ...verdict, ...found, reason: String(reason) };
   }
 };
 
-const STATUS = ['intact', 'altered', 'malformed', 'incomplete'];
+const STATUS = ['Intact', 'Altered', 'Malformed', 'Incomplete'];
+const NO_KEY = 'The key was not checked: anybody can have made this file.';
 
 /** The verdict in sentences, for people. */
 export const verdictText = (verdict         )         => {
-  const { status, reason, line, owner = '', records = 0, isKeyChecked, signedBy } = verdict;
-  const lines = isKeyChecked
-    ? []
-    : ['The key was not checked: anybody can have made this file. Name the key that you trust.'];
-  if (status === 0)
-    lines.push(
-      `Intact: ${records} records of ${owner}, nothing altered or missing up to position ${verdict.position}.`,
-    );
-  else lines.push(`${STATUS[status]}: ${line === undefined ? '' : `line ${line}: `}${reason}.`);
-  return [...lines, ...signedBy.map((key) => `Signed with ${key}`)].join('\n');
+  const { status, reason = '', line, owner, records, position } = verdict;
+  const whole = `${records} records of ${owner}, nothing altered or missing up to position ${position}`;
+  const found = line === undefined ? reason : `line ${line}: ${reason}`;
+  const signed = verdict.signedBy.map((key) => `Signed with ${key}`);
+  const lines = [`${STATUS[status]}: ${status === 0 ? whole : found}.`, ...signed];
+  return (verdict.isKeyChecked ? lines : [NO_KEY, ...lines]).join('\n');
 };
 
-/** Run as a program: `node verifier.js FILE [KEY]`; the exit status is that of the verdict. */
-const [, program = '', file = '', ...keys] = globalThis.process?.argv ?? [];
+/** Run as a program: `node verifier.js FILE --key KEY`; the exit status is that of the verdict. */
+const [, program = '', file = '', ...options] = globalThis.process?.argv ?? [];
 if (/verifier\.[jt]s$/.test(program)) {
+  const keys = options.filter((_option, place) => options[place - 1] === '--key');
   const { createReadStream } = process.getBuiltinModule('node:fs');
-  const run = async ()                => {
-    const verdict = await verifyExport(createReadStream(file), { keys });
+  void verifyExport(createReadStream(file), { keys }).then((verdict) => {
     process.stdout.write(`${verdictText(verdict)}\n`);
     process.exitCode = verdict.status;
-  };
-  void run();
+  });
 }

@@ -1,13 +1,13 @@
 /** The operation that exports an owner's history into a file. */
 import type { EventText, Position } from '#src/ports/event-log.ts';
-import { done, isRefusal } from '#src/shared/outcome.ts';
+import { done, isRefusal, refuseParameter } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson } from '#src/shared/json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';
 import type { Hash } from '#src/proof/merkle.ts';
-import { awaitMark, proveExport } from '#src/proof/notary.ts';
+import { markTree, proveExport } from '#src/proof/notary.ts';
 import { present } from '#src/shared/present.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { type AuditingDeps, pagesOf } from './replays.ts';
@@ -54,10 +54,16 @@ const ACTOR = /"actor":"([^"\\]*)"/;
 const actorIn = (meta: string): string => ACTOR.exec(meta)?.[1] ?? '';
 
 export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps, input, call) => {
-  const { owner_id: owner, after, limit, reason } = input;
+  const { owner_id: owner, after, limit, reason, since } = input;
   const proof = deps.proof();
-  // Later pages are of the range that the first one had.
-  if (after === undefined) await awaitMark(proof.tree);
+  // So that the newest checkpoint covers what is in the log now. Later pages are of the range that the first one had.
+  if (after === undefined) await markTree({ ...deps, ...proof });
+  if (since !== undefined && !proof.tree.markAt(since))
+    return refuseParameter(
+      'since',
+      'unknown',
+      `The log has no checkpoint of ${since}. If its notary signed one, the log was rewritten: keep it as evidence.`,
+    );
   const marked = after === undefined ? proof.tree.newest?.position : undefined;
   const to = input.to ?? (marked === undefined ? undefined : String(marked));
   const range = await auditedRange(deps, call, { owner, from: input.from, to });
@@ -79,7 +85,10 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
     to: renderMoment({ ...end, position: upTo }),
     classifier_version: deps.classifierVersion,
     ...present({
-      proof: after === undefined ? proveExport(proof, owner, from.position) : undefined,
+      proof:
+        after === undefined
+          ? proveExport(proof, owner, { after: from.position, upTo, since })
+          : undefined,
     }),
     people: await namePeople(
       deps,

@@ -1,18 +1,34 @@
 /** The desk of an exported file: it answers audits, and nothing else. */
+import { createReadStream } from 'node:fs';
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { askFile, isFileAudit } from '#src/audits/file-desk.ts';
+import { verdictText, verifyExport } from '#src/proof/verifier.ts';
 import { AuditFileDamaged } from '#src/stores/audit-file.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { problemBody } from '#src/web/problem.ts';
 import { type OpenedAuditFile, openFileForAudits } from '#src/wiring/audit-file.ts';
 import { problemError } from './problem-text.ts';
-import { startProgress, CommandError, EXIT } from './terminal.ts';
+import { startProgress, CommandError, EXIT, printNotice } from './terminal.ts';
 import type { Transport } from './transport.ts';
+
+/** Refuses a file with records that its checkpoint does not prove, and says that a range is one. */
+const requireProved = async (path: string): Promise<void> => {
+  const verdict = await verifyExport(createReadStream(path));
+  const { status, isProved, line, reason = '' } = verdict;
+  if (!isProved)
+    throw new CommandError(EXIT.differs, `${path} is refused, ${verdictText(verdict)}`, {
+      code: 'file_damaged',
+      line,
+      detail: reason,
+    });
+  if (status !== 0) printNotice(`${path}: ${reason}`);
+};
 
 /** Opens a file with a progress bar. A damaged file is a difference that the command has found. */
 const openFileOrEnd = async (path: string): Promise<OpenedAuditFile> => {
   const bar = startProgress({ label: path, total: 0, unit: 'events' });
   try {
+    await requireProved(path);
     return await openFileForAudits(path, (events, total) => bar.update(events, total));
   } catch (error) {
     const { message } = error as Error;

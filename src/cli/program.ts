@@ -234,6 +234,10 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
         '-r, --reason <text>',
         'Write personal data in plain text; the reason is recorded',
       ),
+      new Option(
+        '--checkpoint <note>',
+        'A file with a checkpoint that you kept: the export proves that it continues it',
+      ),
     ],
     help:
       'The same range gives the same records; `audit verify` checks them. Personal data stays encrypted without --reason. A file from the start ' +
@@ -244,7 +248,10 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     usage: 'audit verify <file>',
     about: 'Verify an exported file without the service: nothing altered, nothing missing, signed',
     flags: [
-      new Option('--key <key>', 'The key of the service that you trust, <name>+<id>+<key>'),
+      new Option(
+        '--key <key...>',
+        'The keys that you trust, of the service and of witnesses, <name>+<id>+<key>: each must have signed',
+      ),
       new Option(
         '--checkpoint <note>',
         'A file with a checkpoint that you kept: the export must continue it',
@@ -267,7 +274,16 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   },
   {
     usage: 'log verify',
-    about: 'Read every event and every index, and check its checksum',
+    about: 'Read every event and every index, and check its checksum and the tree of the log',
+    flags: [
+      new Option(
+        '--checkpoint <note>',
+        'A file with a checkpoint that you kept: the log must have its tree',
+      ),
+    ],
+    help:
+      'The tree is built again, and compared with the published one in proof.db; the first event that differs is named. ' +
+      'Whoever can write proof.db as well is caught only by a checkpoint that somebody else kept.',
     load: async () => (await import('#src/cli/commands/log.ts')).verifyEvents,
   },
   {

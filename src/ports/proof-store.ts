@@ -38,6 +38,8 @@ export class TreeDamaged extends Error {
 
 export type ProofStore = {
   progress(): TreeProgress;
+  /** The hash of one leaf, without those beside it in its tile; empty if there is none. */
+  leaf(index: number): Buffer;
   tile(level: number, number: number): Buffer | undefined;
   /** The newest leaf of each owner, as of the progress. */
   heads(): StoredOwnerHead[];
@@ -46,6 +48,8 @@ export type ProofStore = {
   /** The newest mark; undefined if there is none. */
   lastMark(): TreeMark | undefined;
   firstMark(): TreeMark | undefined;
+  /** The mark of a size of the tree. */
+  markOf(size: number): TreeMark | undefined;
   /** How many marks there are. */
   marks(): number;
   /** An owner's leaves of events after `after` (exclusive) up to `upTo` (inclusive), in order. */

@@ -17,13 +17,16 @@ export type ProofDeps = {
   signers: readonly [Signer, ...Signer[]];
 };
 
-type NotaryDeps = ProofDeps & { clock: Clock; ids: Ids };
+export type NotaryDeps = ProofDeps & { clock: Clock; ids: Ids };
 
 /**
  * Marks the tree if it has grown since the newest mark. Of two notaries that do so at once, the log accepts one: both sign the
  * same tree, because a mark's place in the log decides what is under it. Throws LogRewritten, and what the log throws.
  */
-export const markTree = async (deps: NotaryDeps, signal: AbortSignal): Promise<void> => {
+export const markTree = async (
+  deps: NotaryDeps,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> => {
   const { log, tree, ids } = deps;
   await tree.advance();
   if (tree.unmarked === 0) return;
@@ -36,55 +39,57 @@ export const markTree = async (deps: NotaryDeps, signal: AbortSignal): Promise<v
   if (outcome === 'appended' || outcome === 'conflict') await tree.advance();
 };
 
-const WAITS_MAX = 20;
-const WAIT_MS = 100;
-
-/** Waits for a mark with everything that is in the log now; for two seconds, because no notary may be running. */
-export const awaitMark = async (tree: LogTree): Promise<void> => {
-  for (let wait = 0; wait < WAITS_MAX; wait += 1) {
-    await tree.advance();
-    if (tree.unmarked === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
-  }
-};
-
 /** The signed checkpoint of a marked tree. Signatures of Ed25519 are the same each time. */
 export const checkpointOf = (
   { signers: [signer, ...others] }: Pick<ProofDeps, 'signers'>,
   { size, root }: Pick<MarkedTree, 'size' | 'root'>,
 ): string => signNote(checkpointText({ origin: signer.name, size, root }), [signer, ...others]);
 
+type Leaf = { sequence: number; leaf: string };
+type Path = { index: number; proof: string[] };
+
 /** What a file needs so that a stranger can verify an owner's records up to a mark. */
 export type ExportProof = {
+  /** An earlier checkpoint and the newest one, and the hashes that show that the newest tree begins with the earlier one. */
   checkpoints: [first: string, newest: string];
   consistency: string[];
   keys: string[];
-  head: { sequence: number; leaf: string };
-  owners: { index: number; count: number; proof: string[] };
+  /** The newest leaf of the owner, and what leads from it to the root of the tree of owners. */
+  head: Leaf;
+  owners: Path & { count: number };
+  /** Leads from the last leaf of the tree, which has that root, to its root. */
   last: string[];
-  before: { sequence: number; leaf: string };
+  /** Before the first record of the file: 0 and an empty text if it has all. */
+  before: Leaf;
+  /** Leads from the last record of a file that ends before the newest one to the root of the tree. */
+  end?: Path;
 };
+
+/** An export: the positions before its first record and of its last one, and the size of a checkpoint that it continues. */
+export type Exported = { after: Position; upTo: Position; since?: number | undefined };
 
 const texts = (hashes: readonly Hash[]): string[] => hashes.map((one) => one.toString('base64'));
 
 /**
- * Proves which records an owner has under the newest checkpoint, in as many hashes as the tree has levels. `after`: the position
- * before the first record of the file. Undefined while there is no checkpoint with a record of the owner.
+ * Proves which records an owner has under the newest checkpoint, in as many hashes as the tree has levels. Undefined while
+ * there is no checkpoint with a record of the owner, or if there was none of this size.
  */
 export const proveExport = (
   deps: Pick<ProofDeps, 'tree' | 'signers'>,
   owner: string,
-  after: Position,
+  { after, upTo, since }: Exported,
 ): ExportProof | undefined => {
   const { tree, signers } = deps;
-  const { first, newest } = tree;
+  const { newest } = tree;
+  const first = tree.markAt(since);
   const found = tree.ownerProof(owner);
   if (!newest || !first || !found) return undefined;
   const { head, index, owners, proof } = found;
   const notes = [{ size: first.size, root: tree.rootAt(first.size) }, newest].map((each) =>
     checkpointOf(deps, each),
   ) as ExportProof['checkpoints'];
-  const before = tree.leafBefore(owner, after);
+  const before = tree.leafUpTo(owner, after);
+  const end = tree.leafUpTo(owner, upTo);
   return {
     checkpoints: notes,
     consistency: texts(tree.consistency(first.size, newest.size)),
@@ -93,5 +98,9 @@ export const proveExport = (
     owners: { index, count: owners, proof: texts(proof) },
     last: texts(tree.inclusion(newest.size - 1, newest.size)),
     before: { sequence: before?.sequence ?? 0, leaf: before?.leaf.toString('base64') ?? '' },
+    ...(end &&
+      end.sequence < head.sequence && {
+        end: { index: end.index, proof: texts(tree.inclusion(end.index, newest.size)) },
+      }),
   };
 };

@@ -34,7 +34,7 @@ export const NOTARY = 'notary';
 export const MARKS_STREAM = `${NOTARY}-tree_1`;
 
 /** Keys of personal data are events of a log on a server, and an erasure deletes them. */
-const KEYS = 'tributary_keys';
+export const KEYS = 'tributary_keys';
 
 const NO_HASH = Buffer.alloc(0);
 const TILE_BITS = 8;
@@ -111,6 +111,10 @@ export class LogTree {
     this.#log = log;
     this.#store = store;
     this.#load();
+  }
+
+  get size(): number {
+    return this.#size;
   }
 
   /** How many leaves there are after the newest mark. */
@@ -323,8 +327,9 @@ export class LogTree {
     return rootOf(this.#nodes, { from: 0, to: size });
   }
 
-  get first(): TreeMark | undefined {
-    return this.#store.firstMark();
+  /** The first mark, or the one of a size of the tree; undefined if there is none. */
+  markAt(size?: number): TreeMark | undefined {
+    return size === undefined ? this.#store.firstMark() : this.#store.markOf(size);
   }
 
   /** Proves that the tree of `size` leaves begins with the tree of the first `first` ones. */
@@ -351,19 +356,15 @@ export class LogTree {
   }
 
   /** The leaf of an owner's last event up to a position; undefined if there is none. */
-  leafBefore(owner: string, position: Position): OwnerHead | undefined {
-    const leaf = this.#store.leafUpTo(owner, position);
-    return leaf && { sequence: leaf.sequence, leaf: this.#leaf(leaf.index) };
+  leafUpTo(owner: string, position: Position): (OwnerHead & { index: number }) | undefined {
+    const found = this.#store.leafUpTo(owner, position);
+    return found && { ...found, leaf: this.#leaf(found.index) };
   }
 
-  /** The hash of one leaf, without those beside it in its tile. */
   #leaf(index: number): Hash {
-    const number = Math.floor(index / TILE_HASHES);
-    const place = index % TILE_HASHES;
     const edge = this.#edges[0];
-    if (edge?.number === number) return edge.hashes[place] ?? NO_HASH;
-    const tile = this.#store.tile(0, number) ?? NO_HASH;
-    return tile.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES);
+    const isAtEdge = edge?.number === Math.floor(index / TILE_HASHES);
+    return isAtEdge ? (edge.hashes[index % TILE_HASHES] ?? NO_HASH) : this.#store.leaf(index);
   }
 }
 

@@ -14,11 +14,14 @@ const OWNER = 'acme';
 let app: TestApp;
 let path: string;
 let text: string;
+let rivalText: string;
 let key: string;
 beforeAll(async () => {
   app = await testApp();
   const history = await randomHistory(app, OWNER, 4);
   for (let act = 0; act < 40; act += 1) await history.act();
+  await app.agent('rival');
+  rivalText = readFileSync(await exported(app, 'rival'), 'utf8');
   path = await exported(app, OWNER);
   text = readFileSync(path, 'utf8');
   key = app.service.deps.proof().signers[0].text;
@@ -48,10 +51,10 @@ type Head = {
   proof: { checkpoints: string[]; keys: string[]; head: { sequence: number } };
 } & Record<string, unknown>;
 
-const headOf = (): Head => JSON.parse(text.split('\n')[0] ?? '') as Head;
+const headOf = (of = text): Head => JSON.parse(of.split('\n')[0] ?? '') as Head;
 /** The records as an export has them before it chains them. */
-const records = (): string[] =>
-  text
+const records = (of = text): string[] =>
+  of
     .split('\n')
     .slice(1, -1)
     .map((line) => line.replace(/^\{"chain":"[^"]*",/, '{'));
@@ -109,6 +112,11 @@ it('Each of 1,000 random changes of a file is noticed, although its own hashes a
     truncate: () => text.slice(0, pick(text.length)),
     tail: () => written(lines.slice(0, pick())),
     owner: () => written(lines, { ...headOf(), owner: 'rival' }),
+    moved() {
+      const line = lines[pick()]?.replace(`"stream":"${OWNER}-`, '"stream":"rival-') ?? '';
+      const rivals = records(rivalText);
+      return written(rivals.with(pick(rivals.length), line), headOf(rivalText));
+    },
     before() {
       const { proof, ...head } = headOf();
       const cut = 1 + pick(lines.length - 1);
@@ -149,13 +157,33 @@ it('The first record that is not the one that was written is named, with its lin
   });
 });
 
-it('A file without its last records is incomplete, and says which it has', async () => {
+it('A file without its last records is incomplete, and nothing proves those that it has', async () => {
   const lines = records();
   const { sequence } = headOf().proof.head;
   expect(await verify(written(lines.slice(0, -2)))).toMatchObject({
     status: 3,
-    reason: `the file has the records 1 to ${sequence - 2} of ${sequence} under its checkpoint`,
+    isProved: false,
+    reason: `the file is cut: no proof leads to record ${sequence - 2} of ${sequence}`,
   });
+});
+
+it('A range of records is incomplete, and each record of it is proved', async () => {
+  const { sequence } = headOf().proof.head;
+  const positions = records().map((line) => (JSON.parse(line) as { position: number }).position);
+  const [from, to] = [positions[4], positions[20]];
+  const ranges = [
+    [`&from=${from}`, 6, sequence],
+    [`&to=${to}`, 1, 21],
+    [`&from=${from}&to=${to}`, 6, 21],
+  ] as const;
+  for (const [query, first, last] of ranges) {
+    const file = readFileSync(await exported(app, OWNER, { query, limit: 1_000 }), 'utf8');
+    const found = await verify(file);
+    expect(found).toMatchObject({ status: 3, isProved: true });
+    expect(found.reason).toMatch(new RegExp(`records ${first} to ${last} of \\d+ under`));
+    const other = file.replace(/"code":"(.)/, (_all, one) => `"code":"${one === 'a' ? 'b' : 'a'}`);
+    expect(await verify(other)).toMatchObject({ isProved: false });
+  }
 });
 
 it('Without a key, or with a key that did not sign, a file is not said to be of somebody', async () => {
@@ -165,11 +193,19 @@ it('Without a key, or with a key that did not sign, a file is not said to be of 
   expect(await verify(text, { keys: ['no key'] })).toMatchObject({ status: 2 });
 });
 
-it('A later file continues the checkpoint of an earlier one; a file of another log does not', async () => {
-  const { checkpoint = '' } = await verify(text);
-  expect(await verify(text, { keys: [key], checkpoint })).toMatchObject({ status: 0 });
-  const wrong = checkpoint.replace(/\n(\d+)\n/, (_all, size: string) => `\n${Number(size) + 1}\n`);
-  expect(await verify(text, { keys: [key], checkpoint: wrong })).toMatchObject({ status: 1 });
+it('A later file continues the checkpoint of an earlier one, and a checkpoint of another log is refused', async () => {
+  await app.agent('earlier');
+  const { checkpoint = '' } = await verify(readFileSync(await exported(app, OWNER)));
+  const [, size = ''] = checkpoint.split('\n');
+  await app.agent('later');
+  const later = readFileSync(await exported(app, OWNER), 'utf8');
+  const since = readFileSync(await exported(app, OWNER, { query: `&since=${size}` }), 'utf8');
+  expect(await verify(since, { keys: [key], checkpoint })).toMatchObject({ status: 0 });
+  expect(await verify(later, { keys: [key], checkpoint })).toMatchObject({ status: 3 });
+  const forged = checkpoint.replace(/\n[^\n]{43}=\n/, `\n${'A'.repeat(43)}=\n`);
+  expect(await verify(since, { keys: [key], checkpoint: forged })).toMatchObject({ status: 1 });
+  const unknown = await app.desk('GET', `/audit/events?owner_id=${OWNER}&since=${size}1`);
+  expect(unknown).toMatchObject({ status: 400 });
 });
 
 it('Other files are malformed', async () => {
@@ -181,6 +217,9 @@ it('Other files are malformed', async () => {
     'null\n',
     '[]\n',
     text.replace('"version":3', '"version":4'),
+    `${'['.repeat(200_000)}\n`,
+    Buffer.from('\uFEFF' + text),
+    Buffer.of(0xff, 10),
   ])
     expect(await verify(other)).toMatchObject({ status: 2 });
 });

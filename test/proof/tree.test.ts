@@ -44,8 +44,7 @@ const notaryOf = (log: EventLog) => ({
   tree: new LogTree(log, newStore()),
 });
 
-const mark = (notary: ReturnType<typeof notaryOf>) =>
-  markTree(notary, new AbortController().signal);
+const mark = (notary: ReturnType<typeof notaryOf>) => markTree(notary);
 
 const history = async (): Promise<EventLog> => {
   const log = memoryEventLog();

@@ -14,7 +14,7 @@ import {
 } from '#src/cli/terminal.ts';
 import { verdictText, verifyExport } from '#src/proof/verifier.ts';
 import { visibleLine } from '#src/shared/visible.ts';
-import type { DeskAnswer } from '#src/cli/transport.ts';
+import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/transport.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
 import { systemIds } from '#src/system/ids.ts';
 
@@ -72,7 +72,13 @@ export const checkAudit = async (options: CheckOptions): Promise<void> => {
   printResult(options, checked, `${style('green', '✓')} ${text}`);
 };
 
-type ExportOptions = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
+type ExportOptions = CommonOptions & {
+  owner: string;
+  from?: string;
+  to?: string;
+  reason?: string;
+  checkpoint?: string;
+};
 type Page = DeskAnswer<'auditExport'>;
 
 const COPIED_BYTES = 1_048_576;
@@ -93,12 +99,58 @@ const writeWhole = async (path: string, head: string, bodyPath: string): Promise
   }
 };
 
+export const readNote = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+/** The size in a checkpoint that was kept. */
+const sizeOf = (path: string): number => {
+  const [, size] = /^.+\n([1-9]\d*)\n/.exec(readNote(path)) ?? [];
+  if (size !== undefined) return Number(size);
+  throw new CommandError(EXIT.usage, `${path} has no checkpoint: name a file of /proof/checkpoint`);
+};
+
+type Asked = Pick<DeskRequest<'auditExport'>, 'owner_id' | 'from' | 'to' | 'reason' | 'since'>;
+
+/** Writes the lines of all pages. Returns the last page, the proof of the first one, and the names in all. */
+const writeBody = async (
+  desk: Desk,
+  asked: Asked,
+  { path, body }: { path: string; body: AuditBody },
+) => {
+  const people: Page['people'] = {};
+  let proof: Page['proof'];
+  const out = await createFile(path);
+  const bar = startProgress({ label: path, total: 0, unit: 'positions' });
+  try {
+    let request = { ...asked, after: undefined as number | undefined };
+    for (;;) {
+      const page: Page = await desk.call('auditExport', request);
+      await out.writeFile(body.add(page.lines));
+      Object.assign(people, page.people);
+      proof ??= page.proof;
+      bar.update(page.next_after ?? page.to.position, page.to.position);
+      if (page.next_after === null) return { ...page, people, proof };
+      // The first answer fixes the end, so that later pages do not move it.
+      request = { ...request, to: String(page.to.position), after: page.next_after };
+    }
+  } finally {
+    bar.stop();
+    await out.close();
+  }
+};
+
 /**
  * Writes an owner's events to a file that answers audits by itself. Writes the body first, because the head has its
  * hash; the file gets its name when it is complete.
  */
 export const exportAudit = async (path: string, options: ExportOptions): Promise<void> => {
-  const { owner, from, to, reason } = options;
+  const { owner, from, to, reason, checkpoint } = options;
+  const since = checkpoint === undefined ? undefined : sizeOf(checkpoint);
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError(
       EXIT.refused,
@@ -107,29 +159,12 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
   const partial = `${path}.part`;
   const bodyPath = `${path}.body`;
   const body = new AuditBody();
-  const people: Page['people'] = {};
+  const asked = { owner_id: owner, from, to, reason, since };
   try {
-    let proof: Page['proof'];
-    const last = await withDesk(options, async (desk) => {
-      const out = await createFile(bodyPath);
-      const bar = startProgress({ label: path, total: 0, unit: 'positions' });
-      try {
-        let request = { owner_id: owner, from, to, reason, after: undefined as number | undefined };
-        for (;;) {
-          const page: Page = await desk.call('auditExport', request);
-          await out.writeFile(body.add(page.lines));
-          Object.assign(people, page.people);
-          proof ??= page.proof;
-          bar.update(page.next_after ?? page.to.position, page.to.position);
-          if (page.next_after === null) return page;
-          // The first answer fixes the end, so that later pages do not move it.
-          request = { ...request, to: String(page.to.position), after: page.next_after };
-        }
-      } finally {
-        bar.stop();
-        await out.close();
-      }
-    });
+    const last = await withDesk(options, (desk) =>
+      writeBody(desk, asked, { path: bodyPath, body }),
+    );
+    const { people, proof } = last;
     const head = body.head({
       after: last.from.position,
       at: last.to.at,
@@ -158,15 +193,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
   }
 };
 
-type VerifyFlags = CommonOptions & { key?: string; checkpoint?: string };
-
-const readNote = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as Error).message}`);
-  }
-};
+type VerifyFlags = CommonOptions & { key?: string[]; checkpoint?: string };
 
 /** Verifies an exported file. The exit status is that of the verifier, which anybody can run without this program. */
 export const verifyFile = async (path: string, options: VerifyFlags): Promise<void> => {
@@ -174,7 +201,7 @@ export const verifyFile = async (path: string, options: VerifyFlags): Promise<vo
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true)
     throw new CommandError(EXIT.usage, `${path} is no file`);
   const verdict = await verifyExport(createReadStream(path), {
-    ...(key !== undefined && { keys: [key] }),
+    ...(key !== undefined && { keys: key }),
     ...(checkpoint !== undefined && { checkpoint: readNote(checkpoint) }),
   });
   if (verdict.status !== 0) throw new CommandError(verdict.status, verdictText(verdict), verdict);

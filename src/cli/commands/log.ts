@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readNote } from '#src/cli/commands/audit.ts';
 import { deskInProcess } from '#src/cli/desk-in-process.ts';
 import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
 import { hasLog, noDataError, findServer, unreadableText } from '#src/cli/service.ts';
@@ -16,9 +17,17 @@ import {
   startProgress,
 } from '#src/cli/terminal.ts';
 import { type Config, isRemoteLog, redactUrl, readConfig } from '#src/config.ts';
-import { AppendTooLarge, LogUnavailable, UnknownEventType } from '#src/ports/event-log.ts';
+import {
+  AppendTooLarge,
+  type EventLog,
+  LogUnavailable,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
+import { TreeDamaged } from '#src/ports/proof-store.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
+import { checkTree, type TreeCheck, type TreeFault } from '#src/proof/check-log.ts';
+import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import { requireKnownTypes } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
@@ -346,11 +355,44 @@ const faultText = (reason: string, events: number): string =>
   `${formatPlural(events, 'event')} before that.`;
 
 /** Checksums show only accidents: a person who can write the file can also write fitting checksums. */
-const successText = (events: number): string =>
-  `${formatPlural(events, 'event')}: no accidental damage found. Deliberate changes are not detected.`;
+const successText = (events: number, { leaves }: TreeCheck): string => {
+  const found = `${formatPlural(events, 'event')}: no accidental damage found.`;
+  return leaves === 0
+    ? `${found} Deliberate changes are not detected without proof.db or --checkpoint.`
+    : `${found} The first ${formatPlural(leaves, 'leaf', 'leaves')} are those of the published tree.`;
+};
 
-/** Reads every byte of the log and looks for accidental damage. */
-export const verifyEvents = async (options: CommonOptions): Promise<void> => {
+const treeFaultText = ({ position, reason }: TreeFault): string =>
+  `the log was rewritten: at position ${position}, ${reason}. Its checksums fit, so this is no accident. Compare it with a backup.`;
+
+/** Builds the tree of the log again, and compares it with the one in the directory, and with a checkpoint that was kept. */
+const checkPublished = async (
+  { dataDirectory }: Config,
+  log: EventLog,
+  { checkpoint }: VerifyOptions,
+): Promise<TreeCheck> => {
+  const path = join(dataDirectory, 'proof.db');
+  const published = existsSync(path) ? sqliteProofStore(path) : undefined;
+  const scratch = sqliteProofStore(':memory:');
+  const kept = checkpoint === undefined ? undefined : readNote(checkpoint);
+  try {
+    return await checkTree(log, { published, scratch, kept });
+  } catch (error) {
+    if (!(error instanceof TreeDamaged)) throw error;
+    throw new CommandError(
+      EXIT.differs,
+      `proof.db is damaged: ${error.message}. Remove it: the next start builds it again from the log.`,
+    );
+  } finally {
+    published?.close();
+    scratch.close();
+  }
+};
+
+type VerifyOptions = CommonOptions & { checkpoint?: string };
+
+/** Reads every byte of the log and looks for accidental damage, and for changes of what was published. */
+export const verifyEvents = async (options: VerifyOptions): Promise<void> => {
   const config = configFor(options);
   const { dataDirectory: directory } = config;
   const server = await findServer(directory);
@@ -372,14 +414,21 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
       .finally(() => bar.stop());
     const report = { intact: fault === null, events, fault };
     if (fault) throw new CommandError(EXIT.differs, faultText(fault.reason, events), report);
+    const tree = await checkPublished(config, opened.log, options);
+    if (tree.fault)
+      throw new CommandError(EXIT.differs, treeFaultText(tree.fault), {
+        ...report,
+        intact: false,
+        fault: tree.fault,
+      });
     const unreadable =
       isRemoteLog(config) || !existsSync(join(directory, 'keys.db'))
         ? null
         : await subjectsWithoutKey(join(directory, 'keys.db'), opened.log, 0);
     printResult(
       options,
-      { ...report, unreadable_subjects: unreadable },
-      `${successText(events)}${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
+      { ...report, unreadable_subjects: unreadable, published_leaves: tree.leaves },
+      `${successText(events, tree)}${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
     );
   } finally {
     await opened.close();

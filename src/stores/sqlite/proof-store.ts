@@ -34,6 +34,8 @@ const PROOF_STORE: StoreKind = {
 
 type HeadRow = { owner: string; sequence: number; leaf: Uint8Array };
 
+const TILE_HASHES = 256;
+const HASH_BYTES = 32;
 const LEAF = 'SELECT position, sequence, leaf AS "index" FROM leaves';
 
 /** Returns a function that stores a change, within a transaction. */
@@ -72,22 +74,30 @@ export const sqliteProofStore = (path: string): ProofStore => {
   );
   const lastMark = db.prepare('SELECT size, position FROM marks ORDER BY size DESC LIMIT 1');
   const firstMark = db.prepare('SELECT size, position FROM marks ORDER BY size LIMIT 1');
+  const markOf = db.prepare('SELECT size, position FROM marks WHERE size = ?');
   const marks = db.prepare('SELECT count(*) AS count FROM marks');
   const headsOf = (kind: string): StoredOwnerHead[] =>
     (heads.all(kind) as HeadRow[]).map((row) => ({ ...row, leaf: Buffer.from(row.leaf) }));
   const put = writerOf(db);
+  const tileOf = (level: number, number: number): Buffer | undefined => {
+    const row = tile.get(level, number) as { hashes: Uint8Array; crc: number } | undefined;
+    if (row && crc32(row.hashes) !== row.crc)
+      throw new TreeDamaged(`tile ${number} of level ${level} is damaged`);
+    return row && Buffer.from(row.hashes);
+  };
   return {
     progress: () => progress.get() as TreeProgress,
-    tile(level, number) {
-      const row = tile.get(level, number) as { hashes: Uint8Array; crc: number } | undefined;
-      if (row && crc32(row.hashes) !== row.crc)
-        throw new TreeDamaged(`tile ${number} of level ${level} is damaged`);
-      return row && Buffer.from(row.hashes);
+    leaf(index) {
+      const from = HASH_BYTES * (index % TILE_HASHES);
+      const hashes = tileOf(0, Math.floor(index / TILE_HASHES));
+      return hashes?.subarray(from, from + HASH_BYTES) ?? Buffer.alloc(0);
     },
+    tile: tileOf,
     heads: () => headsOf('newest'),
     markedHeads: () => headsOf('marked'),
     lastMark: () => lastMark.get() as TreeMark | undefined,
     firstMark: () => firstMark.get() as TreeMark | undefined,
+    markOf: (size) => markOf.get(size) as TreeMark | undefined,
     marks: () => (marks.get() as { count: number }).count,
     leavesOf: (owner, { after, upTo }) => leaves.all(owner, after, upTo) as OwnerLeaf[],
     leafUpTo: (owner, at) => leafUpTo.get(owner, at) as OwnerLeaf | undefined,

@@ -16,7 +16,7 @@ export const exported = async (
   { query = '', limit = 7 }: { query?: string; limit?: number } = {},
 ): Promise<string> => {
   const { deps } = app.service;
-  await markTree({ ...deps.proof(), ...deps }, new AbortController().signal);
+  await markTree({ ...deps.proof(), ...deps });
   const file = join(app.directory, `${owner}.audit`);
   const body = new AuditBody();
   const people: Page['people'] = {};
