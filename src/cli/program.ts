@@ -283,7 +283,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ],
     help:
       'The tree is built again, and compared with the published one in proof.db; the first event that differs is named. ' +
-      'Whoever can write proof.db as well is caught only by a checkpoint that somebody else kept.',
+      'A person who can write proof.db as well is caught only by a checkpoint that somebody else kept.',
     load: async () => (await import('#src/cli/commands/log.ts')).verifyEvents,
   },
   {

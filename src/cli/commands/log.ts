@@ -1,5 +1,6 @@
 /** Commands on the log itself: verify, copy, and adopt the one that a server has now. */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readNote } from '#src/cli/commands/audit.ts';
@@ -359,7 +360,7 @@ const successText = (events: number, { leaves }: TreeCheck): string => {
   const found = `${formatPlural(events, 'event')}: no accidental damage found.`;
   return leaves === 0
     ? `${found} Deliberate changes are not detected without proof.db or --checkpoint.`
-    : `${found} The first ${formatPlural(leaves, 'leaf', 'leaves')} are those of the published tree.`;
+    : `${found} The published tree of ${leaves} events is the tree of this log.`;
 };
 
 const treeFaultText = ({ position, reason }: TreeFault): string =>
@@ -373,7 +374,8 @@ const checkPublished = async (
 ): Promise<TreeCheck> => {
   const path = join(dataDirectory, 'proof.db');
   const published = existsSync(path) ? sqliteProofStore(path) : undefined;
-  const scratch = sqliteProofStore(':memory:');
+  const own = mkdtempSync(join(tmpdir(), 'tributary-tree-'));
+  const scratch = sqliteProofStore(join(own, 'proof.db'));
   const kept = checkpoint === undefined ? undefined : readNote(checkpoint);
   try {
     return await checkTree(log, { published, scratch, kept });
@@ -386,6 +388,7 @@ const checkPublished = async (
   } finally {
     published?.close();
     scratch.close();
+    rmSync(own, { recursive: true });
   }
 };
 
