@@ -184,6 +184,19 @@ const environment = z.object({
     .transform((text) => Buffer.from(text, 'base64'))
     .optional(),
   NOTARY_KEY: z.string().min(1).optional(),
+  WITNESSES: z
+    .string()
+    .transform((text) => text.split(',').map((one) => one.trim().split(/\s+/)))
+    .refine(
+      (all) =>
+        all.every(([url = '', key, ...more]) => URL.canParse(url) && key && more.length === 0),
+      {
+        error:
+          'must be a URL and a key for each, separated by commas: https://w.example w.example+…',
+      },
+    )
+    .transform((all) => all.map(([url = '', key = '']) => ({ url: url.replace(/\/+$/, ''), key })))
+    .optional(),
   MAILBOX_KEY_GENERATION: whole(1, 9).default(1),
   EVENT_LOG_URL: store('sqlite:', REMOTE_LOG, 'esdb://HOST esdb+discover://HOST').default(
     'sqlite:log',
@@ -376,6 +389,8 @@ const settings = complete.transform((env) => ({
   rootKey: env.ROOT_KEY,
   /** File of the keys that sign checkpoints; by default the key follows from the root secret. */
   notaryKey: env.NOTARY_KEY,
+  /** Who cosigns checkpoints: the address and the public key of each. */
+  witnesses: env.WITNESSES ?? [],
   /** Which key hashes the mailboxes of new contacts; earlier ones are also derived from the root secret. */
   mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */

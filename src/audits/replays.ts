@@ -3,6 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { PeopleDeps } from '#src/access/independence.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import type { ProofDeps } from '#src/proof/notary.ts';
+import type { Witnesses } from '#src/proof/witnesses.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/read-model.ts';
@@ -22,7 +23,7 @@ export type AuditingDeps = PeopleDeps &
   PerformanceDeps & {
     replays: Replays;
     /** Opens the tree of the log and the notary's keys, once. Throws StartupError if they cannot be used. */
-    proof(): ProofDeps;
+    proof(): ProofDeps & { witnesses: Witnesses };
   };
 
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */

@@ -287,6 +287,34 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     load: async () => (await import('#src/cli/commands/log.ts')).verifyEvents,
   },
   {
+    usage: 'notary rotate',
+    about: 'Write a new key that signs checkpoints to the file NOTARY_KEY, before the present ones',
+    flags: [new Option('--end-others', 'Write no key, and remove all but the newest')],
+    help: 'Present keys sign as well until --end-others, so that those who verify have time to get the new one.',
+    load: async () => (await import('#src/cli/commands/witness.ts')).rotateNotary,
+  },
+  {
+    usage: 'witness <file>',
+    about:
+      'Run a witness, which cosigns the checkpoints of other services and refuses a history that was changed',
+    hasNoData: true,
+    flags: [
+      new Option('--name <name>', 'The name of a new witness, for example its address').default(
+        'witness',
+      ),
+      new Option(
+        '--log <key...>',
+        'Public keys of the notaries that it watches',
+      ).makeOptionMandatory(),
+      numberFlag('--port <n>', 'Where it listens', wholeNumber(0, 65_535)).default(8_080),
+      new Option('--host <host>', 'The address that it listens on').default('127.0.0.1'),
+    ],
+    help:
+      'The file has its key, and the newest checkpoint of each log; it is made by the first start. Lose it, and the witness ' +
+      'accepts any history. Two parties who each run one watch each other.',
+    load: async () => (await import('#src/cli/commands/witness.ts')).runWitness,
+  },
+  {
     usage: 'log adopt <known> <found>',
     about: 'Make the data directory and Redis belong to the log that the server has now',
     help:

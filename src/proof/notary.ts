@@ -7,7 +7,7 @@ import type { Clock, Ids } from '#src/ports/system.ts';
 import { systemCall } from '#src/calls/handlers.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Hash } from './merkle.ts';
-import { checkpointText, signNote, type Signer } from './note.ts';
+import { checkpointText, signNote, type Signer, type Verifier } from './note.ts';
 import { type LogTree, MARKS_STREAM, type MarkedTree, NOTARY } from './tree.ts';
 
 export type ProofDeps = {
@@ -15,7 +15,12 @@ export type ProofDeps = {
   tree: LogTree;
   /** The newest key, and after it former ones, which sign as well for a time. */
   signers: readonly [Signer, ...Signer[]];
+  /** Who cosigns; none in tests of the tree. */
+  witnesses?: { all: readonly { key: Verifier }[]; newest(): Cosigned | undefined };
 };
+
+/** The newest checkpoint that a witness cosigned. */
+type Cosigned = { size: number; note: string };
 
 export type NotaryDeps = ProofDeps & { clock: Clock; ids: Ids };
 
@@ -41,16 +46,20 @@ export const markTree = async (
 
 /** The signed checkpoint of a marked tree. Signatures of Ed25519 are the same each time. */
 export const checkpointOf = (
-  { signers: [signer, ...others] }: Pick<ProofDeps, 'signers'>,
+  { signers: [signer, ...others], witnesses }: Pick<ProofDeps, 'signers' | 'witnesses'>,
   { size, root }: Pick<MarkedTree, 'size' | 'root'>,
-): string => signNote(checkpointText({ origin: signer.name, size, root }), [signer, ...others]);
+): string => {
+  const text = checkpointText({ origin: signer.name, size, root });
+  const cosigned = witnesses?.newest()?.note;
+  return cosigned?.startsWith(`${text}\n`) ? cosigned : signNote(text, [signer, ...others]);
+};
 
 type Leaf = { sequence: number; leaf: string };
 type Path = { index: number; proof: string[] };
 
 /** What a file needs so that a stranger can verify an owner's records up to a mark. */
 export type ExportProof = {
-  /** An earlier checkpoint and the newest one, and the hashes that show that the newest tree begins with the earlier one. */
+  /** An earlier checkpoint (that was kept, that witnesses cosigned, or the first one) and the newest one, and the hashes that show that the newest tree begins with the earlier one. */
   checkpoints: [first: string, newest: string];
   consistency: string[];
   keys: string[];
@@ -75,13 +84,13 @@ const texts = (hashes: readonly Hash[]): string[] => hashes.map((one) => one.toS
  * there is no checkpoint with a record of the owner, or if there was none of this size.
  */
 export const proveExport = (
-  deps: Pick<ProofDeps, 'tree' | 'signers'>,
+  deps: Pick<ProofDeps, 'tree' | 'signers' | 'witnesses'>,
   owner: string,
   { after, upTo, since }: Exported,
 ): ExportProof | undefined => {
-  const { tree, signers } = deps;
+  const { tree, signers, witnesses } = deps;
   const { newest } = tree;
-  const first = tree.markAt(since);
+  const first = tree.markAt(since ?? witnesses?.newest()?.size) ?? tree.markAt();
   const found = tree.ownerProof(owner);
   if (!newest || !first || !found) return undefined;
   const { head, index, owners, proof } = found;
@@ -93,7 +102,7 @@ export const proveExport = (
   return {
     checkpoints: notes,
     consistency: texts(tree.consistency(first.size, newest.size)),
-    keys: signers.map(({ text }) => text),
+    keys: [...signers, ...(witnesses?.all ?? []).map(({ key }) => key)].map(({ text }) => text),
     head: { sequence: head.sequence, leaf: head.leaf.toString('base64') },
     owners: { index, count: owners, proof: texts(proof) },
     last: texts(tree.inclusion(newest.size - 1, newest.size)),

@@ -21,8 +21,8 @@ export type Verdict = {
   isProved: boolean;
   /** Whether the given keys signed; otherwise anybody can have made the file. */
   isKeyChecked: boolean;
-  /** Texts of the keys that signed the newest checkpoint: of the notary, and of witnesses. */
-  signedBy: string[];
+  /** The keys that signed, of the notary and of witnesses, and the size of the largest tree that each signed. */
+  signedBy: { key: string; size: number }[];
   /** The newest checkpoint. Keep it: a later file must continue it. */
   checkpoint?: string;
 };
@@ -220,8 +220,6 @@ const isSignedWith = async (note: string, keyText: string): Promise<boolean> => 
   throw wrong(1, `the signature of ${name} does not fit the checkpoint`, 1);
 };
 
-/* The file. */
-
 async function* linesOf(chunks: Chunks): AsyncGenerator<Uint8Array> {
   let [rest, number] = [new Uint8Array(), 1];
   for await (const chunk of chunks) {
@@ -311,20 +309,22 @@ const checkKept = ({ checkpoints }: Proof, kept: string): void => {
   if (same.text !== text) throw wrong(1, `the tree of ${size} is not the one that was kept`, 1);
 };
 
-const checkSignatures = async (proof: Proof, keys: readonly string[]): Promise<string[]> => {
-  const signedBy: string[] = [];
+const checkSignatures = async (proof: Proof, keys: readonly string[], newest: Tree) => {
+  const signedBy: Verdict['signedBy'] = [];
   for (const key of new Set([...keys, ...proof.keys])) {
     try {
-      const signed = await Promise.all(proof.checkpoints.map((note) => isSignedWith(note, key)));
-      if (signed.at(-1)) signedBy.push(key);
+      for (const note of proof.checkpoints.toReversed())
+        if ((await isSignedWith(note, key)) && signedBy.at(-1)?.key !== key)
+          signedBy.push({ key, size: readCheckpoint(note).size });
     } catch (error) {
       // A browser may not know a kind of key that the file has besides; one that was given must be checked.
       if ((error as Error).name !== 'NotSupportedError' || keys.includes(key)) throw error;
     }
   }
-  if (signedBy.length === 0) throw wrong(1, 'no key signed the newest checkpoint', 1);
-  const missing = keys.find((key) => !signedBy.includes(key));
-  if (missing) throw wrong(1, `the newest checkpoint is not signed with ${missing}`, 1);
+  const trusted = signedBy.filter(({ key }) => keys.length === 0 || keys.includes(key));
+  if (trusted.length < new Set(keys).size) throw wrong(1, 'a key that you named did not sign', 1);
+  if (!trusted.some(({ size }) => size === newest.size))
+    throw wrong(1, 'no key that you named signed the newest checkpoint', 1);
   return signedBy;
 };
 
@@ -347,7 +347,7 @@ const verifyLines = async (verdict: Verdict, file: Chunks, options: VerifyOption
   verdict.owner = owner;
   if (!proof) throw wrong(3, 'the file has no proof: the log had no checkpoint yet', 1);
   const newest = checkTree(owner, proof);
-  verdict.signedBy = await checkSignatures(proof, keys);
+  verdict.signedBy = await checkSignatures(proof, keys, newest);
   verdict.isKeyChecked = keys.length > 0;
   verdict.checkpoint = proof.checkpoints[1] ?? '';
   if (checkpoint !== undefined) checkKept(proof, checkpoint);
@@ -383,7 +383,7 @@ export const verdictText = (verdict: Verdict): string => {
   const { status, reason = '', line, owner, records, position } = verdict;
   const whole = `${records} records of ${owner}, nothing altered or missing up to position ${position}`;
   const found = line === undefined ? reason : `line ${line}: ${reason}`;
-  const signed = verdict.signedBy.map((key) => `Signed with ${key}`);
+  const signed = verdict.signedBy.map(({ key, size }) => `Signed up to ${size} events with ${key}`);
   const lines = [`${STATUS[status]}: ${status === 0 ? whole : found}.`, ...signed];
   return (verdict.isKeyChecked ? lines : [NO_KEY, ...lines]).join('\n');
 };

@@ -17,6 +17,7 @@ import { outreachWork } from '#src/outreach/send-outbound.ts';
 import type { Mailer } from '#src/ports/delivery.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { markTree, type ProofDeps } from '#src/proof/notary.ts';
+import type { Witnesses } from '#src/proof/witnesses.ts';
 import { finishErasures } from '#src/privacy/erase-subject.ts';
 import { mailWork } from '#src/sending/dispatch-mail.ts';
 import { type Scheduling, Dispatcher } from '#src/sending/dispatcher.ts';
@@ -141,16 +142,30 @@ const confirmationExpiry = (deps: TaskDeps) => {
   });
 };
 
+type Proving = { proof(): ProofDeps & { witnesses: Witnesses } };
+
 /** A checkpoint is at most this old, and the time of a mark, when there is something new. */
 const MARK_MS = 500;
 
 /** Marks the tree of the log whenever it has grown. */
-const notary = ({ logger, proof, ...deps }: TaskDeps & { proof(): ProofDeps }) =>
+const notary = ({ logger, proof, ...deps }: TaskDeps & Proving) =>
   repeated((signal) => markTree({ ...proof(), ...deps }, signal), {
     everyMs: MARK_MS,
     schedule: deps.schedule,
     onFault: throttledLog(logger, 'the log has no newer checkpoint'),
   });
+
+const WITNESS_MS = 60_000;
+
+/** Asks witnesses to cosign the newest checkpoint: each at most once a minute, beside the notary, which waits for none. */
+const witnessing = ({ logger, proof, ...deps }: TaskDeps & Proving) => {
+  const onFault = throttledLog(logger, 'a witness has not cosigned the newest checkpoint');
+  const ask = async (signal: AbortSignal): Promise<void> => {
+    const { witnesses, ...rest } = proof();
+    if (witnesses.all.length > 0) await witnesses.ask({ ...rest, witnesses }, signal, onFault);
+  };
+  return repeated(ask, { everyMs: WITNESS_MS, schedule: deps.schedule, onFault });
+};
 
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
@@ -160,7 +175,7 @@ export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
  * yet. Throws StartupError if the settings of mail cannot be used.
  */
 export const createDispatchers = (
-  deps: Deps & { proof(): ProofDeps },
+  deps: Deps & Proving,
   config: Config,
   logger: Logger,
 ): Dispatchers => {
@@ -206,6 +221,7 @@ export const createDispatchers = (
     dailyDigest({ ...mail, logger }),
     confirmationExpiry({ ...mail, logger }),
     notary({ ...mail, proof: deps.proof, logger }),
+    witnessing({ ...mail, proof: deps.proof, logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

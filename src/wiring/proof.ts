@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import type { Config } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { NotAKey, openSigner, signerOf } from '#src/proof/note.ts';
+import { NotAKey, openSigner, openVerifier, signerOf } from '#src/proof/note.ts';
 import type { ProofDeps } from '#src/proof/notary.ts';
+import { type PostText, type Witness, Witnesses } from '#src/proof/witnesses.ts';
 import { LogTree } from '#src/proof/tree.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';
@@ -24,6 +25,25 @@ const readKeys = (path: string): ProofDeps['signers'] => {
   }
 };
 
+/** Throws StartupError. */
+const openWitness = ({ url, key }: Config['witnesses'][number]): Witness => {
+  try {
+    return { url, key: openVerifier(key) };
+  } catch (error) {
+    if (!(error instanceof NotAKey)) throw error;
+    throw new StartupError(`WITNESSES cannot be used: ${key}: ${error.message}.`);
+  }
+};
+
+const WITNESS_MS = 10_000;
+
+/** The settings name whom this asks, so private addresses are allowed. */
+const postText: PostText = async (url, body, signal) => {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(WITNESS_MS)]);
+  const answer = await fetch(url, { method: 'POST', body, redirect: 'error', signal: within });
+  return { status: answer.status, body: await answer.text() };
+};
+
 type Parts = {
   log: EventLog;
   secrets: Pick<SystemSecrets, 'notarySeed'>;
@@ -35,18 +55,19 @@ type Parts = {
  * NOTARY_KEY the key follows from the root secret, so all processes of a log have the same. Throws StartupError.
  */
 export const openProof = (
-  { notaryKey, dataDirectory }: Config,
+  { notaryKey, witnesses, dataDirectory }: Config,
   { log, secrets, parts }: Parts,
-): (() => ProofDeps) => {
+): (() => ProofDeps & { witnesses: Witnesses }) => {
   const signers: ProofDeps['signers'] = notaryKey
     ? readKeys(notaryKey)
     : [signerOf(`tributary/${log.id}`, secrets.notarySeed)];
-  let opened: ProofDeps | undefined;
+  const cosigning = new Witnesses(witnesses.map(openWitness), postText);
+  let opened: (ProofDeps & { witnesses: Witnesses }) | undefined;
   return () => {
     if (opened) return opened;
     const store = sqliteProofStore(join(dataDirectory, 'proof.db'));
     parts.defer(() => store.close());
-    opened = { log, tree: new LogTree(log, store), signers };
+    opened = { log, tree: new LogTree(log, store), signers, witnesses: cosigning };
     return opened;
   };
 };
