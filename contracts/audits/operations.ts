@@ -474,6 +474,59 @@ const traced = z
   })
   .meta({ id: 'AuditTraced' });
 
+/** The proof of each event that a request wrote. */
+const receipts = z
+  .array(
+    z.object({
+      event_id: z.string(),
+      type: z.string(),
+      stream: z.string(),
+      proof: z
+        .string()
+        .optional()
+        .describe(
+          'A file of C2SP tlog-proof with the leaf as extra data; absent while it is pending',
+        ),
+    }),
+  )
+  .meta({ id: 'Receipts' });
+
+const getReceipts = deskQuery({
+  roles: auditRoles,
+  path: '/audit/receipts/{request_id}',
+  auditsInput: true,
+  summary: 'Prove what a request wrote: a file for each event, for strangers',
+  guidance:
+    'request_id is the Request-Id of an answer. A receipt is pending until a checkpoint covers its event: ask again ' +
+    'after retry_after_ms. Format: /docs/proof.',
+  fields: {
+    request_id: line(100).describe('Id of a request'),
+    owner_id: ownerSpace
+      .optional()
+      .describe('Owner of the request, if known: the search is shorter'),
+  },
+  output: z.object({
+    request_id: z.string(),
+    receipts,
+    retry_after_ms: z.int().nullable().describe('Null if no receipt is pending'),
+  }),
+  example: {
+    name: 'of a request',
+    input: { request_id: '0197f2a1-6c3e-7000-8000-000000000001' },
+    output: {
+      request_id: '0197f2a1-6c3e-7000-8000-000000000001',
+      receipts: [
+        {
+          event_id: '0197f2a1-6c3f-7000-8000-000000000001',
+          type: 'LinkCreated',
+          stream: 'acme-link_lnk_3c4d5e6f7g8h9j0k1m2n3p4q',
+        },
+      ],
+      retry_after_ms: 1_500,
+    },
+  },
+});
+
 const auditTrace = deskQuery({
   roles: auditRoles,
   path: '/audit/trace/{id}',
@@ -498,6 +551,7 @@ const auditTrace = deskQuery({
     answer: z
       .object({ operation: z.string(), value: z.record(z.string(), z.unknown()) })
       .optional(),
+    receipts: receipts.optional().describe('Of a request: proves what it wrote'),
     more: z.boolean().describe('Whether there are more events than are shown'),
   }),
   example: {
@@ -513,7 +567,7 @@ const auditTrace = deskQuery({
   },
 });
 
-export const auditHistoryDeskOperations = { auditHistory, auditTrace };
+export const auditHistoryDeskOperations = { auditHistory, auditTrace, getReceipts };
 
 /* The events behind the history. */
 

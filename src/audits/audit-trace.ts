@@ -11,6 +11,7 @@ import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner, ownerSpaces } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
+import { receiptsOf } from '#src/proof/receipts.ts';
 import { present } from '#src/shared/present.ts';
 import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
@@ -56,12 +57,16 @@ export const auditTrace: DeskHandler<'auditTrace', AuditingDeps> = async (
   const chain = await readChain(deps, owner, subject.events);
   const shown = chain.events.slice(0, SHOWN_MAX);
   const { traced, answer } = await follow(deps, owner, shown);
+  const written = RECORD.test(id)
+    ? []
+    : subject.events.filter((each) => mayActFor(call, each.owner));
+  const receipts = written.length > 0 ? await receiptsOf(deps.proof(), written) : undefined;
   return done({
     id,
     owner_id: owner,
     events: await withPeople(deps, traced),
     audited: await withPeople(deps, audited),
-    ...present({ answer }),
+    ...present({ answer, receipts }),
     more: subject.more || chain.isCut || chain.events.length > SHOWN_MAX,
   });
 };

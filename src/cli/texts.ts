@@ -614,6 +614,17 @@ const rowsText = (rows: Trace['events'][number]['rows']): string[] =>
     return `           ${read_model} ${[scope, key].filter(Boolean).join('/')} ${change.replaceAll('_', ' ')}${changed}`;
   });
 
+/** The files, one after another; each ends with its checkpoint. */
+export const receiptsText = ({ receipts, retry_after_ms }: DeskAnswer<'getReceipts'>): string =>
+  receipts
+    .map(
+      ({ type, stream, proof }) =>
+        `${style('bold', type)} of ${stream}\n${proof ?? pendingText(retry_after_ms)}`,
+    )
+    .join('\n');
+
+const pendingText = (ms: number | null): string => `pending: ask again in ${ms} ms`;
+
 export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: Trace): string => {
   const marks = { cause: ' ', subject: '*', effect: ' ' };
   const chain = events.flatMap((event) => [

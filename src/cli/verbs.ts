@@ -37,6 +37,7 @@ import {
   performanceText,
   auditStateText,
   auditTraceText,
+  receiptsText,
   requestsText,
   requestText,
   leadText,
@@ -529,6 +530,7 @@ const VERBS: Verbs = {
   auditExport: { words: 'audit export' },
   auditCheck: { words: 'audit check' },
   auditTrace: { words: 'audit trace', text: auditTraceText },
+  getReceipts: { words: 'audit receipt', text: receiptsText },
 };
 
 /** Returns the row of an operation, which is empty where everything is derived. */

@@ -356,7 +356,7 @@ export class LogTree {
   }
 
   /** The leaf of an owner's last event up to a position; undefined if there is none. */
-  leafUpTo(owner: string, position: Position): (OwnerHead & { index: number }) | undefined {
+  leafUpTo(owner: string, position: Position): (OwnerHead & OwnerLeaf) | undefined {
     const found = this.#store.leafUpTo(owner, position);
     return found && { ...found, leaf: this.#leaf(found.index) };
   }

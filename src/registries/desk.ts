@@ -25,6 +25,7 @@ import { auditExport } from '#src/audits/audit-export.ts';
 import { auditHistory } from '#src/audits/audit-history.ts';
 import { auditProgress } from '#src/audits/audit-progress.ts';
 import { auditPerformance, auditState } from '#src/audits/audit-state.ts';
+import { getReceipts } from '#src/audits/receipts.ts';
 import { auditTrace } from '#src/audits/audit-trace.ts';
 import { importProducts, withdrawProduct } from '#src/catalog/import-products.ts';
 import { eraseSubject } from '#src/privacy/erase-subject.ts';
@@ -222,6 +223,7 @@ export const deskHandlers: DeskHandlers = {
   auditProgress,
   auditHistory: inTurn(auditHistory),
   auditTrace: inTurn(auditTrace),
+  getReceipts,
   auditExport: inTurn(auditExport),
   auditCheck,
 };

@@ -1,0 +1,50 @@
+/** Receipts: a file for each leaf that a command wrote, which proves it to a stranger (C2SP tlog-proof). */
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { checkpointOf, type ProofDeps } from './notary.ts';
+import { KEYS, leafText, type LogTree, NOTARY } from './tree.ts';
+
+/** `proof` is absent while no checkpoint covers the leaf. */
+export type Receipt = { event_id: string; type: string; stream: string; proof?: string };
+
+/** By then a checkpoint covers what is in the log now. */
+export const RECEIPT_MS = 1_500;
+
+/** The leaf of an event: its text, and its place in the tree. */
+const leafOf = (tree: LogTree, event: StoredEvent): { text: string; index: number } | undefined => {
+  const { owner, position } = event;
+  const own = tree.leafUpTo(owner, position);
+  if (own?.position !== position) return undefined;
+  const previous = tree.leafUpTo(owner, position - 1)?.leaf.toString('base64') ?? '';
+  return { text: leafText(event, { sequence: own.sequence, previous }), index: own.index };
+};
+
+/** The text of the leaf is in the file, as its extra data, so that the file is all that a stranger needs. */
+const proofText = (deps: ProofDeps, event: StoredEvent): string | undefined => {
+  const { tree } = deps;
+  const { newest } = tree;
+  const leaf = leafOf(tree, event);
+  if (!leaf || !newest || leaf.index >= newest.size) return undefined;
+  const path = tree.inclusion(leaf.index, newest.size).map((one) => one.toString('base64'));
+  const extra = `extra ${Buffer.from(leaf.text).toString('base64')}`;
+  const lines = ['c2sp.org/tlog-proof@v1', extra, `index ${leaf.index}`, ...path];
+  return `${lines.join('\n')}\n\n${checkpointOf(deps, newest)}`;
+};
+
+/** The receipts of events, in their order, as of the end of the log. Throws what reading the log throws. */
+export const receiptsOf = async (
+  deps: ProofDeps,
+  events: readonly StoredEvent[],
+): Promise<Receipt[]> => {
+  await deps.tree.advance();
+  return events
+    .filter(({ owner }) => owner !== KEYS && owner !== NOTARY)
+    .map((event) => {
+      const proof = proofText(deps, event);
+      const { id: event_id, type, stream } = event;
+      return { event_id, type, stream, ...(proof !== undefined && { proof }) };
+    });
+};
+
+/** How long to wait before asking again; null if every receipt is there. */
+export const waitOf = (receipts: readonly Receipt[]): number | null =>
+  receipts.every(({ proof }) => proof !== undefined) ? null : RECEIPT_MS;
