@@ -2,7 +2,7 @@
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { receiptsOf, waitOf } from '#src/proof/receipts.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { findRequest } from './find-request.ts';
+import { findRequest } from './audit-trace.ts';
 import type { AuditingDeps } from './replays.ts';
 
 const NOT_FOUND = refuse(

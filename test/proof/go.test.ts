@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkpointOf, markTree } from '#src/proof/notary.ts';
 import { receiptsOf } from '#src/proof/receipts.ts';
@@ -10,7 +11,7 @@ import { randomHistory } from '../support/audit/random-history.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 
 /** Where the package golang-golang-x-mod-dev is; GOPATH names another place. */
-const MODULES = [process.env['GOPATH'] ?? '', '/usr/share/gocode'].map((path) =>
+const MODULES = [env['GOPATH'] ?? '', '/usr/share/gocode'].map((path) =>
   join(path, 'src/golang.org/x/mod'),
 );
 const X_MOD = MODULES.find((path) => existsSync(path));
