@@ -9,11 +9,21 @@ import {
   deskCommand,
   deskList,
   deskQuery,
+  EXAMPLE_AS_OF,
   EXAMPLE_AT,
   recordCommands,
 } from '#contracts/desk-operation.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
-import { compared, line, ownerId, text } from '#contracts/fields.ts';
+import {
+  asOf,
+  before,
+  compared,
+  limit,
+  line,
+  nextBefore,
+  ownerId,
+  text,
+} from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { defineOperation } from '#contracts/operation.ts';
@@ -21,7 +31,14 @@ import { setOwnerProfile } from '#contracts/owners/operations.ts';
 import { personId, personName } from '#contracts/person.ts';
 import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
 import { SCOPE_NAMES, DESK_ROLE_NAMES } from '#contracts/scopes.ts';
-import { connection, agentRecord, deskTokenRecord, keyRecord } from './records.ts';
+import {
+  agentRecord,
+  connection,
+  deskTokenRecord,
+  keyRecord,
+  listedKey,
+  listedToken,
+} from './records.ts';
 
 export const getConnection = defineOperation({
   kind: 'query',
@@ -187,7 +204,7 @@ const readAgent = deskQuery({
   summary: 'Show an agent and its keys that are not revoked',
   guidance: 'Keys are shown without their secrets.',
   fields: { agent_id: agentId },
-  output: agentRecord.extend({ keys: z.array(keyRecord) }),
+  output: agentRecord.extend({ keys: z.array(listedKey) }),
   example: {
     name: 'without keys',
     input: { agent_id: decided.id },
@@ -308,8 +325,8 @@ const listKeys = deskList({
   path: '/keys',
   summary: "List an owner's keys, newest first, without their secrets",
   owner: ownerId,
-  row: keyRecord,
-  example: exampleKey,
+  row: listedKey,
+  example: { ...exampleKey, last_used_at: EXAMPLE_AT },
 });
 
 const readKey = deskQuery({
@@ -362,6 +379,24 @@ const issueDeskToken = deskCommand({
   },
 });
 
+const listDeskTokens = deskQuery({
+  roles: ['operator', 'auditor'],
+  path: '/desk-tokens',
+  summary: 'List desk tokens, newest first, without their secrets',
+  guidance: 'Also those that are revoked. Read the next page with next_before until it is null.',
+  fields: { before, limit },
+  output: z.object({ data: z.array(listedToken), next_before: nextBefore, as_of: asOf }),
+  example: {
+    name: 'all',
+    input: {},
+    output: {
+      data: [{ ...exampleToken, created_at: EXAMPLE_AT, last_used_at: EXAMPLE_AT }],
+      next_before: null,
+      as_of: EXAMPLE_AS_OF,
+    },
+  },
+});
+
 const revokeDeskToken = deskCommand({
   isSensitive: true,
   destructive: true,
@@ -381,6 +416,7 @@ const revokeDeskToken = deskCommand({
 export const keysDeskOperations = {
   issueDeskToken,
   issueKey,
+  listDeskTokens,
   listKeys,
   readKey,
   revokeDeskToken,

@@ -46,6 +46,15 @@ export const keyRecord = z
   })
   .meta({ id: 'Key' });
 
+const lastUsedAt = time
+  .optional()
+  .describe(
+    'The last recorded use among the newest 2,000 events; reads of a desk token are recorded only where they show personal data',
+  );
+
+/** A key as lists show it. */
+export const listedKey = keyRecord.extend({ last_used_at: lastUsedAt });
+
 export const deskTokenRecord = z
   .object({
     id: z.string(),
@@ -58,8 +67,12 @@ export const deskTokenRecord = z
   })
   .meta({ id: 'DeskToken' });
 
+/** A desk token as lists show it. */
+export const listedToken = deskTokenRecord.extend({ created_at: time, last_used_at: lastUsedAt });
+
 export type AgentRecord = z.infer<typeof agentRecord>;
 export type KeyRecord = z.infer<typeof keyRecord>;
+export type ListedKey = z.infer<typeof listedKey>;
 
 /** The last request for access of an agent, and its decision. */
 export const lastRequest = z.object({

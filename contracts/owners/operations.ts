@@ -1,7 +1,16 @@
 /** Operations on the profiles of owners, at the desk and for the holder of a link to a mailbox. */
 import { z } from 'zod';
-import { deskQuery, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
-import { encrypted, line, ownerId, time } from '#contracts/fields.ts';
+import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT, recordCommands } from '#contracts/desk-operation.ts';
+import {
+  asOf,
+  before,
+  encrypted,
+  limit,
+  line,
+  nextBefore,
+  ownerId,
+  time,
+} from '#contracts/fields.ts';
 import { holderActs, holderView, LINK_PROBLEMS } from '#contracts/holder-operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { linkRecord, target } from '#contracts/links/records.ts';
@@ -127,8 +136,57 @@ const removeOwnerProfile = ownerCommand({
   input: { reason: 'The contract ended' },
 });
 
+/** Agents of each promoter in a list. */
+export const LISTED_AGENTS_MAX = 10;
+
+const listOwners = deskQuery({
+  roles: ['staff'],
+  readsPersonalData: true,
+  path: '/owners',
+  summary: 'List promoters with profile name, agents and last activity, newest first',
+  guidance:
+    `With at most ${LISTED_AGENTS_MAX} agents each, newest first; listAgents has the rest. Each call is recorded, because a ` +
+    'profile can be of a person. Read the next page with next_before until it is null.',
+  fields: { before, limit },
+  output: z.object({
+    data: z.array(
+      z.object({
+        owner_id: z.string(),
+        name: z.string().optional().describe('Of the profile'),
+        mailbox_confirmed: z.boolean(),
+        agents: z.array(z.object({ id: z.string(), name: z.string(), status: z.string() })),
+        more_agents: z.boolean(),
+        last_activity_at: time.nullable(),
+      }),
+    ),
+    next_before: nextBefore,
+    as_of: asOf,
+  }),
+  example: {
+    name: 'one promoter',
+    input: {},
+    output: {
+      data: [
+        {
+          owner_id: 'acme',
+          name: exampleProfile.name,
+          mailbox_confirmed: true,
+          agents: [
+            { id: 'agt_4d5e6f7g8h9j0k1m2n3p4q5r', name: 'Newsletter agent', status: 'approved' },
+          ],
+          more_agents: false,
+          last_activity_at: EXAMPLE_AT,
+        },
+      ],
+      next_before: null,
+      as_of: EXAMPLE_AS_OF,
+    },
+  },
+});
+
 export const ownersDeskOperations = {
   confirmOwnerMailbox,
+  listOwners,
   readOwnerProfile,
   removeOwnerProfile,
   setOwnerProfile,

@@ -1,5 +1,5 @@
 /** Agents at the desk: requested, approved, denied, suspended, reinstated and listed. */
-import type { AgentRecord, KeyRecord } from '#contracts/access/records.ts';
+import type { AgentRecord, ListedKey } from '#contracts/access/records.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, type DeskInput, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
@@ -31,6 +31,7 @@ import {
 import { APPLICATION_MS, linkOfApplication } from './applications.ts';
 import { actorOfLast, everyIsMachine, refuseDependent } from './independence.ts';
 import { keyPages, renderKey } from './keys.ts';
+import { lastUsesOfKeys } from './last-uses.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
@@ -233,8 +234,10 @@ export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
 export const readAgent: DeskHandler<'readAgent'> = async (deps, { agent_id }, call) => {
   const agent = deps.credentials.agent(agent_id);
   if (!agent || !mayActFor(call, agent.owner)) return NO_AGENT;
-  const keys: KeyRecord[] = [];
+  const lastUse = await lastUsesOfKeys(deps, agent.owner);
+  const keys: ListedKey[] = [];
   for await (const page of keyPages(deps, agent))
-    keys.push(...page.map((key) => renderKey(agent.owner, key, { at: call.at, agent })));
+    for (const key of page)
+      keys.push({ ...renderKey(agent.owner, key, { at: call.at, agent }), ...lastUse(key.key_id) });
   return done({ ...renderAgent(agent.owner, agent), keys });
 };

@@ -1,18 +1,22 @@
 /** Desk tokens: issued, listed and revoked. */
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/registries/desk.ts';
+import { DESK } from '#src/calls/audit.ts';
 import { lacksOwner, mintCredential } from '#src/calls/authenticate.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
+import { accessScope, type DeskTokenRow } from '#src/ports/rows.ts';
+import { pageOf } from '#src/reading/lists.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { personIdOfName } from '#src/shared/person.ts';
 import { present } from '#src/shared/present.ts';
-import { DAY_MS, iso } from '#src/shared/time.ts';
+import { DAY_MS, iso, renderAsOf } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { streamOfToken } from '#src/writing/streams.ts';
 import { deskToken, type DeskTokenState } from './access.decider.ts';
 import { keyIdOf } from './keys.ts';
+import { lastUsesOfTokens } from './last-uses.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 
@@ -101,6 +105,24 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
     },
     traceOf(written),
   );
+};
+
+/** All desk tokens, also those that are revoked, newest first. */
+export const listDeskTokens: DeskHandler<'listDeskTokens'> = async (deps, query) => {
+  const { readModels, following } = deps;
+  const scope = accessScope(DESK, 'desk');
+  const { rows, next_before } = await pageOf<DeskTokenRow>(readModels, 'access', {
+    ...query,
+    scope,
+  });
+  const lastUse = await lastUsesOfTokens(deps);
+  const data = rows.map((row) => ({
+    ...render(row),
+    ...(row.expires_at !== undefined && { expires_at: iso(row.expires_at) }),
+    created_at: iso(row.created_at),
+    ...lastUse(row.token_id),
+  }));
+  return done({ data, next_before, as_of: renderAsOf(following.asOf()) });
 };
 
 export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = (deps, { token_id, reason }, call) =>

@@ -3,7 +3,7 @@ import type { KeyRecord } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { listing } from '#src/reading/lists.ts';
 import { listRows } from '#src/reading/inbox.ts';
@@ -15,6 +15,7 @@ import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-an
 import { digestOf, streamOfKey } from '#src/writing/streams.ts';
 import type { EventWriter } from '#src/writing/idempotency.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
+import { lastUsesOfKeys } from './last-uses.ts';
 import { apiKey, type KeyCommand, type KeyState } from './access.decider.ts';
 
 const ID_CHARS = 12;
@@ -200,14 +201,20 @@ export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason
   return changeKey(deps, call, { owner, key_id, command: { type: 'RevokeKey', reason } });
 };
 
-export const listKeys: DeskHandler<'listKeys'> = (deps, query, call) =>
-  listRows(deps, call, {
+export const listKeys: DeskHandler<'listKeys'> = async (deps, query, call) => {
+  const { owner_id } = query;
+  if (!mayActFor(call, owner_id)) return NO_OWNER;
+  const lastUse = await lastUsesOfKeys(deps, owner_id);
+  return listRows(deps, call, {
     name: 'access',
-    scope: accessScope(query.owner_id, 'key'),
+    scope: accessScope(owner_id, 'key'),
     query,
-    render: (row: KeyRow) =>
-      renderKey(query.owner_id, row, { at: call.at, agent: deps.credentials.agent(row.agent_id) }),
+    render: (row: KeyRow) => ({
+      ...renderKey(owner_id, row, { at: call.at, agent: deps.credentials.agent(row.agent_id) }),
+      ...lastUse(row.key_id),
+    }),
   });
+};
 
 export const readKey: DeskHandler<'readKey'> = async (deps, { key_id }, call) => {
   const key = deps.credentials.key(key_id);

@@ -368,12 +368,20 @@ const VERBS: Verbs = {
   rotateKey: KEY,
   readAgent: { words: 'access show' },
   readKey: { words: 'key show' },
-  listKeys: { readsAllPages: true, columns: 'id status agent_id prefix last4 expires_at' },
+  listKeys: {
+    readsAllPages: true,
+    columns: 'id status agent_id prefix last4 last_used_at expires_at',
+  },
   issueDeskToken: {
     words: 'token issue',
     notice: ({ id, name, roles }) =>
       `Token ${id} for ${name}: ${roles.join(', ')}. It is shown only once:`,
     text: ({ token }) => token,
+  },
+  listDeskTokens: {
+    words: 'token list',
+    readsAllPages: true,
+    columns: 'id name status roles owner_id last_used_at expires_at',
   },
   revokeDeskToken: { words: 'token revoke' },
   invitePerson: { ...INVITED, words: 'people invite' },
@@ -491,6 +499,11 @@ const VERBS: Verbs = {
     fields: { fallback: { placeholder: 'kind:ref', parse: parseTarget } },
   },
   readOwnerProfile: { ...OWNER, words: 'owner show' },
+  listOwners: {
+    words: 'owner list',
+    readsAllPages: true,
+    columns: 'owner_id name mailbox_confirmed last_activity_at',
+  },
   confirmOwnerMailbox: { ...OWNER, words: 'owner confirm' },
   removeOwnerProfile: { ...OWNER, words: 'owner remove' },
   listApprovals: { words: 'approvals list', text: requestsText },

@@ -8,6 +8,7 @@ import {
 } from '#contracts/moves.ts';
 import { WARNINGS } from '#contracts/handoffs/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
+import { agentLink, ownerLink } from '#src/records/desk-frame.pages.ts';
 import { referenceOf } from '#src/ports/reference.ts';
 import { decimalOf, minorUnits, moneyIn } from '#src/shared/cells.ts';
 import { HOUSE_LOCALE, momentText, writerFor } from '#src/shared/money.ts';
@@ -243,8 +244,8 @@ export const dealMain = (deal: Deal): Html => html`
 ${facts([
   ['State', STATES[deal.state]],
   ['Sent', timeOf(deal.submitted_at)],
-  ['Promoter', html`<a href="/desk?owner=${deal.owner_id}">${deal.owner_id}</a>`],
-  ['Agent', html`<bdi>${deal.agent_name ?? deal.agent_id}</bdi>`],
+  ['Promoter', ownerLink(deal.owner_id)],
+  ['Agent', agentLink(deal.agent_id, deal.agent_name)],
   ['Total', sums(deal.won_value ?? deal.quotation?.values ?? deal.indicative_totals)],
 ])}
 ${deal.reason !== undefined && html`<p>Reason of the last move: <q dir="auto">${deal.reason}</q></p>`}

@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import { LEAD_MOVES } from '#contracts/moves.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
+import { ownerLink } from '#src/records/desk-frame.pages.ts';
 import { referenceOf } from '#src/ports/reference.ts';
 import { moneyIn } from '#src/shared/cells.ts';
 import { HOUSE_LOCALE, writerFor } from '#src/shared/money.ts';
@@ -53,7 +54,7 @@ export const leadMain = (lead: ShownLead): Html => html`
 ${facts([
   ['State', stateText(lead.state)],
   ['Submitted', timeOf(lead.created_at)],
-  ['Promoter', html`<a href="/desk?owner=${lead.owner_id}">${lead.owner_id}</a>`],
+  ['Promoter', ownerLink(lead.owner_id)],
   ...(lead.outcome_value
     ? [
         [

@@ -1,7 +1,7 @@
 /** The agents of a promoter and their keys: what each did, with which assistant, and who may still act. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
-import type { AgentRecord, KeyRecord } from '#contracts/access/records.ts';
+import type { AgentRecord, KeyRecord, ListedKey } from '#contracts/access/records.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { scopeBoxes } from '#src/access/application.pages.ts';
@@ -51,13 +51,13 @@ const NO_KEY = refuse('resource_not_found', 'There is no such key.');
 
 type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
-const AGENT_STATES: Readonly<Record<AgentRecord['status'], Html>> = {
+export const AGENT_STATES: Readonly<Record<AgentRecord['status'], Html>> = {
   requested: badge('waits for staff', 'warn'),
   approved: badge('active', 'good'),
   denied: badge('denied', 'bad'),
   suspended: badge('suspended', 'bad'),
 };
-const KEY_STATES: Readonly<Record<KeyRecord['status'], Html>> = {
+export const KEY_STATES: Readonly<Record<KeyRecord['status'], Html>> = {
   active: badge('active', 'good'),
   rotating: badge('replaced, works for a while', 'warn'),
   revoked: badge('revoked', 'bad'),
@@ -197,29 +197,25 @@ const actsSection = (
     'Earlier acts',
   )}</section>`;
 
-/** The last act of a key among some, newest first. */
-const lastUse = (acts: readonly Act[], keyId: string): Content => {
-  const used = acts.find(({ key_id }) => key_id === keyId);
-  return used ? timeOf(used.at) : 'not among the acts below';
-};
+/** The last use of a key, as far as the newest events say. */
+export const lastUseOf = ({ last_used_at }: Pick<ListedKey, 'last_used_at'>): Content =>
+  last_used_at === undefined ? 'not lately' : timeOf(last_used_at);
 
-const keysSection = (
-  { owner, keys, acts }: { owner: string; keys: readonly KeyRecord[]; acts: readonly Act[] },
-  issue: Content,
-): Html =>
-  html`<section id="keys"><h2>Keys</h2>${dataTable(
+/** The keys of an agent, each with the way to its page. */
+export const keysOfAgent = (owner: string, keys: readonly ListedKey[]): Html =>
+  dataTable(
     'Keys that are not revoked',
     [{ head: 'Key' }, { head: 'State' }, { head: 'Last use' }, { head: 'Expires' }],
     {
-      rows: keys.map(({ id, last4, environment, status, ...key }) => [
-        html`<a href="${homeOf(owner)}/keys/${id}">…${last4}</a>${environment === 'test' && html` <span class="quiet">test</span>`}`,
-        KEY_STATES[status],
-        lastUse(acts, id),
+      rows: keys.map((key) => [
+        html`<a href="${homeOf(owner)}/keys/${key.id}">…${key.last4}</a>${key.environment === 'test' && html` <span class="quiet">test</span>`}`,
+        KEY_STATES[key.status],
+        lastUseOf(key),
         timeOf(key.expires_at),
       ]),
       empty: 'The agent has no key.',
     },
-  )}${issue}</section>`;
+  );
 
 const reasonField = [{ name: 'reason', label: 'Reason', required: true }] as const;
 
@@ -401,7 +397,7 @@ const showAgent = async (
 ${agentFacts(agent, assistantsText(assistants, id))}
 ${accessForm(you, path, form, agent)}${agentForms(you, path, agent, form)}
 <section><h2>Numbers of ${period.text}</h2>${fiveNumbers(owner, period, report)}</section>
-${keysSection({ owner, keys, acts: acts.data }, issueForm(you, path, agent, form))}
+<section id="keys"><h2>Keys</h2>${keysOfAgent(owner, keys)}${issueForm(you, path, agent, form)}</section>
 ${mayAudit(you) && actsSection(owner, acts, path)}`,
     }),
   );

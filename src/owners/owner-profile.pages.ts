@@ -119,27 +119,30 @@ type Profile = Answer<'readOwnerProfile'>;
 type Settings = Answer<'getOutreach'>;
 type Person = Answer<'listPeople'>['data'][number];
 
+export const profileFacts = (profile: Profile): Html =>
+  facts([
+    ['Name', profile.name],
+    ['Address', html`<span class="message">${profile.postal_address}</span>`],
+    [
+      'Mailbox',
+      html`${profile.mailbox} ${
+        profile.mailbox_confirmed_at === undefined
+          ? badge('not confirmed', 'warn')
+          : badge('confirmed', 'good')
+      }`,
+    ],
+    ['Clicks count for', `${profile.attribution_days} days`],
+    ['Stock is old after', `${profile.stale_stock_days} days`],
+    [
+      'Ended links lead to',
+      profile.fallback ? `${profile.fallback.kind} ${profile.fallback.ref}` : 'nowhere',
+    ],
+  ]);
+
 const profileSection = (profile: Profile | undefined): Html =>
   profile === undefined
     ? html`<p>There is no profile yet: who you are, and where notices to you are sent.</p>`
-    : html`${facts([
-        ['Name', profile.name],
-        ['Address', html`<span class="message">${profile.postal_address}</span>`],
-        [
-          'Mailbox',
-          html`${profile.mailbox} ${
-            profile.mailbox_confirmed_at === undefined
-              ? badge('not confirmed', 'warn')
-              : badge('confirmed', 'good')
-          }`,
-        ],
-        ['Clicks count for', `${profile.attribution_days} days`],
-        ['Stock is old after', `${profile.stale_stock_days} days`],
-        [
-          'Ended links lead to',
-          profile.fallback ? `${profile.fallback.kind} ${profile.fallback.ref}` : 'nowhere',
-        ],
-      ])}`;
+    : profileFacts(profile);
 
 const NOWHERE = ['', 'nowhere'] as const;
 
@@ -210,7 +213,10 @@ const profileForm = (
       )
     : '';
 
-const MODES = { owner_controlled: 'people of the promoter', admin_approved: 'staff' } as const;
+export const MODES = {
+  owner_controlled: 'people of the promoter',
+  admin_approved: 'staff',
+} as const;
 
 const outreachSection = (
   you: You,
@@ -264,7 +270,7 @@ ${
   }`
 }</section>`;
 
-const PERSON_STATES: Readonly<Record<Person['status'], Html>> = {
+export const PERSON_STATES: Readonly<Record<Person['status'], Html>> = {
   invited: badge('invited', 'warn'),
   active: badge('active', 'good'),
   ended: badge('ended', 'bad'),

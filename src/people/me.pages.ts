@@ -28,6 +28,7 @@ export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, h
   ],
   staff: [
     ['See what waits, oldest first', '/desk'],
+    ['See promoters, their agents and keys', '/desk/owners'],
     ['Decide on outreach that agents propose', '/approvals'],
   ],
   privacy: [
@@ -36,8 +37,8 @@ export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, h
   ],
   operator: [
     ['See whether the service is well', 'status --check'],
-    ['See who can sign in', 'people list'],
-    ['Invite a person', 'people invite'],
+    ['See who can sign in, invite and end people', '/desk/people'],
+    ['See desk tokens and revoke them', '/desk/tokens'],
     ['See the read models', 'projections status'],
   ],
   auditor: [

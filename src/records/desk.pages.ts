@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
 import { COUNTED_UP_TO, INBOX_KINDS, WAITS_FOR } from '#contracts/records/operations.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
+import { agentLink, deskPage, ownerLink } from './desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { HOUSE_LOCALE, momentText, writerFor } from '#src/shared/money.ts';
 import { done } from '#src/shared/outcome.ts';
@@ -157,7 +158,7 @@ const itemRow = (item: InboxItem, chosen: Filters, now: number): Content[] => {
     badge(text, tone),
     html`${ageOf(since, now)}`,
     sumText(totals),
-    html`<a href="${hrefWith('/desk', { owner: owner_id })}">${owner_id}</a><span class="hint"><bdi>${agent_name ?? agent_id}</bdi></span>`,
+    html`${ownerLink(owner_id)}<span class="hint">${agentLink(agent_id, agent_name)}</span>`,
     item.assigned_name ?? personText(item.assigned_to),
     dueText(item, now),
   ];
@@ -178,13 +179,12 @@ const NONE_OF_THESE = html`Nothing matches. <a href="/desk">See everything that 
 
 type Shown = { page: InboxPage; counts: Counts; chosen: Filters; now: number };
 
-const inboxPage = (you: You, { page, counts, chosen, now }: Shown): Page => ({
-  title: 'Inbox',
-  you,
-  isWide: true,
-  script: 'desk.js',
-  main: html`<header class="head"><h1>Inbox</h1></header>
-${kindFilters(chosen, counts)}${otherFilters(chosen)}
+const inboxPage = (you: You, { page, counts, chosen, now }: Shown): Page =>
+  deskPage({
+    you,
+    tab: '/desk',
+    title: 'Inbox',
+    main: html`${kindFilters(chosen, counts)}${otherFilters(chosen)}
 ${dataTable('Oldest first', COLUMNS, {
   rows: page.data.map((item) => itemRow(item, chosen, now)),
   empty: Object.keys(chosen).length === 0 ? EMPTY : NONE_OF_THESE,
@@ -196,7 +196,7 @@ ${nextPage(
   'Newer',
 )}
 <p class="quiet keys">Keys: <kbd>j</kbd> and <kbd>k</kbd> move, <kbd>Enter</kbd> opens, <kbd>r</kbd> reloads, <kbd>/</kbd> searches, <kbd>?</kbd> shows this.</p>`,
-});
+  });
 
 /** The record of the inbox after this one, as the filters of the address choose them; undefined if there is no other. */
 const nextItem = (items: readonly InboxItem[], id: string): InboxItem | undefined => {

@@ -5,6 +5,8 @@ import type { DeskOperations } from '#contracts/registries/desk.ts';
 import { DEAL_ACTS, dealForms, dealHistory, dealMain, endOfDay } from '#src/handoffs/deal.pages.ts';
 import { LEAD_ACTS, leadForms, leadMain } from '#src/leads/lead.pages.ts';
 import { referenceOf } from '#src/ports/reference.ts';
+import { keysOfAgent } from '#src/owners/owner-agents.pages.ts';
+import { ownerLink } from './desk-frame.pages.ts';
 import { personText } from './desk.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
@@ -37,12 +39,12 @@ type Shown = {
 
 const agentMain = (agent: Agent): Html => html`${facts([
   ['State', agent.status],
-  ['Promoter', html`<a href="/desk?owner=${agent.owner_id}">${agent.owner_id}</a>`],
-  ['Keys', String(agent.keys.length)],
+  ['Promoter', ownerLink(agent.owner_id)],
 ])}
 <section><h2>What it is for</h2><p dir="auto">${agent.pending?.purpose ?? agent.purpose}</p></section>
 <section><h2>Scopes</h2><p>Asked for: ${agent.requested_scopes.join(', ') || 'none'}.</p>
 <p>Has: ${agent.granted_scopes.join(', ') || 'none'}.</p></section>
+<section><h2>Keys</h2>${keysOfAgent(agent.owner_id, agent.keys)}</section>
 ${agent.reason !== undefined && html`<p>Reason of the last decision: <q dir="auto">${agent.reason}</q></p>`}`;
 
 const REASON = {

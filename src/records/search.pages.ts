@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<Found['kind'], string>> = {
 };
 
 const pathOf = ({ kind, id }: Found): string => {
-  if (kind === 'owner') return `/desk?owner=${encodeURIComponent(id)}`;
+  if (kind === 'owner') return `/desk/owners/${id}`;
   return kind === 'product' ? `/p/${id}` : `/desk/r/${id}`;
 };
 

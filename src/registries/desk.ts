@@ -73,6 +73,7 @@ import {
   moveRfq,
   refuseRfqMove,
 } from '#src/handoffs/move-rfq.ts';
+import { listOwners } from '#src/owners/list-owners.ts';
 import { searchDesk } from '#src/records/search-desk.ts';
 import { countInbox, listInbox } from '#src/records/list-inbox.ts';
 import { answerQuestion, quoteRfq } from '#src/handoffs/quotations.ts';
@@ -86,7 +87,7 @@ import {
 import { listOpenLeads, listOwnerLeads, readLead } from '#src/leads/read-lead.ts';
 import { moveLead, correctLead, approveLeadMove, refuseLeadMove } from '#src/leads/move-lead.ts';
 import { acceptClock } from '#src/access/accept-clock.ts';
-import { issueDeskToken, revokeDeskToken } from '#src/access/desk-tokens.ts';
+import { issueDeskToken, listDeskTokens, revokeDeskToken } from '#src/access/desk-tokens.ts';
 import {
   changePersonRoles,
   endPerson,
@@ -129,6 +130,7 @@ export const deskHandlers: DeskHandlers = {
   rotateKey,
   revokeKey,
   listKeys,
+  listDeskTokens,
   issueDeskToken,
   revokeDeskToken,
   invitePerson,
@@ -184,6 +186,7 @@ export const deskHandlers: DeskHandlers = {
   resumeOutreach,
   setAutomaticDelivery,
   setOwnerProfile,
+  listOwners,
   readOwnerProfile,
   confirmOwnerMailbox,
   removeOwnerProfile,

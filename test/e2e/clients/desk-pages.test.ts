@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { referenceOf } from '#src/ports/reference.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
-import { invite, settled } from '../../support/world/browsing.ts';
+import { invite, type Invited, settled } from '../../support/world/browsing.ts';
 import { people } from '../../support/world/people.ts';
 import { buyerOver } from '../../support/world/server-over.ts';
 import {
@@ -21,6 +21,9 @@ let app: TestApp;
 let browser: Browser;
 let origin: string;
 let list: string;
+let agentId: string;
+let token: string;
+let guest: Invited;
 
 /** Names that break layouts: without a place to break, and from right to left. */
 const COMPANY = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
@@ -33,7 +36,12 @@ beforeAll(async () => {
   origin = at.replace('127.0.0.1', 'localhost');
   app.service.dispatcher.start();
   await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
-  const { key } = await app.agent('acme');
+  const agent = await app.agent('acme');
+  const { key } = agent;
+  ({ agentId } = agent);
+  guest = await invite(app, ['owner'], { owners: ['acme'] });
+  const issued = await app.desk('POST', '/desk-tokens', { name: 'Nightly', roles: ['staff'] });
+  token = (issued.body as { id: string }).id;
   await people(app).lead(key, 'ada@shop.example');
   const made = await app.send({
     method: 'POST',
@@ -62,7 +70,7 @@ afterAll(async () => {
 });
 
 const staffPage = async (options: Parameters<typeof visitor>[2]) => {
-  const person = await invite(app, ['staff', 'privacy']);
+  const person = await invite(app, ['staff', 'privacy', 'operator']);
   const opened = await visitor(browser, origin, options);
   await opened.page.goto(person.link);
   await opened.page.getByRole('button').first().click();
@@ -79,6 +87,13 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
       '/desk?kind=access',
       `/desk/r/${list}`,
       '/desk/search',
+      '/desk/owners',
+      '/desk/owners/acme',
+      `/desk/r/${agentId}`,
+      '/desk/people',
+      `/desk/people/${guest.id}`,
+      '/desk/tokens',
+      `/desk/tokens/${token}`,
     ]) {
       for (const { viewport } of [DESKTOP, PHONE]) {
         await page.setViewportSize(viewport);
