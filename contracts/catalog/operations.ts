@@ -1,6 +1,6 @@
 /** Operations on the catalog: search of agents, import and withdrawal at the desk. */
 import { z } from 'zod';
-import { deskCommand } from '#contracts/desk-operation.ts';
+import { deskCommand, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from '#contracts/desk-operation.ts';
 import { productExample } from '#contracts/examples/records.ts';
 import {
   asOf,
@@ -29,7 +29,14 @@ import { defineOperation } from '#contracts/operation.ts';
 import { PAGE_PROBLEMS } from '#contracts/problems.ts';
 import { visibleText } from '#contracts/texts.ts';
 import { decoded, plainLine, plainText } from './plain-text.ts';
-import { excluder, facet, productFieldNames, productRow } from './records.ts';
+import {
+  deskProduct,
+  excluder,
+  facet,
+  productFieldNames,
+  productRecord,
+  productRow,
+} from './records.ts';
 
 const FACETS = [
   'category',
@@ -364,6 +371,53 @@ const importProducts = deskCommand({
   },
 });
 
+/** Rows that a list of products can skip. */
+const SKIPPED_MAX = 100_000;
+
+const listProducts = deskQuery({
+  roles: ['staff'],
+  path: '/products',
+  summary: 'List published products, or those that words, a SKU or a GTIN find',
+  guidance:
+    'Without text the products that changed last come first. With text the best matches do, as searchProducts finds them ' +
+    'for agents; relaxed names the words that no product has.',
+  fields: {
+    text: unstored.line(200).optional().describe('Words, a SKU or a GTIN, each matched by prefix'),
+    skip: z.int().min(0).max(SKIPPED_MAX).default(0).describe('How many products come before'),
+    limit,
+  },
+  output: z.object({
+    data: z.array(productRecord),
+    total: z.int(),
+    relaxed: z.array(z.string()).optional(),
+    as_of: asOf,
+  }),
+  example: {
+    name: 'by words',
+    input: { text: 'stoneware mug' },
+    output: { data: [productExample], total: 1, as_of: EXAMPLE_AS_OF },
+  },
+});
+
+const readProduct = deskQuery({
+  roles: ['staff'],
+  path: '/products/{product}',
+  summary: 'Show a product whole, also one that was withdrawn, with the feed that it comes from',
+  guidance: 'By id or by SKU. page_url is its page for buyers.',
+  fields: { product: sku.describe('Id or SKU') },
+  output: deskProduct,
+  example: {
+    name: 'by SKU',
+    input: { product: productExample.sku },
+    output: {
+      ...productExample,
+      source: 'main',
+      published_at: EXAMPLE_AT,
+      page_url: `https://t.example/p/${productExample.id}`,
+    },
+  },
+});
+
 const withdrawProduct = deskCommand({
   destructive: true,
   roles: ['staff'],
@@ -382,4 +436,9 @@ const withdrawProduct = deskCommand({
   },
 });
 
-export const catalogDeskOperations = { importProducts, withdrawProduct };
+export const catalogDeskOperations = {
+  importProducts,
+  listProducts,
+  readProduct,
+  withdrawProduct,
+};

@@ -51,6 +51,16 @@ export const productRecord = z
   })
   .meta({ id: 'Product' });
 
+/** A product as the desk shows it. */
+export const deskProduct = productRecord.omit({ status: true }).extend({
+  status: z.enum(['published', 'withdrawn']),
+  reason: z.string().optional().describe('Why it was withdrawn'),
+  source: z.string().optional().describe('The feed that it comes from'),
+  source_updated_at: z.string().optional().describe('As the feed says'),
+  published_at: time.describe('When it was published first'),
+  page_url: z.string(),
+});
+
 export type Product = z.infer<typeof productRecord>;
 
 /** A product as a search answers it. */

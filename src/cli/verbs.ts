@@ -397,6 +397,11 @@ const VERBS: Verbs = {
   whoAmI: { words: 'whoami', text: whoText },
   listSessions: { columns: 'id used_in device place started_at used_at expires_at is_current' },
   importProducts: { words: 'catalog import' },
+  listProducts: {
+    words: 'catalog list',
+    columns: 'sku title category stock.level stock.available_quantity stock.as_of updated_at',
+  },
+  readProduct: { words: 'catalog show', args: ['product'] },
   withdrawProduct: { words: 'catalog withdraw', args: ['sku'] },
   moveLead: {
     fields: {

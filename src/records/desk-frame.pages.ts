@@ -15,6 +15,7 @@ export const mayPerform = ({ roles }: Pick<You, 'roles'>, id: DeskOperationId): 
 /** Each page, and the operation without which it shows nothing. */
 const TABS = [
   ['/desk', 'Inbox', 'listInbox'],
+  ['/desk/catalog', 'Catalog', 'listProducts'],
   ['/desk/owners', 'Promoters', 'listOwners'],
   ['/desk/people', 'People', 'listPeople'],
   ['/desk/tokens', 'Tokens', 'listDeskTokens'],

@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<Found['kind'], string>> = {
 
 const pathOf = ({ kind, id }: Found): string => {
   if (kind === 'owner') return `/desk/owners/${id}`;
-  return kind === 'product' ? `/p/${id}` : `/desk/r/${id}`;
+  return kind === 'product' ? `/desk/catalog/${id}` : `/desk/r/${id}`;
 };
 
 const row = (found: Found): Content[] => {

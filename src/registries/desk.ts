@@ -73,6 +73,7 @@ import {
   moveRfq,
   refuseRfqMove,
 } from '#src/handoffs/move-rfq.ts';
+import { listProducts, readProduct } from '#src/catalog/desk-products.ts';
 import { listOwners } from '#src/owners/list-owners.ts';
 import { searchDesk } from '#src/records/search-desk.ts';
 import { countInbox, listInbox } from '#src/records/list-inbox.ts';
@@ -152,6 +153,8 @@ export const deskHandlers: DeskHandlers = {
   linkAccount,
   unlinkAccount,
   importProducts,
+  listProducts,
+  readProduct,
   withdrawProduct,
   moveLead,
   correctLead,

@@ -88,6 +88,7 @@ describe('A text that a caller gives', () => {
       'listOpenLeads',
       'listRfqs',
       'quoteRfq',
+      'readProduct',
       'reviseHandoff',
       'searchProducts',
       'showPerformance',

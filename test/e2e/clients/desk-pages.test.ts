@@ -1,6 +1,7 @@
 /** The pages of staff in a real browser: by keyboard, without script, at two widths and in both themes. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { productIdOfSku } from '#src/catalog/import-products.ts';
 import { referenceOf } from '#src/ports/reference.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { invite, type Invited, settled } from '../../support/world/browsing.ts';
@@ -87,6 +88,8 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
       '/desk?kind=access',
       `/desk/r/${list}`,
       '/desk/search',
+      '/desk/catalog',
+      `/desk/catalog/${productIdOfSku('MUG-1')}`,
       '/desk/owners',
       '/desk/owners/acme',
       `/desk/r/${agentId}`,
