@@ -322,6 +322,13 @@ const importProducts = deskCommand({
       .describe(
         'SKUs that the feed has elsewhere, also in rows that were rejected; for ends_absent',
       ),
+    unchanged_since: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'The position of a dry run: what it would change otherwise by now is rejected or stays, so that exactly what was shown is imported',
+      ),
     after: sku.optional().describe('ends_absent concerns only SKUs after this one'),
     until: sku.optional().describe('ends_absent concerns only SKUs up to this one'),
     confirmed: z
@@ -344,6 +351,7 @@ const importProducts = deskCommand({
       }),
     ),
     changes: z.array(productChange).optional().describe('In a dry run'),
+    position: z.int().optional().describe('Of a dry run, for unchanged_since'),
     ended: z.int().optional().describe('With ends_absent; in a dry run, how many would end'),
     of_source: z.int().optional().describe('How many products of the source were for sale'),
     ended_skus: z.array(z.string()).optional().describe(`At most ${LIMITS.IMPORT_PRODUCTS_MAX}`),

@@ -71,11 +71,11 @@ const searchForm = (
 ): Html => html`<form method="get" action="/desk/catalog" class="find" role="search" aria-label="Catalog">
 <label class="unseen" for="text">Words, SKU or GTIN</label>
 <input id="text" name="text" type="search" maxlength="${TEXT_CHARS}" autocomplete="off" placeholder="Words, SKU or GTIN" value="${text}">
-<button type="submit" class="second">Find</button></form>`;
+<button type="submit" class="second">Find</button> <a href="/desk/catalog/import">Import a feed</a></form>`;
 
 const nothing = (text: string): Content =>
   text === ''
-    ? html`The catalog is empty. Import a feed with <code>tributary catalog import</code>.`
+    ? html`The catalog is empty. <a href="/desk/catalog/import">Import a feed.</a>`
     : html`No product for sale has <q>${text}</q>. <a href="/desk/catalog">See all products.</a>`;
 
 /** A withdrawn product has no words any more, but its SKU still names it. */

@@ -11,6 +11,7 @@ import {
   type MergeRules,
   product as productDecider,
   type ProductState,
+  type Published,
 } from './product.decider.ts';
 import { LogUnavailable, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { DeskCall } from '#src/shared/call.ts';
@@ -98,6 +99,20 @@ const allWritten = async <One extends { ok: boolean }>(
   return written;
 };
 
+const NOT_AS_SHOWN: MergeFault = {
+  field: 'sku',
+  detail: 'was changed after the preview. Look at a new preview',
+};
+
+/** Rejects a product that would change otherwise than the dry run showed, because others have changed it since. */
+const faultsOfPreview = (
+  { unchanged_since = Infinity }: Input,
+  now: { position: Position; state: ProductState | undefined; merged: Published },
+): MergeFault[] =>
+  now.position > unchanged_since && now.state && differencesOf(now.state, now.merged).length > 0
+    ? [NOT_AS_SHOWN]
+    : [];
+
 /** Appends the changes of each product, and says what became of it. */
 const publish = async (
   deps: Deps,
@@ -118,16 +133,20 @@ const publish = async (
         decider: productDecider,
         expected: streams[index] ?? [],
         command: (state, stored) => {
-          if ((stored.at(-1)?.position ?? 0) > since) return CHANGED_SINCE;
+          const position = stored.at(-1)?.position ?? 0;
+          if (position > since) return CHANGED_SINCE;
           const { sku } = entry.product;
           const merged = mergeProduct(state, entry, rulesOf(input, sku));
-          if (merged.ok)
+          const faults = merged.ok
+            ? faultsOfPreview(input, { position, state, merged })
+            : merged.faults;
+          if (merged.ok && faults.length === 0)
             return issue({
               type: 'PublishProduct' as const,
               product: merged.product,
               stock: merged.stock,
             });
-          rejected.set(index, rejectedBy(merged.faults, index, sku));
+          rejected.set(index, rejectedBy(faults, index, sku));
           return BREAKS_RULES;
         },
       }),
@@ -222,6 +241,7 @@ const summed = (effects: readonly Effect[]) => {
 
 const dryRun = async (deps: Deps, input: Input, absent: Absent): Promise<DeskAnswer> => {
   const { products } = input;
+  const { position } = await deps.log.head();
   const streams = await readAll(
     deps,
     products.map(({ product }) => product.sku),
@@ -229,7 +249,8 @@ const dryRun = async (deps: Deps, input: Input, absent: Absent): Promise<DeskAns
   const effects = products.map((entry, index) =>
     preview(input, { entry, index, state: foldOf(productDecider, streams[index] ?? []) }),
   );
-  return { ...summed(effects), changes: effects.flatMap(({ change }) => change ?? []), ...absent };
+  const changes = effects.flatMap(({ change }) => change ?? []);
+  return { ...summed(effects), changes, position, ...absent };
 };
 
 /**
@@ -254,7 +275,8 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, input,
     const imported = summed(await publish(deps, call, { input, since }));
     if (!absent.ended_skus) return done(imported);
     const { source } = input;
-    const skus = await endProducts(deps, call, { skus: absent.ended_skus, source, since });
+    const shown = Math.min(since, input.unchanged_since ?? Infinity);
+    const skus = await endProducts(deps, call, { skus: absent.ended_skus, source, since: shown });
     return done({ ...imported, ...absent, ended: skus.length, ended_skus: skus });
   };
   return answerOnce(deps, call, { stream: CATALOG, work });

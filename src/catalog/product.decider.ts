@@ -5,7 +5,7 @@ import { moneyText } from '#src/shared/cells.ts';
 import { accept, type Decider, reject, isSameValue } from '#src/shared/decider.ts';
 
 type Event = EventOf<ProductEventType>;
-type Published = EventData<'ProductPublished'>;
+export type Published = EventData<'ProductPublished'>;
 
 export type ProductCommand =
   | ({ type: 'PublishProduct' } & Published)

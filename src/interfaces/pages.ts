@@ -29,6 +29,7 @@ import { ownerRecordRoutes } from '#src/owners/owner-records.pages.ts';
 import { ownerAgentRoutes } from '#src/owners/owner-agents.pages.ts';
 import { ownerProfileRoutes } from '#src/owners/owner-profile.pages.ts';
 import { ownerHomeRoutes } from '#src/owners/owner-home.pages.ts';
+import { importRoutes } from '#src/catalog/import.pages.ts';
 import { catalogRoutes } from '#src/catalog/catalog.pages.ts';
 import { ownersRoutes } from '#src/owners/owners.pages.ts';
 import { tokenRoutes } from '#src/access/tokens.pages.ts';
@@ -83,6 +84,7 @@ export const portalRoutes = (
     await scope.register((people) => recordRoutes(people, app));
     await scope.register((people) => searchRoutes(people, app));
     await scope.register((people) => catalogRoutes(people, app));
+    await scope.register((people) => importRoutes(people, app));
     await scope.register((people) => ownersRoutes(people, app));
     await scope.register((people) => peopleRoutes(people, app));
     await scope.register((people) => tokenRoutes(people, app));

@@ -28,7 +28,7 @@ export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, h
   ],
   staff: [
     ['See what waits, oldest first', '/desk'],
-    ['Find products, and withdraw them', '/desk/catalog'],
+    ['Find products, withdraw them, import a feed', '/desk/catalog'],
     ['See promoters, their agents and keys', '/desk/owners'],
     ['Decide on outreach that agents propose', '/approvals'],
   ],

@@ -89,6 +89,7 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
       `/desk/r/${list}`,
       '/desk/search',
       '/desk/catalog',
+      '/desk/catalog/import',
       `/desk/catalog/${productIdOfSku('MUG-1')}`,
       '/desk/owners',
       '/desk/owners/acme',
@@ -149,6 +150,45 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
     await page.locator('#quote-price-1').fill('');
     await page.getByRole('button', { name: 'Make the quotation' }).click();
     await page.getByText('The quotation is made.').waitFor();
+    await context.close();
+  });
+
+  it('A feed is uploaded, looked at and imported on a phone without script', async () => {
+    const { page, context } = await staffPage({ ...PHONE, javaScriptEnabled: false });
+    const rows = ['id,title,price,available_quantity', 'MUG-1,Mug with a longer name,2.75 GBP,9'];
+    const upload = async (bytes: Buffer) => {
+      await page.goto('/desk/catalog/import');
+      const file = { name: 'feed.csv', mimeType: 'text/csv', buffer: bytes };
+      await page.getByLabel('File', { exact: true }).setInputFiles(file);
+      await page.getByRole('button', { name: 'Show what would change' }).click();
+    };
+    await upload(Buffer.alloc(9 * 1_048_576, 'x'));
+    await page.getByText('The file is too large for this page').waitFor();
+    await page.getByRole('link', { name: 'Back to the import' }).click();
+    await page.waitForURL('**/desk/catalog/import');
+    await upload(Buffer.from([...rows, 'NEW-1,New,1.00 GBP,1', 'BAD-1,,,'].join('\n')));
+    await page.getByRole('heading', { name: 'What would change' }).waitFor();
+    expect(await overflow(page)).toBe(0);
+    await page.getByRole('button', { name: 'Import exactly this' }).click();
+    await page.getByText('The feed is imported.').waitFor();
+    await context.close();
+  });
+
+  it('The preview of a feed and its result have no fault that axe finds', async () => {
+    const { page, context, faults } = await staffPage(DESKTOP);
+    await page.goto('/desk/catalog/import');
+    const feed =
+      'id,title,price,available_quantity\nMUG-1,Mug,2.25 GBP,9\nNEW-2,New,1.00 GBP,1\nBAD,,,';
+    await page.getByLabel('Or its text').fill(feed);
+    await page.getByRole('button', { name: 'Show what would change' }).click();
+    for (const button of ['Import exactly this', undefined]) {
+      expect(await violations(page)).toEqual([]);
+      await page.setViewportSize(PHONE.viewport);
+      expect(await overflow(page)).toBe(0);
+      if (button !== undefined) await page.getByRole('button', { name: button }).click();
+      if (button !== undefined) await page.getByText('The feed is imported.').waitFor();
+    }
+    expect(faults).toEqual([]);
     await context.close();
   });
 });
