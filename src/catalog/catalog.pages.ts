@@ -212,7 +212,7 @@ ${
   )
 }${tiersTable(product)}${
   product.description !== '' &&
-  html`<section><h2>Description</h2><p class="lines" dir="auto">${product.description}</p></section>`
+  html`<section><h2>Description</h2><p class="message" dir="auto">${product.description}</p></section>`
 }`,
     }),
   );
