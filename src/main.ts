@@ -68,9 +68,7 @@ const createServer = (
   if (config.secondPerson === 'none')
     log.warn('SECOND_PERSON is none: one person makes the deals that need two, and each says so');
   if (config.notaryKey === undefined)
-    log[config.production ? 'warn' : 'info'](
-      'NOTARY_KEY is not set: a person who can read the root key can sign another history',
-    );
+    log.info('NOTARY_KEY is not set: a person with the root key can sign another history');
   const mail = lacksMail(config) ? 'not_configured' : undefined;
   if (mail)
     log.warn('MAIL_URL is not set: mail is stored in the data directory, and reaches nobody');

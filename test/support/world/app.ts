@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { InjectOptions } from 'fastify';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
@@ -95,7 +95,11 @@ const readOwnWrites = ({ deps: { following } }: Service): void => {
 /** Opens the service in a new temporary directory, without a socket. */
 export const testApp = async (
   env: Record<string, string> = {},
-  { start, ...chance }: { ids?: Ids; start?: string } = {},
+  {
+    start,
+    log = pino({ level: 'silent' }),
+    ...chance
+  }: { ids?: Ids; start?: string; log?: Logger } = {},
 ): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
   const clock = testClock(start === undefined ? undefined : Date.parse(start));
@@ -106,7 +110,7 @@ export const testApp = async (
     ...UNLIMITED_APP,
     ...env,
   });
-  const service = await openService(config, { ...chance, clock, log: pino({ level: 'silent' }) });
+  const service = await openService(config, { ...chance, clock, log });
   readOwnWrites(service);
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
 
