@@ -21,12 +21,12 @@ stays on this device. <a href="/docs/proof">How it works</a>.</p></header>
 <noscript><p class="notice warn">This page needs JavaScript, because nothing is sent to the service. Without it, use
 <code>tributary audit verify FILE</code>, or <a href="/proof/verifier.js">the verifier</a> with Node.</p></noscript>
 <form class="card" id="verify" hidden>
-<p><label for="file">File</label><input type="file" id="file" name="file" required></p>
-<p><label for="key">Key that you trust <span class="optional">(optional)</span></label>
+<div class="field"><label for="file">File</label><input type="file" id="file" name="file" required></div>
+<div class="field"><label for="key">Keys that you trust <span class="optional">(optional)</span></label>
 <input type="text" id="key" name="key" autocomplete="off" spellcheck="false" aria-describedby="key-hint">
-<span class="hint" id="key-hint">As the service publishes it at /proof/key. Get it from somebody else than who gave you the file.</span></p>
+<p class="hint" id="key-hint">Of the service, as it publishes it at /proof/key, and of witnesses. Get them from somebody else than who gave you the file.</p></div>
 <button type="submit">Verify</button>
-<output id="verdict" role="status"></output></form></article>`,
+</form><div id="verdict" role="status"></div></article>`,
 };
 
 /** Serves the page, the verifier, and the tree in the form of C2SP tlog-tiles. Entries are not public. */

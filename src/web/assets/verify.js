@@ -10,10 +10,11 @@ const verifyFile = async () => {
   const { value } = /** @type {HTMLInputElement} */ (form.elements.namedItem('key'));
   const file = files?.[0];
   if (!file) return;
+  verdict.className = 'notice';
   verdict.textContent = 'Reading the file…';
-  const key = value.trim();
+  const keys = value.split(/\s+/).filter((key) => key !== '');
   // @ts-expect-error the verifier is in the same file when it is served
-  const found = await verifyExport(file.stream(), key === '' ? {} : { keys: [key] });
+  const found = await verifyExport(file.stream(), { keys });
   // @ts-expect-error
   verdict.textContent = verdictText(found);
   verdict.className = `notice ${found.status === 0 ? 'good' : 'bad'}`;
