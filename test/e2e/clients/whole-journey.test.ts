@@ -129,7 +129,11 @@ const sendList = async ({ page, open, press }: Phone, short_url: string, email: 
   await press('Ask for a quotation');
   await page.getByText('Look into your mailbox').waitFor();
   const shown = await page.getByRole('main').innerText();
-  return /hnd_[0-9a-z]+/.exec(shown)?.[0] ?? 'no reference';
+  const events = await app.service.deps.log.readAll({ after: 0, limit: 10_000 });
+  const sent = events.findLast(({ type }) => type === 'RfqSubmittedByBuyer');
+  const { handoff_id } = sent?.data as { handoff_id: string };
+  expect(shown).toContain(referenceOf(handoff_id));
+  return handoff_id;
 };
 
 /**
