@@ -10,6 +10,7 @@ import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { type PageAct, serveActs } from '#src/web/acts.ts';
 import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
 import {
+  type ActForm,
   actForm,
   badge,
   type Content,
@@ -146,6 +147,57 @@ const profileSection = (profile: Profile | undefined): Html =>
 
 const NOWHERE = ['', 'nowhere'] as const;
 
+const profileFields = (profile: Profile | undefined): NonNullable<ActForm['fields']> => [
+  {
+    name: 'name',
+    label: 'Name of the person or company',
+    value: profile?.name,
+    hint: 'Buyers read it.',
+    maxlength: 200,
+    required: true,
+  },
+  {
+    name: 'postal_address',
+    label: 'Postal address',
+    value: profile?.postal_address,
+    rows: 3,
+    required: true,
+  },
+  {
+    name: 'mailbox',
+    label: 'Mailbox for notices',
+    value: profile?.mailbox,
+    type: 'email',
+    maxlength: 254,
+    required: true,
+  },
+  {
+    name: 'stale_stock_days',
+    label: 'Days until agents see stock as old',
+    value: String(profile?.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS),
+    type: 'number',
+    hint: `1 to ${LIMITS.STOCK_STALE_DAYS_MAX}`,
+    required: true,
+  },
+  {
+    name: 'fallback_kind',
+    label: 'Where links lead that have ended or are stopped',
+    value: profile?.fallback?.kind,
+    options: [
+      NOWHERE,
+      ['search', 'to a search for'],
+      ['category', 'to the category'],
+      ['product', 'to the product'],
+    ],
+  },
+  {
+    name: 'fallback_ref',
+    label: 'Words, category or SKU',
+    value: profile?.fallback?.ref,
+    maxlength: 200,
+  },
+];
+
 const profileForm = (
   you: You,
   { path, profile, state }: { path: string; profile: Profile | undefined; state: FormState },
@@ -158,56 +210,7 @@ const profileForm = (
           name: 'set',
           title: 'Change the profile',
           text: 'Another mailbox gets a link to confirm it. How long clicks count is agreed with staff.',
-          fields: [
-            {
-              name: 'name',
-              label: 'Name of the person or company',
-              value: profile?.name,
-              hint: 'Buyers read it.',
-              maxlength: 200,
-              required: true,
-            },
-            {
-              name: 'postal_address',
-              label: 'Postal address',
-              value: profile?.postal_address,
-              rows: 3,
-              required: true,
-            },
-            {
-              name: 'mailbox',
-              label: 'Mailbox for notices',
-              value: profile?.mailbox,
-              type: 'email',
-              maxlength: 254,
-              required: true,
-            },
-            {
-              name: 'stale_stock_days',
-              label: 'Days until agents see stock as old',
-              value: String(profile?.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS),
-              type: 'number',
-              hint: `1 to ${LIMITS.STOCK_STALE_DAYS_MAX}`,
-              required: true,
-            },
-            {
-              name: 'fallback_kind',
-              label: 'Where links lead that have ended or are stopped',
-              value: profile?.fallback?.kind,
-              options: [
-                NOWHERE,
-                ['search', 'to a search for'],
-                ['category', 'to the category'],
-                ['product', 'to the product'],
-              ],
-            },
-            {
-              name: 'fallback_ref',
-              label: 'Words, category or SKU',
-              value: profile?.fallback?.ref,
-              maxlength: 200,
-            },
-          ],
+          fields: profileFields(profile),
           button: 'Save the profile',
         },
       )
