@@ -82,7 +82,7 @@ const ownerOf = async (
   const [only, another] = owners;
   if (only !== undefined && another === undefined) return only;
   if (operation !== 'readAgent' && operation !== 'readKey') throw NO_OWNER;
-  const read = await desk.call(operation, request as never);
+  const read = await desk.call(operation, request);
   return read.owner_id;
 };
 
@@ -105,7 +105,7 @@ export const pageAddress = async (
   const page = PAGES[operation];
   if (!desk.server || !page) throw NO_SERVER;
   const named = request as Asked['request'];
-  const { roles, owners = [] } = await desk.call('whoAmI', {});
+  const { roles, owners } = await desk.call('whoAmI', {});
   const path = await page({
     request: named,
     isStaff: roles.some((role) => role === 'staff'),

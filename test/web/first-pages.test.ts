@@ -109,7 +109,7 @@ const signIn = async (roles: string[], owners: string[]): Promise<string> => {
     roles: roles as never,
     owners,
   });
-  const { pathname } = new URL(String(invited.invitation_url));
+  const { pathname } = new URL(invited.invitation_url);
   const entered = await load(pathname, undefined, 'POST');
   return entered.cookies.map((one) => `${one.name}=${one.value}`).join('; ');
 };

@@ -131,7 +131,7 @@ const sendList = async ({ page, open, press }: Phone, short_url: string, email: 
   const shown = await page.getByRole('main').innerText();
   const events = await app.service.deps.log.readAll({ after: 0, limit: 10_000 });
   const sent = events.findLast(({ type }) => type === 'RfqSubmittedByBuyer');
-  const { handoff_id } = sent?.data as { handoff_id: string };
+  const { handoff_id = '' } = (sent?.data ?? {}) as { handoff_id?: string };
   expect(shown).toContain(referenceOf(handoff_id));
   return handoff_id;
 };
