@@ -394,7 +394,7 @@ if (/verifier\.[jt]s$/.test(program)) {
   const keys = options.filter((_option, place) => options[place - 1] === '--key');
   const { createReadStream } = process.getBuiltinModule('node:fs');
   void verifyExport(createReadStream(file), { keys }).then((verdict) => {
-    process.stdout.write(`${verdictText(verdict)}\n`);
     process.exitCode = verdict.status;
+    return process.stdout.write(`${verdictText(verdict)}\n`);
   });
 }

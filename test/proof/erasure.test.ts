@@ -76,7 +76,7 @@ it('After an erasure no file, no mail and no log line has the text or the key, a
   expect(logged.filter((line) => line.includes(MAILBOX))).toEqual([]);
 
   const file = await exported(app, OWNER, { query: '&reason=test' });
-  const [{ text } = { text: '' }] = deps.proof().signers;
+  const [{ text }] = deps.proof().signers;
   const found = await verifyExport(createReadStream(file), { keys: [text] });
   expect(found).toMatchObject({ status: 0, isKeyChecked: true });
   expect(readFileSync(file, 'utf8')).not.toContain(MAILBOX);

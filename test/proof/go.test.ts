@@ -135,7 +135,7 @@ const check = (...paths: string[]) => {
   return { status, stdout: stdout.toString() };
 };
 
-describe.skipIf(!hasGo)(IN_GO, () => {
+describe.skipIf(!hasGo)(`Proofs, ${IN_GO}`, () => {
   it('Go verifies the checkpoint, the tiles and the proof of each event, and refuses an altered proof', async () => {
     const deps = app.service.deps.proof();
     const { newest } = deps.tree;

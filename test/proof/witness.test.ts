@@ -258,8 +258,13 @@ it('Cosignatures of ML-DSA-44 are checked by the notary and by the verifier', as
   await markTree(notary);
   const { size = 0, root = Buffer.alloc(0) } = notary.tree.newest ?? {};
   const message = Buffer.concat([
-    ...[Buffer.from('subtree/v1\n\0'), sized(name), uint64(1_700_000_000)],
-    ...[sized('tributary/test'), uint64(0), uint64(size), root],
+    Buffer.from('subtree/v1\n\0'),
+    sized(name),
+    uint64(1_700_000_000),
+    sized('tributary/test'),
+    uint64(0),
+    uint64(size),
+    root,
   ]);
   const signature = Buffer.concat([id, uint64(1_700_000_000), sign(null, message, privateKey)]);
   const line = `\u2014 ${name} ${signature.toString('base64')}\n`;

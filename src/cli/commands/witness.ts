@@ -9,7 +9,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { type CommonOptions, configFor } from '#src/cli/options.ts';
@@ -94,7 +94,7 @@ export const witnessServer = (path: string, logKeys: readonly string[]) => {
     const body = await bodyOf(request);
     return body === undefined ? { status: 413, body: '' } : addCheckpoint(deps, body);
   };
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const failed: WitnessAnswer = { status: 503, body: 'The checkpoint cannot be stored.\n' };
     const {
       status,
@@ -102,7 +102,8 @@ export const witnessServer = (path: string, logKeys: readonly string[]) => {
       type = 'text/plain; charset=utf-8',
     } = await answerTo(request).catch(() => failed);
     response.writeHead(status, { 'content-type': type }).end(body);
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   return { server, key: deps.signer.text };
 };
 

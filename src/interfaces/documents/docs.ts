@@ -206,7 +206,8 @@ const proofText = (origin: string): string =>
         ['an export alone', 'the file is consistent. Anybody can have made it'],
       ],
     ),
-    'Who holds the key of the notary can sign another history. Only a checkpoint that somebody else kept shows that: keep one now and then. What precedes the first checkpoint is proved from then on.',
+    'Who holds the key of the notary can sign another history. Only a checkpoint that somebody else kept shows that: keep one now and then, or trust a witness, which cosigns only what continues what it cosigned before. What precedes the first checkpoint is proved from then on.',
+    'Of an export, positions, names of people and opened texts are what the service says: no proof covers them.',
     'An erasure destroys the key of a text. The encrypted text stays in its leaf, so every proof stays valid.',
     '## Check a file',
     `\`tributary audit verify FILE --key KEY\`, the page [${origin}/verify](${origin}/verify), or [the verifier](${origin}/proof/verifier.js) with Node: 0 intact, 1 altered (with the first wrong line), 2 malformed, 3 incomplete.`,
@@ -216,7 +217,9 @@ const proofText = (origin: string): string =>
       '- **Last leaf** under a checkpoint: `{"heads":…,"owners":…}`, the root and the size of a second tree, whose leaves are `{"leaf":…,"owner":…,"sequence":…}`: the newest leaf of each owner, in the order of their names in UTF-16. So a cut end is noticed.',
       `- **Checkpoint**: a [signed note](https://c2sp.org/signed-note) without extensions ([tlog-checkpoint](https://c2sp.org/tlog-checkpoint)): ${code(`${origin}/proof/checkpoint`)}. It is made within a second of new work, after the mark that it is of is stored. Earlier ones are not kept: any of them can be made again from the marks in the log. Keys: [${origin}/proof/key](${origin}/proof/key).`,
       `- **Tiles** of hashes, as in [tlog-tiles](https://c2sp.org/tlog-tiles): ${code(`${origin}/proof/tile/{level}/{number}`)}. Entries are not public.`,
-      '- **Export**: a head and a record a line. `proof` in the head has two checkpoints, the hashes between them, the newest leaf of the owner, and the hashes that lead from it to the checkpoint.',
+      '- **Export**: a head and a record a line. `proof` in the head has two checkpoints, the hashes between them, the newest leaf of the owner, and the hashes that lead from it to the checkpoint; a range also has those of its last record.',
+      '- **Receipt** of a request, of `audit receipt`: a [tlog-proof](https://c2sp.org/tlog-proof) for each event, with the text of its leaf as extra data.',
+      '- **Witnesses** ([tlog-witness](https://c2sp.org/tlog-witness), [tlog-cosignature](https://c2sp.org/tlog-cosignature)) are asked once a minute each. An export begins at the newest checkpoint that one cosigned.',
     ].join('\n'),
   ].join('\n\n');
 
