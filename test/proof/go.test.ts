@@ -3,15 +3,15 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { env } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkpointOf, markTree } from '#src/proof/notary.ts';
 import { receiptsOf } from '#src/proof/receipts.ts';
 import { randomHistory } from '../support/audit/random-history.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 
-/** Where the package golang-golang-x-mod-dev is; GOPATH names another place. */
-const MODULES = [env['GOPATH'] ?? '', '/usr/share/gocode'].map((path) =>
+/** Where the package golang-golang-x-mod-dev is, or the GOPATH. */
+const { stdout: goPath } = spawnSync('go', ['env', 'GOPATH'], { encoding: 'utf8' });
+const MODULES = [goPath?.trim() ?? '', '/usr/share/gocode'].map((path) =>
   join(path, 'src/golang.org/x/mod'),
 );
 const X_MOD = MODULES.find((path) => existsSync(path));
@@ -109,14 +109,8 @@ beforeAll(async () => {
   mkdirSync(module, { recursive: true });
   cpSync(X_MOD, join(directory, 'src/golang.org/x/mod'), { recursive: true, dereference: true });
   writeFileSync(join(module, 'main.go'), PROGRAM);
-  const env = {
-    ...process.env,
-    GOPATH: directory,
-    GO111MODULE: 'off',
-    GOCACHE: join(directory, 'cache'),
-    GOFLAGS: '',
-  };
-  execFileSync('go', ['build', '-o', join(directory, 'check'), 'check'], { env });
+  const env = [`GOPATH=${directory}`, 'GO111MODULE=off', `GOCACHE=${join(directory, 'cache')}`];
+  execFileSync('env', [...env, 'go', 'build', '-o', join(directory, 'check'), 'check']);
   app = await testApp();
   const history = await randomHistory(app, 'acme', 6);
   for (let act = 0; act < 60; act += 1) await history.act();
