@@ -32,7 +32,7 @@ import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import type { Filling } from '#src/reading/lag.ts';
 import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { observedVault } from '#src/stores/observed.ts';

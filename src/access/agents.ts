@@ -11,7 +11,7 @@ import type { MailFacts } from '#src/sending/mail.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import {
   issue,

@@ -9,7 +9,7 @@ import { pageOf } from '#src/reading/lists.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
 import { personIdOfName } from '#src/shared/person.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso, renderAsOf } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';

@@ -10,7 +10,7 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import { measureLag } from '#src/reading/lag.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import type { Deps, Handler } from '#src/calls/handlers.ts';
 import { OUTREACH_SETTINGS } from '#src/ports/rows.ts';

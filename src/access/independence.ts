@@ -9,7 +9,7 @@ import { accessScope, type DeskTokenRow, type PersonRow } from '#src/ports/rows.
 import type { Call } from '#src/shared/call.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { isOnePerson, type Person } from '#src/shared/person.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { streamOfPerson, streamOfToken } from '#src/writing/streams.ts';
 

@@ -9,7 +9,7 @@ import { listing } from '#src/reading/lists.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import { type Call, type DeskCall, unkeyed } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
 import { createOnce, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { digestOf, streamOfKey } from '#src/writing/streams.ts';

@@ -4,7 +4,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import { DESK } from '#src/calls/audit.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import { idAtDesk } from './independence.ts';
 

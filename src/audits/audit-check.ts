@@ -1,7 +1,7 @@
 /** Compares live rows with rows folded from the log, for auditors. */
 import { done, refuse } from '#src/shared/outcome.ts';
 import { hasEvents } from './moments.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { type DeskHandler, isBound, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { AuditingDeps } from './replays.ts';
 

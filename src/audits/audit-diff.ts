@@ -8,7 +8,7 @@ import { type Metric, METRICS } from '#contracts/performance/records.ts';
 import { foldEventOf, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedRange, type Moment, renderMoment } from './moments.ts';

@@ -2,13 +2,12 @@
 import type { EventText, Position } from '#src/ports/event-log.ts';
 import { done, isRefusal, refuseParameter } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
-import { canonicalJson } from '#src/shared/json.ts';
+import { canonicalJson, present } from '#src/shared/json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';
 import type { Hash } from '#src/proof/merkle.ts';
 import { markTree, proveExport } from '#src/proof/notary.ts';
-import { present } from '#src/shared/present.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { type AuditingDeps, pagesOf } from './replays.ts';
 

@@ -8,7 +8,7 @@ import { ACTS_SCANNED_MAX } from '#contracts/audits/operations.ts';
 import { WRITES } from '#src/writing/attribution.ts';
 import { done, isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
 import { recordOfStream } from '#src/writing/streams.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { causeOf } from './audit-diff.ts';

@@ -9,13 +9,12 @@ import type { DeskInput } from '#src/calls/desk-handler.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { SYSTEM_TOKEN } from '#src/calls/rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';
 import { auditedMoment, type Moment, type OwnerLog, renderMoment } from './moments.ts';
-import type { Replay } from './replays.ts';
+import type { Replay, AuditingDeps } from './replays.ts';
 import { chooseMetrics, countPerformance } from '#src/performance/get-performance.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
-import type { AuditingDeps } from './replays.ts';
 
 /** What audits need that an exported file also answers: a log that is read by owner, and the read models at its end. */
 export type OwnerAuditDeps = Pick<

@@ -12,7 +12,7 @@ import { done, refuse } from '#src/shared/outcome.ts';
 import { findOwner, ownerSpaces } from '#src/reading/find-owner.ts';
 import { kindOfRecord, recordOfStream, streamOfRecord } from '#src/writing/streams.ts';
 import { receiptsOf } from '#src/proof/receipts.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';

@@ -9,7 +9,7 @@ import {
 import type { DeskCall } from '#src/shared/call.ts';
 import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 

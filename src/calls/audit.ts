@@ -6,7 +6,7 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import type { AgentCaller, Surface } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';

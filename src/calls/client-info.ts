@@ -2,8 +2,7 @@
 import { identifier } from '#contracts/fields.ts';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import type { ClientInfo } from '#src/shared/call.ts';
-import { isRecord } from '#src/shared/json.ts';
-import { present } from '#src/shared/present.ts';
+import { isRecord, present } from '#src/shared/json.ts';
 
 const NAME_CHARS_MAX = 64;
 const VERSION_CHARS_MAX = 32;

@@ -27,7 +27,7 @@ import {
   refuse,
   scopeMissing,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { reviewTokenHash } from '#src/shared/signing.ts';
 import {

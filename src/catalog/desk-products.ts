@@ -3,7 +3,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { productIdOfSku } from './import-products.ts';
 import { pathOfTarget, renderProduct, staleBefore } from './products.ts';

@@ -12,8 +12,7 @@ import {
   shown,
   tiersIn,
 } from '#src/shared/cells.ts';
-import { scanJson } from '#src/shared/json.ts';
-import { present } from '#src/shared/present.ts';
+import { scanJson, present } from '#src/shared/json.ts';
 import { NO_CATEGORY } from './product.decider.ts';
 
 /** Named as in the feeds of Google Merchant Center, with more columns for wholesale. */

@@ -10,7 +10,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import type { OwnerSettings } from '#src/owners/profile.decider.ts';
 import type { CatalogProduct, ProductView, Catalog } from '#src/ports/catalog.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 
 /** The tier that applies at `quantity`, or the first one below its quantity. */

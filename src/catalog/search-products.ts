@@ -9,7 +9,7 @@ import { bindingOf, readPlace, writeCursor } from '#src/reading/lists.ts';
 import { readOwnerSettings } from '#src/reading/find-owner.ts';
 import { closestName } from '#src/shared/closest-name.ts';
 import { refuse, doneWithJson } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import { PRODUCT_TEXT, productJson, staleBefore } from './products.ts';
 

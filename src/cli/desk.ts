@@ -5,7 +5,7 @@ import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/place
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import type { Config } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { isLocal, type Remote, remoteFor } from './contexts.ts';
 import { anywhere, type CommonOptions, configFor, LOGIN } from './options.ts';

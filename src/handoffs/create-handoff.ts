@@ -23,7 +23,7 @@ import { sealAll } from '#src/sealing/sealed-texts.ts';
 import { findDeliverer, proposeDelivery } from './deliver-list.ts';
 import { showHandoff } from './render-handoff.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/shared/signing.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 
 type Input = InputOf<'createHandoff'>;

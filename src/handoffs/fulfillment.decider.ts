@@ -9,7 +9,7 @@ import type {
   RfqEventType,
 } from '#contracts/registries/events.ts';
 import { accept, asStored, type Decision, reject } from '#src/shared/decider.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { type ApprovalRules, decideMove, type Money } from '#src/shared/proposal.ts';
 import type { RfqMove, RfqProgress } from './rfq.decider.ts';
 import { amountIn, type ValuedLine, type Worth } from './worth.decider.ts';

@@ -5,7 +5,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 import {

@@ -17,7 +17,7 @@ import {
   type RecordVersion,
   asStored,
 } from '#src/shared/decider.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import {
   eraseRfq,
   isRfqOutcome,

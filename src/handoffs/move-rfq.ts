@@ -10,7 +10,7 @@ import { ALL_RFQS } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { quotationTokenOf, reviewTokenHash } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
 import { type Issued, issue, changeRecord } from '#src/writing/decide-and-append.ts';

@@ -9,7 +9,7 @@ import type { HandoffState } from './handoff.decider.ts';
 import { contactOf } from './render-handoff.ts';
 import type { EventOf, HandoffEventType } from '#contracts/registries/events.ts';
 import { openOne, type OpeningVault } from '#src/sealing/sealed-texts.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import type { Goods, Quantities, Shipment } from './fulfillment.decider.ts';
 
 /** Makes the append of the notice to staff about what the buyer did. */

@@ -12,7 +12,7 @@ import { openOne, openTexts, type OpeningVault, shownText } from '#src/sealing/s
 import type { Call } from '#src/shared/call.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import { isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 import { issue } from '#src/writing/decide-and-append.ts';
 import type { HandoffLine, HandoffState } from './handoff.decider.ts';

@@ -23,7 +23,7 @@ import { ERASED, openTexts, shownText, WITHDRAWN, NO_TEXTS } from '#src/sealing/
 import { suppressionInLog } from '#src/sealing/suppression.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { type HandoffState, handoff } from './handoff.decider.ts';

@@ -20,7 +20,7 @@ import {
 } from '#src/sealing/sealed-texts.ts';
 import type { SuppressionReader } from '#src/sealing/suppression.ts';
 import type { ListedFacts } from '#src/sending/mail.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { reviewTokenOf } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
 import { releaseAfterWrite } from '#src/writing/decide-and-append.ts';

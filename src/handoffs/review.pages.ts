@@ -23,7 +23,7 @@ import { cached } from '#src/shared/cached.ts';
 import { LANGUAGES, languageOf } from '#src/shared/messages.ts';
 import { HOUSE_LOCALE, type Writer, writerFor, writerOf } from '#src/shared/money.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import {
   type Admissions,

@@ -11,7 +11,7 @@ import {
   refuse,
   refuseField,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { endFault, epoch } from '#src/shared/time.ts';
 import { sealAll } from '#src/sealing/sealed-texts.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';

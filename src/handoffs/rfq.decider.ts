@@ -24,7 +24,7 @@ import {
   decideProposal,
   isAbove,
 } from '#src/shared/proposal.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { hashOfQuotation, type Offer, offerIn } from './quotation.decider.ts';
 
 export type RfqMove = Pick<

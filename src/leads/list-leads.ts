@@ -25,7 +25,7 @@ import { suppressionInRows } from '#src/sealing/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 
 type LeadFilter = { ownerId: string; at: number; input: InputOf<'listLeads'> };
 /** The leads whose time in a list is between these, in epoch milliseconds, both inclusive. */

@@ -7,7 +7,7 @@ import { isOpen } from '#src/handoffs/handoff.decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Call, DeskCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import {
   decideAndAppend,
   issue,

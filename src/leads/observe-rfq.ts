@@ -14,7 +14,7 @@ import {
   releaseAfterWrite,
 } from '#src/writing/decide-and-append.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { releaseClaim } from './claim-contact.ts';
 

@@ -19,7 +19,7 @@ import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { foldOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { lead, stateAt, type LeadState } from './lead.decider.ts';

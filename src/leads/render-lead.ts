@@ -12,7 +12,7 @@ import {
   WITHDRAWN,
 } from '#src/sealing/sealed-texts.ts';
 import type { SuppressionReader } from '#src/sealing/suppression.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { epoch, iso } from '#src/shared/time.ts';
 
 const contactOf = (opened: Unsealed) => {

@@ -11,7 +11,7 @@ import { mailToStaff } from '#src/sending/mail.ts';
 import { type AgentCall, unkeyed } from '#src/shared/call.ts';
 import { companyDomains } from '#src/shared/mailbox.ts';
 import { type Refusal, refuse, done, isRefusal, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso, epoch } from '#src/shared/time.ts';
 import {
   decideAndAppend,

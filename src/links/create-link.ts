@@ -16,7 +16,7 @@ import {
 import { decideClaim, answerOnce } from '#src/writing/idempotency.ts';
 import { nameOf, digestOf, fingerprintOf } from '#src/writing/streams.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { warned, warnInUse } from '#src/reading/live-sources.ts';
 import { resolveTarget } from '#src/catalog/products.ts';
 import { renderLink } from './links.ts';

@@ -3,7 +3,7 @@ import type { Deps } from '#src/calls/handlers.ts';
 import { type DeskHandler, mayActFor } from '#src/calls/desk-handler.ts';
 import { listRows } from '#src/reading/inbox.ts';
 import { refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { issue, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { streamOf } from '#src/writing/streams.ts';

@@ -5,7 +5,7 @@ import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attributi
 import type { App } from '#src/registries/app.ts';
 import { writerFor } from '#src/shared/money.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { sendRefusal } from '#src/web/error-pages.ts';
 import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE, sendPage } from '#src/web/layout.ts';
 import { localeAsked, redirectTo, firstOf, codeIn, type SentValue } from '#src/web/http.ts';

@@ -8,7 +8,7 @@ import {
   reject,
   type RecordVersion,
 } from '#src/shared/decider.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 
 type Event = EventOf<LinkEventType>;
 

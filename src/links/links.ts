@@ -5,7 +5,7 @@ import type { Link } from '#contracts/links/records.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { promoterName } from '#src/owners/promoter-name.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { openAttribution } from '#src/shared/signing.ts';
 import { iso } from '#src/shared/time.ts';
 import { type LinkState, linkStatusAt, nameOfLink } from './link.decider.ts';

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encode } from 'uqr';
 import type { App } from '#src/registries/app.ts';
 import { cached } from '#src/shared/cached.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { sendTagged } from '#src/web/documents.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';
 import type { VisitorOperations } from '#contracts/registries/visitors.ts';

@@ -23,7 +23,7 @@ import { readOwnerSettings } from '#src/reading/find-owner.ts';
 import { cached } from '#src/shared/cached.ts';
 import type { Call, VisitorCall } from '#src/shared/call.ts';
 import { done, refuse, type Outcome } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { signAttribution } from '#src/shared/signing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';

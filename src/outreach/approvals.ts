@@ -33,7 +33,7 @@ import { type MailFacts, type Waiting, mailStream, mailToStaff } from '#src/send
 import { HALTED, readHalt, readSettings } from '#src/sending/settings.ts';
 import type { Call, DeskCall, SystemCall } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 import { visible } from '#src/shared/visible.ts';
 import { issue } from '#src/writing/decide-and-append.ts';

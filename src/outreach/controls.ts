@@ -25,7 +25,7 @@ import {
 import type { Call } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { decideAndAppend, issue, traceOf, changeRecord } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';

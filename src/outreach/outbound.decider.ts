@@ -24,7 +24,7 @@ import {
   asStored,
 } from '#src/shared/decider.ts';
 import { isOnePerson } from '#src/shared/person.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 
 export type OutboundStatus =
   | 'pending_approval'

@@ -17,7 +17,7 @@ import {
   refuse,
   refuseField,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, endFault, epoch } from '#src/shared/time.ts';
 import {
   createOnce,

@@ -14,7 +14,7 @@ import { type ProblemByRejection, refuseRejected } from '#src/writing/rejections
 import type { Deps, Handler } from '#src/calls/handlers.ts';
 import type { AgentCall, Call } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, scopeMissing } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import { issue, changeRecord, type CommandFrom } from '#src/writing/decide-and-append.ts';
 

@@ -19,7 +19,7 @@ import type {
   OutreachState,
 } from '#src/sending/settings.decider.ts';
 import { configuredChannel, readSettings } from '#src/sending/settings.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { foldOf, streamOf } from '#src/writing/streams.ts';
 import { webhookSecret, judgeChannel } from './controls.ts';
 import {

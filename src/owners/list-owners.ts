@@ -6,7 +6,7 @@ import { accessScope, type AgentRow, ALL_OWNERS, type OwnerRow } from '#src/port
 import { pageOf } from '#src/reading/lists.ts';
 import { newestEntries } from '#src/reading/owner-index.ts';
 import { done } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { openProfile, readProfile } from './profile.ts';
 

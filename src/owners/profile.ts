@@ -11,7 +11,7 @@ import type { Call, DeskCall } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { isSameAddress } from '#src/shared/mailbox.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, iso } from '#src/shared/time.ts';
 import {
   issue,

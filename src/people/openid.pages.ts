@@ -5,7 +5,7 @@ import type { ActingAs } from '#contracts/people/records.ts';
 import { lonePage } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { withRetryAfter } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';
 import { type Html, type Page, sendPage, type You } from '#src/web/layout.ts';

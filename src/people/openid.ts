@@ -18,7 +18,7 @@ import { onLocalhost } from '#src/shared/localhost.ts';
 import { done, isRefusal, type Outcome, refuse, type Refusal } from '#src/shared/outcome.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { changeRecord, issue } from '#src/writing/decide-and-append.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
 import { stateOf, streamOfPerson } from '#src/writing/streams.ts';
 import { derivedFrom, isAnswered, isAsked, newAsked, sessionIdFrom } from './asked.ts';

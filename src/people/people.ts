@@ -15,7 +15,7 @@ import type { Call, DeskCall } from '#src/shared/call.ts';
 import { refuseHouseNames } from '#src/shared/house-names.ts';
 import { done, isRefusal, refuse, refuseField, type Refusal } from '#src/shared/outcome.ts';
 import { isOneName, personIdOfName } from '#src/shared/person.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import {
   changeRecord,

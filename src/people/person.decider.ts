@@ -6,7 +6,7 @@ import type {
   PersonEventType,
 } from '#contracts/registries/events.ts';
 import { accept, asStored, type Decider, reject } from '#src/shared/decider.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 
 type PersonEvent = EventOf<PersonEventType>;
 type Invited = EventData<'PersonInvited'>;

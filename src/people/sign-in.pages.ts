@@ -7,7 +7,7 @@ import { lonePage } from '#src/owners/mailbox.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { sendErrorPage, sendRefusal, withRetryAfter } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';

@@ -3,7 +3,7 @@
  * link. Every way ends in `beginSession`.
  */
 import { LIMITS } from '#contracts/limits.ts';
-import { mailbox as mailboxField } from '#contracts/mailbox.ts';
+import { mailbox as mailboxField, canonicalAddress } from '#contracts/mailbox.ts';
 import type { EventData } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { areEqual } from '#src/calls/authenticate.ts';
@@ -19,7 +19,6 @@ import { openOne } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { isLinkAbout, linkToken, queueMail, subjectOfLink } from '#src/sending/mail.ts';
 import type { Call, HolderCall } from '#src/shared/call.ts';
-import { canonicalAddress } from '#contracts/mailbox.ts';
 import {
   done,
   isRefusal,
@@ -28,7 +27,7 @@ import {
   refuseField,
   type Refusal,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';

@@ -23,7 +23,7 @@ import {
   refuse,
   done,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { renderAsOf, DAY_MS } from '#src/shared/time.ts';
 import { byText, eventLoopTurns, sortedInTurns } from '#src/shared/work.ts';
 import { nameOf } from '#src/writing/streams.ts';

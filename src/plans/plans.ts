@@ -24,7 +24,7 @@ import { openOne, openTexts, sealAll, shownText } from '#src/sealing/sealed-text
 import type { DeskCall } from '#src/shared/call.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { isOneName } from '#src/shared/person.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { epoch, iso, renderAsOf } from '#src/shared/time.ts';
 import { type Issued, issue, changeRecord } from '#src/writing/decide-and-append.ts';
 import { foldOf, handoffOf, leadOf } from '#src/writing/streams.ts';

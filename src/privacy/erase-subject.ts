@@ -9,7 +9,7 @@ import { findOwner } from '#src/reading/find-owner.ts';
 import type { Call } from '#src/shared/call.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { turn } from '#src/shared/work.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { answerOnce } from '#src/writing/idempotency.ts';

@@ -17,7 +17,7 @@ import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
 import { isSameAddress, isSameMailbox } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { handoffOf, leadOf, streamOf } from '#src/writing/streams.ts';
 import { eraseRecord } from './erase-subject.ts';
 

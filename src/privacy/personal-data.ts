@@ -10,7 +10,7 @@ import { recordRequest, renderSuppression } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { chosenMatches } from '#src/shared/mailbox.ts';
 import { done, isRefusal, type Refusal, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { traceOf } from '#src/writing/decide-and-append.ts';
 import {
   findRecords,

@@ -4,7 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { ListQuery, ReadModels, Row } from '#src/ports/read-model.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { digestOf } from '#src/writing/streams.ts';
 

@@ -2,7 +2,7 @@
 import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { done, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { measureLags } from './lag.ts';
 

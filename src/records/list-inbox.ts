@@ -25,7 +25,7 @@ import { type InboxRow, readInbox } from '#src/reading/inbox.ts';
 import { suppressionInRows } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { done } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { referenceOf } from '#src/ports/reference.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 

@@ -19,7 +19,7 @@ import {
 import { bindingOf, readCursor, scanLists, writeCursor } from '#src/reading/lists.ts';
 import type { AgentCall } from '#src/shared/call.ts';
 import { done, type Refusal, refuseParameter, scopeMissing } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { epoch, iso, renderAsOf } from '#src/shared/time.ts';
 import { RECORD_SCOPES } from './read-record.ts';
 

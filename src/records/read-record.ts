@@ -24,7 +24,7 @@ import {
   refuse,
   scopeMissing,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
 import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';

@@ -21,7 +21,7 @@ import { ownerSpaces } from '#src/reading/find-owner.ts';
 import { suppressionInRows } from '#src/sealing/suppression.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { done } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { readReference, referenceOf } from '#src/ports/reference.ts';
 import { renderAsOf } from '#src/shared/time.ts';
 

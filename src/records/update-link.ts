@@ -25,7 +25,7 @@ import {
   refuse,
   refuseField,
 } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { endFault, epoch } from '#src/shared/time.ts';
 import { decideAndAppend, issue, readReplay, traceOf } from '#src/writing/decide-and-append.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';

@@ -11,7 +11,7 @@ import type { Secrets } from '#src/ports/system.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
 import { mailboxOf } from '#src/shared/mailbox.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';

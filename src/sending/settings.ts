@@ -1,11 +1,15 @@
 /** Settings of outreach, and halts, which also stop mail. */
 import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
-import type { OutreachChannel, OutreachKind, OutreachState } from './settings.decider.ts';
-import { outreach } from './settings.decider.ts';
+import {
+  type OutreachChannel,
+  type OutreachKind,
+  type OutreachState,
+  outreach,
+} from './settings.decider.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '#src/writing/streams.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 
 type Log = Pick<Deps, 'log'>;

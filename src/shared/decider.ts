@@ -1,5 +1,5 @@
 /** The type of all deciders: a command and a state give events or a rejection; events give a state. Without I/O. */
-import { present } from './present.ts';
+import { present } from './json.ts';
 
 /**
  * Decides over one stream: `decide` makes events of a command, `evolve` folds events into the state. The initial state is

@@ -1,6 +1,6 @@
-/** JSON: one canonical text for each value, and a scan that refuses what parsers read differently. */
-import { hash } from 'node:crypto';
+/** JSON: one canonical text for each value, objects without absent members, and a scan that refuses what parsers read differently. */
 import canonicalize from 'canonicalize';
+import { hash } from 'node:crypto';
 import { LIMITS } from '#contracts/limits.ts';
 
 /** Whether a value is a JSON object. */
@@ -177,4 +177,13 @@ const unescape = (raw: string): string => {
     // A bad escape is a syntax error, which JSON.parse reports for the whole body.
     return raw;
   }
+};
+
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Copies the members that are not undefined: answers and events leave out what is absent. */
+export const present = <T extends object>(members: T): Present<T> => {
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) copy[name] = value;
+  return copy as Present<T>;
 };

@@ -20,7 +20,7 @@ import {
 } from '#src/sending/dispatcher.ts';
 import { type AgentCall, type AgentCaller, unkeyed } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { signBody } from '#src/shared/signing.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';

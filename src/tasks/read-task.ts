@@ -20,7 +20,7 @@ import { readCursor, writeCursor, listing } from '#src/reading/lists.ts';
 import { maskingDeps } from '#src/sealing/suppression.ts';
 import type { AgentCaller, TaskRef, TaskCall } from '#src/shared/call.ts';
 import { type Refusal, refuse, type Outcome, done } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import {
   foldOf,

@@ -9,7 +9,7 @@ import { outbound, type OutboundState } from '#src/outreach/outbound.decider.ts'
 import { outboundOf } from '#src/outreach/requests.ts';
 import type { TaskCall, TaskRef } from '#src/shared/call.ts';
 import { done, type Outcome, type Refusal, forbidden } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { iso } from '#src/shared/time.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';

@@ -12,7 +12,7 @@ import {
 } from '#src/calls/rules.ts';
 import type { AgentCaller, TaskCall } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
 import { fingerprintOf } from '#src/writing/streams.ts';
 import type { TaskActor } from './read-task.ts';

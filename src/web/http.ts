@@ -1,11 +1,11 @@
 /** The HTTP server, as every interface uses it. */
+import Fastify from 'fastify';
 import { isUtf8 } from 'node:buffer';
 import { type IncomingMessage, type ServerResponse, type Server, createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { parse as parseForm } from 'node:querystring';
 import type { Duplex } from 'node:stream';
 import { compile } from '@fastify/proxy-addr';
-import Fastify from 'fastify';
 import type { FastifyInstance, FastifyRequest, FastifyReply, FastifyError } from 'fastify';
 import type { Logger } from 'pino';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
@@ -16,9 +16,8 @@ import { clientInAgent } from '#src/calls/client-info.ts';
 import { networkOf } from '#src/calls/limits.ts';
 import type { Ids, Clock } from '#src/ports/system.ts';
 import type { Arrival, Surface } from '#src/shared/call.ts';
-import { type ScanFault, scanJson } from '#src/shared/json.ts';
+import { type ScanFault, scanJson, present } from '#src/shared/json.ts';
 import { refuse, type Refusal, forbidden, Refused } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
 import { problemBody, problemHeaders, logFailures, rememberFailure, NOSNIFF } from './problem.ts';
 import { LINK_HEADERS } from './layout.ts';
 

@@ -6,7 +6,7 @@ import { html } from 'hono/html';
 import { type House, sellerOf, termsOf } from '#src/shared/house.ts';
 import { languageOf, type MessageKey, type ValuesIf } from '#src/shared/messages.ts';
 import { HOUSE_LOCALE, regionalLocale, type Writer, writerFor } from '#src/shared/money.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { sendPublic } from './documents.ts';
 

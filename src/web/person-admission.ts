@@ -1,7 +1,7 @@
 /** Admits people who are signed in to their pages: the cookie of the session, forms, and the way to the sign-in and back. */
+import cookies from '@fastify/cookie';
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import cookies from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import type { Admission, DeskCaller } from '#src/shared/call.ts';
 import { deviceOf } from '#src/shared/client.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { acceptForms, arrivalOf, isForeign, SAFE_METHODS, sendProblem } from './http.ts';
 import { FOREIGN, sendErrorPage, sendRefusal, withRetryAfter } from './error-pages.ts';
 import { type Html, PRIVATE_HEADERS, type You } from './layout.ts';

@@ -7,7 +7,7 @@ import { rfqForAgents } from '#src/handoffs/rfq.decider.ts';
 import { lead, stateAt } from '#src/leads/lead.decider.ts';
 import { link, linkStatusAt } from '#src/links/link.decider.ts';
 import { outbound, statusAt } from '#src/outreach/outbound.decider.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { randomFrom, randomHistory } from '../support/audit/random-history.ts';
 import { mcpAgent, type McpAgent, toldBy } from '../support/clients/mcp.ts';
 import { type TestApp, freshKey, testApp } from '../support/world/app.ts';

@@ -7,7 +7,7 @@ import { agentBudget } from '#src/calls/rules.ts';
 import type { Admission, AgentCaller, Budget } from '#src/shared/call.ts';
 import { readInput } from '#src/calls/input.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
+import { present } from '#src/shared/json.ts';
 import { requestOf, type TaskView } from '#src/tasks/task-view.ts';
 import { extendedCard } from './card.ts';
 import {

@@ -14,9 +14,8 @@ import type { AgentApp } from '#src/registries/app.ts';
 import { RECORD_SCOPES } from '#src/records/read-record.ts';
 import type { CompletedKind } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller, ClientInfo } from '#src/shared/call.ts';
-import { isRecord } from '#src/shared/json.ts';
+import { isRecord, present } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/present.ts';
 import { callTool, aboutTool, refusedEarly } from './call-tool.ts';
 import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
 import {
