@@ -6,7 +6,7 @@ import type { Handler } from '#src/calls/handlers.ts';
 import type { Catalog, ProductHits, ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { nameKey } from '#src/ports/folded-text.ts';
 import { bindingOf, readPlace, writeCursor } from '#src/reading/lists.ts';
-import { readOwnerSettings } from '#src/reading/find-owner.ts';
+import { readOwnerSettings } from '#src/reading/live-sources.ts';
 import { closestName } from '#src/shared/closest-name.ts';
 import { refuse, doneWithJson } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/json.ts';

@@ -19,7 +19,7 @@ import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import { categoriesAbove, stepsOf } from '#src/ports/folded-text.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Ids, Clock, Secrets } from '#src/ports/system.ts';
-import { readOwnerSettings } from '#src/reading/find-owner.ts';
+import { readOwnerSettings } from '#src/reading/live-sources.ts';
 import { cached } from '#src/shared/cached.ts';
 import type { Call, VisitorCall } from '#src/shared/call.ts';
 import { done, refuse, type Outcome } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 /** How buyers see a promoter. Interfaces of agents reach it, and no act at the desk. */
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Deps } from '#src/calls/handlers.ts';
-import { readOwnerSettings } from '#src/reading/find-owner.ts';
+import { readOwnerSettings } from '#src/reading/live-sources.ts';
 import { openRecord } from '#src/sealing/sealed-texts.ts';
 
 /** The name of a promoter for buyers: that of its profile; without one its short name. */

@@ -48,7 +48,6 @@ import {
   emptyBucket,
 } from './calendar.ts';
 import { type FactSelection, type FactsCache, matcherOf, valueOf } from './facts.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import type { LinkState } from '#src/links/link.decider.ts';
 import { shownNameOfLink } from '#src/links/links.ts';
@@ -449,15 +448,6 @@ const sourceUpTo = async (
     asOf: { position, at: last?.meta.at ?? null },
   };
 };
-
-export const showPerformance: DeskHandler<'showPerformance', PerformanceDeps> = async (
-  deps,
-  { owner_id: ownerId, order_by: orderBy, ...input },
-  call,
-) =>
-  mayActFor(call, ownerId)
-    ? answerPerformance(deps, input, { ownerId, at: call.at, orderBy })
-    : NO_OWNER;
 
 type Readers = Pick<Deps, 'readModels' | 'catalog' | 'credentials'>;
 type Names = NonNullable<ReportRow['names']>;

@@ -1,13 +1,11 @@
-/** Finds the owner of a record of which the desk knows only the id, and what an owner decides for all its links. */
+/** Finds the owner of a record of which the desk knows only the id. */
 import type { Deps } from '#src/calls/handlers.ts';
 import { mayActFor } from '#src/calls/desk-handler.ts';
-import { testSpaceOf, liveOwnerOf } from '#contracts/spaces.ts';
-import { ALL_OWNERS, type OwnerRow, OWNER_SETTINGS } from '#src/ports/rows.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
+import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '#src/shared/call.ts';
 import { listing } from './lists.ts';
 import { streamOf } from '#src/writing/streams.ts';
-import type { OwnerSettings } from '#src/owners/profile.decider.ts';
-import type { ReadModels } from '#src/ports/read-model.ts';
 
 /** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
 const OWNERS_AT_ONCE = 32;
@@ -66,10 +64,3 @@ export const ownerFor = async (
     (await findOwner(deps, call, record));
   return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
 };
-
-/** Reads the settings of an owner, which its test space shares; undefined if it has no profile. */
-export const readOwnerSettings = (
-  { readModels }: { readModels: Pick<ReadModels, 'get'> },
-  ownerId: string,
-): Promise<OwnerSettings | undefined> =>
-  readModels.get<OwnerSettings>('codes', liveOwnerOf(ownerId), OWNER_SETTINGS);

@@ -6,9 +6,11 @@ import { requireCurrent } from '#src/calls/failure.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { type LinkState, linkStatusAt } from '#src/links/link.decider.ts';
 import { clickKey, type LastClick } from '#src/ports/performance-rows.ts';
-import { listOfExternalId } from '#src/ports/rows.ts';
+import { listOfExternalId, OWNER_SETTINGS } from '#src/ports/rows.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { readOwnerSettings } from './find-owner.ts';
+import { liveOwnerOf } from '#contracts/spaces.ts';
+import type { OwnerSettings } from '#src/owners/profile.decider.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
 
 type Place = { ownerId: string; at: number };
 
@@ -76,3 +78,10 @@ export const warnInUse = async (
 /** The member of an event, or none without warnings. */
 export const warned = (warnings: readonly RecordWarning[]): { warnings?: RecordWarning[] } =>
   warnings.length > 0 ? { warnings: [...warnings] } : {};
+
+/** Reads the settings of an owner, which its test space shares; undefined if it has no profile. */
+export const readOwnerSettings = (
+  { readModels }: { readModels: Pick<ReadModels, 'get'> },
+  ownerId: string,
+): Promise<OwnerSettings | undefined> =>
+  readModels.get<OwnerSettings>('codes', liveOwnerOf(ownerId), OWNER_SETTINGS);

@@ -11,7 +11,6 @@ import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { ChangedKind, ChangeRow } from '#src/ports/rows.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { done, refuseParameter } from '#src/shared/outcome.ts';
 import { allows } from '#contracts/scopes.ts';
 import { z } from 'zod';
@@ -180,24 +179,6 @@ export const readChanges = async (
     if (page.length < step) return { data, next: Math.max(next, asOf), isEnd: true };
   }
   return { data, next, isEnd: false };
-};
-
-/** Owners see of their records what all their agents see together. */
-const EVERYTHING: Viewer = {
-  isLinkShown: true,
-  isHandoffShown: true,
-  isLeadShown: true,
-  isOutboundShown: () => true,
-  isAgentShown: () => true,
-};
-
-export const listOwnerChanges: DeskHandler<'listOwnerChanges'> = async (deps, input, call) => {
-  const { owner_id: ownerId, after = 0, limit } = input;
-  if (!mayActFor(call, ownerId)) return NO_OWNER;
-  const asOf = deps.following.asOf();
-  const reader = { ownerId, viewer: EVERYTHING };
-  const { data, next, isEnd } = await readChanges(deps, reader, { after, limit });
-  return done({ data, next_after: next, has_more: !isEnd, as_of: renderAsOf(asOf) });
 };
 
 /** Shows the kinds that the scopes of the caller read, and of access the caller alone. */

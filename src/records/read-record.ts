@@ -5,9 +5,9 @@ import { allows, type NeededScope, OUTBOUND_SCOPES } from '#contracts/scopes.ts'
 import type { Handler } from '#src/calls/handlers.ts';
 import { ownHandoff, showHandoff } from '#src/handoffs/render-handoff.ts';
 import { renderProduct, staleBefore } from '#src/catalog/products.ts';
-import { readOwnerSettings } from '#src/reading/find-owner.ts';
+import { readOwnerSettings } from '#src/reading/live-sources.ts';
 import { handoffWithOutcome, withRfqs } from '#src/leads/observe-rfq.ts';
-import { showLead, renderOwnerLead } from '#src/leads/render-lead.ts';
+import { showLead } from '#src/leads/render-lead.ts';
 import { renderLink, shownNameOfLink } from '#src/links/links.ts';
 import { nameOfOutbound, type OutboundState } from '#src/outreach/outbound.decider.ts';
 import { kindRefusal, outboundOf, renderForAgent } from '#src/outreach/requests.ts';
@@ -27,9 +27,6 @@ import {
 import { present } from '#src/shared/json.ts';
 import { DAY_MS } from '#src/shared/time.ts';
 import { handoffOf, leadOf, linkOf } from '#src/writing/streams.ts';
-import { type DeskHandler, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
-import { showDeskHandoff } from '#src/handoffs/read-rfq.ts';
-import { renderDeskLink } from '#src/links/desk-links.ts';
 
 /** The scope that reading each kind of record needs: the one that reads the kind, or that writes it where none reads it. */
 export const RECORD_SCOPES: Readonly<Record<RecordKind, NeededScope>> = {
@@ -147,25 +144,4 @@ export const getRecord: Handler<'getRecord', PerformanceDeps> = (deps, { id }, c
   const kind = KIND_OF.get(id.slice(0, id.indexOf('_')));
   if (kind === undefined) throw new Error('an id without a kind passed validation');
   return readOwnRecord(deps, { kind, id }, call);
-};
-
-const NO_RECORD = refuse('resource_not_found', 'There is no such record of this owner.');
-
-export const readOwnerRecord: DeskHandler<'readOwnerRecord'> = async (
-  deps,
-  { owner_id: ownerId, id },
-  call,
-) => {
-  if (!mayActFor(call, ownerId)) return NO_OWNER;
-  const view = { ownerId, at: call.at };
-  if (id.startsWith('lnk_')) {
-    const link = await linkOf(deps, ownerId, id);
-    return link ? done({ link: renderDeskLink(deps, link, view) }) : NO_RECORD;
-  }
-  if (id.startsWith('hnd_')) {
-    const handoff = await handoffOf(deps, ownerId, id);
-    return handoff ? done({ handoff: await showDeskHandoff(deps, handoff, view) }) : NO_RECORD;
-  }
-  const lead = await leadOf(deps, ownerId, id);
-  return lead ? done({ lead: renderOwnerLead(lead, view) }) : NO_RECORD;
 };

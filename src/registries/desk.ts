@@ -37,12 +37,11 @@ import {
   erasePersonalData,
 } from '#src/privacy/personal-data.ts';
 import { readEvents, listHistory } from '#src/audits/read-events.ts';
-import { listOwnerChanges } from '#src/records/changes.ts';
+import { listOwnerChanges, readOwnerRecord } from '#src/records/owner-record.ts';
 import { listHandoffs, listRfqs, readRfq } from '#src/handoffs/read-rfq.ts';
 import { listLinks, disableLink } from '#src/links/desk-links.ts';
 import { issueKey, rotateKey, revokeKey, listKeys, readKey } from '#src/access/keys.ts';
-import { readOwnerRecord } from '#src/records/read-record.ts';
-import { showPerformance } from '#src/performance/get-performance.ts';
+import { showPerformance } from '#src/performance/show-performance.ts';
 import {
   setOwnerProfile,
   readOwnerProfile,
