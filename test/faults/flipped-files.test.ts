@@ -240,9 +240,10 @@ const common = (one: unknown, other: unknown): unknown => {
   return one === other ? one : ANY;
 };
 
-/** The members of an answer without the position of the log at which it is given. */
+/** The members of an answer that tell when it is given: the log and its tree grow, and keys are used. */
+const OF_THE_MOMENT = ['as_of', 'head', 'consistency', 'proof', 'last_used_at'];
 const membersOf = (value: object): string[] =>
-  Object.keys(value).filter((name) => !['as_of', 'head', 'consistency'].includes(name));
+  Object.keys(value).filter((name) => !OF_THE_MOMENT.includes(name));
 
 /** Whether the answer is right, but for texts whose key it says is damaged or missing. */
 const supports = (body: unknown, other: unknown): boolean => {
