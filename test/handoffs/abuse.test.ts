@@ -1,4 +1,5 @@
 /** What a stranger can do to a mailbox with the public forms: flood it, or ask about it. */
+import { referenceOf } from '#src/ports/reference.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { mailing } from '../support/dispatch/mailing.ts';
@@ -108,7 +109,8 @@ describe('The form of a list', () => {
     for (const spy of spies) spy.mockRestore();
     await w.settle();
     const page = await get(sent.headers['location'] ?? '');
-    const blind = (text: string) => text.replaceAll(path, '/h/TOKEN').replaceAll(id, 'ID');
+    const blind = (text: string) =>
+      text.replaceAll(path, '/h/TOKEN').replaceAll(id, 'ID').replaceAll(referenceOf(id), 'R-ID');
     return {
       status: sent.status,
       location: blind(sent.headers['location'] ?? ''),

@@ -310,7 +310,17 @@ describe('Several requests on one connection', () => {
   });
 });
 
-const pathOf = (base: string, path: string) => base + path.replaceAll(/\{\w+\}/g, 'some-id');
+/** In place of each parameter of a path. */
+const ANY_ID = 'some-id';
+const pathOf = (base: string, path: string) => base + path.replaceAll(/\{\w+\}/g, ANY_ID);
+/** Whether a request for `path` can reach this route: `/products/import` also reaches that of one product. */
+const covers = (route: string, path: string): boolean => {
+  const [names, asked] = [route.split('/'), path.split('/')];
+  return (
+    names.length === asked.length &&
+    names.every((name, at) => name === ANY_ID || name === asked[at])
+  );
+};
 const ROUTES = [
   ...Object.values(operations).map(({ http }) => [http.method, pathOf(V1, http.path)]),
   ...Object.values(deskOperations).map(({ http }) => [
@@ -337,11 +347,12 @@ const ROUTES = [
 describe('The router', () => {
   it('The router answers 405 with Allow to every other method on every path', async () => {
     for (const [, path] of ROUTES) {
-      const allowed = ROUTES.filter(([, other]) => other === path).map(([method]) => method);
+      const allowed = ROUTES.filter(([, other]) => covers(other, path)).map(([method]) => method);
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
         if (allowed.includes(method)) continue;
         const answer = await app.send({ method, url: path });
-        for (const one of allowed) expect(answer.headers['allow']).toContain(one);
+        for (const one of allowed)
+          expect(answer.headers['allow'], `${method} ${path}`).toContain(one);
         if (method === 'OPTIONS') expect([path, answer.status]).toEqual([path, 204]);
         else expect(expectProblem(answer, `${method} ${path}`).code).toBe('method_not_allowed');
       }

@@ -38,7 +38,7 @@ const DECISIONS: readonly { path: RegExp; person: object }[] = [
     person: { name: 'Second Person', roles: ['staff'] },
   },
   {
-    path: /^\/approvals\/.*\/(?:approve|refuse|request-changes)$|\/automatic-delivery$/,
+    path: /^\/approvals\/.*\/(?:approve|refuse|request-changes|revise)$|\/automatic-delivery$/,
     person: { name: 'Promoter', roles: ['owner'], owner_id: 'acme' },
   },
 ];
