@@ -551,7 +551,9 @@ const auditTrace = deskQuery({
     answer: z
       .object({ operation: z.string(), value: z.record(z.string(), z.unknown()) })
       .optional(),
-    receipts: receipts.optional().describe('Of a request: proves what it wrote'),
+    receipts: receipts
+      .optional()
+      .describe('Of a request: proves what it wrote; getReceipts has those that are pending here'),
     more: z.boolean().describe('Whether there are more events than are shown'),
   }),
   example: {

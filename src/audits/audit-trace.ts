@@ -60,7 +60,7 @@ export const auditTrace: DeskHandler<'auditTrace', AuditingDeps> = async (
   const written = RECORD.test(id)
     ? []
     : subject.events.filter((each) => mayActFor(call, each.owner));
-  const receipts = written.length > 0 ? await receiptsOf(deps.proof(), written) : undefined;
+  const receipts = written.length > 0 ? receiptsOf(deps.proof(), written) : undefined;
   return done({
     id,
     owner_id: owner,

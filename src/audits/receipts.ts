@@ -18,6 +18,8 @@ export const getReceipts: DeskHandler<'getReceipts', AuditingDeps> = async (
   const found = await findRequest(deps, call, { id: request_id, owner: owner_id });
   const events = found.events.filter(({ owner }) => mayActFor(call, owner));
   if (events.length === 0) return NOT_FOUND;
-  const receipts = await receiptsOf(deps.proof(), events);
+  const proof = deps.proof();
+  await proof.tree.advance();
+  const receipts = receiptsOf(proof, events);
   return done({ request_id, receipts, retry_after_ms: waitOf(receipts) });
 };

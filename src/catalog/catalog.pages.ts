@@ -147,7 +147,9 @@ const productFacts = (product: Product, now: number): Html => {
     ),
     ...optional('Certifications', certifications?.join(', ')),
     ...optional('Feed', product.source),
-    ...optional('Changed in the feed', source_updated_at),
+    ...(source_updated_at === undefined
+      ? []
+      : ([['Changed in the feed', timeOf(source_updated_at)]] as const)),
     ['Published', timeOf(product.published_at)],
     ['Changed', timeOf(product.updated_at)],
     ['Revision', String(product.revision)],

@@ -1,4 +1,5 @@
 /** Answers of the desk as texts for people. */
+import { referenceOf } from '#src/ports/reference.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import { GOODS_STATES } from '#contracts/moves.ts';
 import { type Dimension, METRICS } from '#contracts/performance/records.ts';
@@ -43,9 +44,15 @@ const scalarsOf = (row: object): string =>
     .flatMap(([name, value]) => (typeof value === 'object' ? [] : name))
     .join(' ');
 
+/** Answers for programs name lists, RFQs and leads by their ids; people name them by references. */
+const withReference = (row: object): object => {
+  const { handoff_id, id = handoff_id } = row as { id?: string; handoff_id?: string };
+  return id === undefined ? row : { reference: referenceOf(id), ...row };
+};
+
 /**
  * Formats a page as a table. `columns`: paths of members, separated by spaces; default: the members of the
- * first row that are neither lists nor objects.
+ * first row that are neither lists nor objects. A column `reference` is derived from the id where the row has none.
  */
 const formatPage = ({ data, next_before }: ListPage, columns?: string): string => {
   const [first] = data;
@@ -53,7 +60,7 @@ const formatPage = ({ data, next_before }: ListPage, columns?: string): string =
   const paths = (columns ?? scalarsOf(first)).split(' ');
   const table = formatTable([
     paths.map(headingOf),
-    ...data.map((row) => paths.map((path) => valueText(memberAt(row, path)))),
+    ...data.map((row) => paths.map((path) => valueText(memberAt(withReference(row), path)))),
   ]);
   return typeof next_before === 'number' ? `${table}\nMore: --before ${next_before}` : table;
 };

@@ -432,15 +432,15 @@ const VERBS: Verbs = {
   returnGoods: goodsVerb('return'),
   listOpenLeads: {
     words: 'lead list',
-    columns: 'id owner_id state agent_id company.name claim_expires_at needs_approval',
+    columns: 'reference id owner_id state agent_id company.name claim_expires_at needs_approval',
   },
   listOwnerLeads: {
     words: 'lead all',
-    columns: 'id state company.name agent_id outcome_value updated_at',
+    columns: 'reference id state company.name agent_id outcome_value updated_at',
   },
   listRfqs: {
     columns:
-      'handoff_id owner_id title state goods submitted_at indicative_totals needs_approval evidence',
+      'reference handoff_id owner_id title state goods submitted_at indicative_totals needs_approval evidence',
   },
   listAccessRequests: {
     words: 'access requests',
@@ -468,7 +468,7 @@ const VERBS: Verbs = {
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'rfq show', text: shownRfqText },
-  listHandoffs: { columns: 'id status rfq.state agent_id lines expires_at title' },
+  listHandoffs: { columns: 'reference id status rfq.state agent_id lines expires_at title' },
   disableLink: { text: stateText },
   listLinks: { columns: 'id status agent_id campaign target short_url' },
   eraseSubject: {

@@ -22,10 +22,7 @@ import { passkeyRoutes, passkeySection } from './passkey.pages.ts';
 
 /** What each role does most, and the page or the command for it. */
 export const ACTS: Readonly<Record<DeskRole, readonly (readonly [what: string, how: string])[]>> = {
-  owner: [
-    ['Decide on outreach that your agents propose', '/approvals'],
-    ['Invite somebody who acts for the same promoters', 'people invite'],
-  ],
+  owner: [['Decide on outreach that your agents propose', '/approvals']],
   staff: [
     ['See what waits, oldest first', '/desk'],
     ['Find products, withdraw them, import a feed', '/desk/catalog'],
@@ -66,7 +63,7 @@ const homePage = (you: You, origin: string): Page => ({
 <code>tributary login ${onLocalhost(origin)}</code>. What you do is recorded with your name.</p>
 ${
   you.owners.length > 0 &&
-  html`<section><h2>Your promoters</h2><p>What waits, and how the links do.</p><ul class="acts">${you.owners.map(
+  html`<section><h2>Your promoters</h2><p>What waits, how the links do, and who acts for the promoter.</p><ul class="acts">${you.owners.map(
     (owner) => html`<li><a href="/o/${owner}">${owner}</a></li>`,
   )}</ul></section>`
 }

@@ -228,7 +228,7 @@ export const deskHandlers: DeskHandlers = {
   auditProgress,
   auditHistory: inTurn(auditHistory),
   auditTrace: inTurn(auditTrace),
-  getReceipts,
+  getReceipts: inTurn(getReceipts),
   auditExport: inTurn(auditExport),
   auditCheck,
 };

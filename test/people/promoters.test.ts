@@ -54,7 +54,10 @@ beforeAll(async () => {
   const handoff_id = await people(app).rfq(key, 'bea@shop.example');
   const { id: outbound_id } = await proposed(app, key, 'requestSocialPost', post());
   const named = { agent_id: agentId, key_id: keyId, lead_id: lead, handoff_id, outbound_id };
-  Object.assign(records, named, { owner_id: 'acme', record_id: lead, id: lead });
+  const [submitted] = await app.service.deps.log.readStream(`acme-lead_${lead.slice(4)}`);
+  const request_id = submitted?.meta.request ?? '';
+  Object.assign(records, named, { request_id, product: 'MUG-1' });
+  Object.assign(records, { owner_id: 'acme', record_id: lead, id: lead });
   await settled(app);
 });
 afterAll(() => app.close());

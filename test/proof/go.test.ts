@@ -148,13 +148,13 @@ describe.skipIf(!hasGo)(`Proofs, ${IN_GO}`, () => {
         );
       }
     const events = await app.service.deps.log.readAll({ after: 0, limit: 200 });
-    const paths = (await receiptsOf(deps, events)).map(({ proof = '' }, at) => {
+    const paths = receiptsOf(deps, events).map(({ proof = '' }, at) => {
       const path = join(directory, `${at}.tlog-proof`);
       writeFileSync(path, proof);
       return path;
     });
     expect(check(...paths)).toEqual({ status: 0, stdout: `verified ${paths.length}\n` });
-    const [first] = await receiptsOf(deps, events);
+    const [first] = receiptsOf(deps, events);
     const altered = join(directory, 'altered');
     for (const change of [
       (text: string) => text.replace(/index \d+/, 'index 1'),
