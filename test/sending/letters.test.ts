@@ -21,6 +21,7 @@ const LEADS_ON: readonly MailKind[] = [
   'person_invitation',
   'access_decision',
   'rfq_notice',
+  'rfq_reply',
 ];
 const TO_STRANGERS = KINDS.filter((kind) => MAIL_KINDS[kind].isLimited);
 
