@@ -59,7 +59,7 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
   if (after === undefined) await markTree({ ...deps, ...proof });
   if (since !== undefined && !proof.tree.markAt(since))
     return refuseParameter(
-      'since',
+      '/since',
       'unknown',
       `The log has no checkpoint of ${since}. If its notary signed one, the log was rewritten: keep it as evidence.`,
     );

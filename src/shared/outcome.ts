@@ -83,7 +83,7 @@ export const refuseField = (pointer: string, code: string, detail: string): Refu
     errors: [{ pointer, code, detail }],
   });
 
-export const refuseParameter = (pointer: string, code: string, detail: string): Refusal =>
+export const refuseParameter = (pointer: `/${string}`, code: string, detail: string): Refusal =>
   refuse('parameter_invalid', '1 parameter is not valid.', {
     errors: [{ pointer, code, detail }],
   });
