@@ -11,42 +11,47 @@ import { rowsAfter } from '../support/world/fold.ts';
 import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@2': '29bb4f8e8304a32a',
-  'handoffs@6': 'e2d01d63e0dd4261',
-  'handoff-leads@2': '76b6bb1ce1f76fd3',
-  'leads@9': 'bab29bc929055671',
-  'outbound@5': '682cba70088300b7',
-  'open-outbound@4': 'b59667e861c4afe8',
-  'outreach-settings@1': '53702ad9686c09c2',
-  'open-mail@1': 'd8f412647b5b6cd5',
-  'open-applications@1': 'aeba2d1691ab9322',
-  'open-leads@4': '9d9dac7d281cd389',
-  'lead-hints@2': '34883348ae8c2886',
-  'rfqs@5': 'fba6295f31bfcb30',
-  'confirmed-lists@1': '1a2c0bf2037c27ca',
-  'named-records@1': '5080980921883283',
-  'tasks@1': '644288c6eb541cbe',
-  'push-configs@1': '6ca262d79a3e6d18',
-  'codes@4': '6ffb3f84787b5d6e',
-  'review-tokens@4': '1997762d07a3b62b',
-  'credentials@9': '25196fd5880e34fc',
-  'access@9': 'd560eb566834b17c',
-  'access-requests@3': 'c9d2e680b63116f2',
-  'owners@1': 'ba1475a32b19a253',
-  'erasures@2': 'a40667e849ded100',
-  'mailboxes@4': 'fd585d74e0d1bd66',
-  'performance@8': '55251733b3d6ff53',
+  'links@2': '31e4ddfbc454a0f1',
+  'handoffs@6': 'cc8622ac000113a1',
+  'handoff-leads@2': 'f1a5f5cbb007f35e',
+  'leads@9': '630daa92563882d4',
+  'outbound@5': '88515a370d30f8e8',
+  'open-outbound@4': '4b729f5c24ad4d95',
+  'outreach-settings@1': '1f185d717ca943df',
+  'open-mail@1': 'e760ddf79e4be318',
+  'open-applications@1': 'db5257f4195b3dc8',
+  'open-leads@4': '19324a6e26ce78e1',
+  'lead-hints@2': '0723b6a667ba5d42',
+  'rfqs@5': '5b222cb59c1dfd88',
+  'confirmed-lists@1': 'fcc28123b2080fc3',
+  'named-records@1': '88172f061b0d128f',
+  'tasks@1': 'a59bce64f11c7328',
+  'push-configs@1': '2c272b8dfafa3fbc',
+  'codes@4': '4d2a94f7793e7ef8',
+  'review-tokens@4': '08faef9008d32d1c',
+  'credentials@9': 'f86d3da4bf22b956',
+  'access@9': 'cc54d22a93483579',
+  'access-requests@3': '1b89ab61f2082dad',
+  'owners@1': '58e6db5f9da597db',
+  'erasures@2': '7b52ec77fe2163dd',
+  'mailboxes@4': '0ed103a94ca87db0',
+  'performance@8': 'bc1005a17ed554da',
   'history@12': '597da526f34d9310',
-  'changes@1': '0761a9669f57ef4f',
+  'changes@1': 'c92086a40af6b376',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
 
-/** Hashes the rows after each event, because a later event can replace the rows of an earlier one. */
+/**
+ * Hashes the rows after each event that the projection folds, because a later event can replace the rows of an earlier one. An
+ * event at the end of the log changes the pins of those read models only that fold it.
+ */
 const digestOf = (projection: Projection): string => {
   const hash = createHash('sha256');
-  for (let upTo = 1; upTo <= PINNED_LOG.length; upTo += 1)
-    hash.update(JSON.stringify(rowsAfter(projection, PINNED_LOG.slice(0, upTo))));
+  const handled = new Set<string>(projection.handles);
+  for (const [at, { type }] of PINNED_LOG.entries())
+    if (handled.has(type))
+      hash.update(JSON.stringify(rowsAfter(projection, PINNED_LOG.slice(0, at + 1))));
   return hash.digest('hex').slice(0, 16);
 };
 

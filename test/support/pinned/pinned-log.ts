@@ -1,5 +1,5 @@
 /**
- * A small log that never changes, with every type of event that a read model folds, a clock that steps
+ * A small log to which events are only added, at its end, with every type of event that a read model folds, a clock that steps
  * back, and records that end in each possible way. pinned-rows.test.ts pins its rows.
  */
 import type { EventData } from '#contracts/registries/events.ts';
