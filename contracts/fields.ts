@@ -152,7 +152,7 @@ const exemptAs = (exemption: Exemption) => ({
 });
 export const encrypted = exemptAs('encrypted');
 export const ofProduct = exemptAs('product');
-export const ofStaff = exemptAs('staff');
+export const staffIdentity = exemptAs('staff');
 export const unstored = exemptAs('unstored');
 /** A text that is compared with what is stored, or counted, in any form. */
 export const compared = exempt('unstored', z.string());

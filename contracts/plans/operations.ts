@@ -5,7 +5,7 @@ import { deskQuery, EXAMPLE_AT, recordCommands, EXAMPLE_AS_OF } from '#contracts
 import { leadExample, handoffExample } from '#contracts/examples/records.ts';
 import {
   encrypted,
-  ofStaff,
+  staffIdentity,
   ownerSpace,
   time,
   asOf,
@@ -26,7 +26,7 @@ const RECORD = {
     .describe('A lead, the handoff of an RFQ, or the agent of a request for access'),
   owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
 };
-const person = ofStaff.line(200).describe('Id or name of a person of the role staff');
+const person = staffIdentity.line(200).describe('Id or name of a person of the role staff');
 
 const planSummary = z.object({
   record_id: z.string(),
@@ -158,7 +158,7 @@ export const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
       agent_id: id('agt').optional().describe(`${what} through this agent only`),
       from: time.optional().describe(`${what} ${began} at this time or later`),
       to: time.optional().describe(`${what} ${began} at this time or earlier`),
-      assigned_to: ofStaff
+      assigned_to: staffIdentity
         .line(200)
         .optional()
         .describe(`${what} assigned to this person only; for staff`),
