@@ -1,6 +1,6 @@
 /** JSON: one canonical text for each value, objects without absent members, and a scan that refuses what parsers read differently. */
-import canonicalize from 'canonicalize';
 import { hash } from 'node:crypto';
+import canonicalize from 'canonicalize';
 import { LIMITS } from '#contracts/limits.ts';
 
 /** Whether a value is a JSON object. */

@@ -1,7 +1,7 @@
 /** Metrics in the format of Prometheus. */
+import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Metrics } from '#src/ports/metrics.ts';
-import { performance } from 'node:perf_hooks';
 
 /** From a commit in memory to one on a slow disk or a distant server. */
 const APPEND_S = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

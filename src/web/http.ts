@@ -1,10 +1,10 @@
 /** The HTTP server, as every interface uses it. */
-import Fastify from 'fastify';
 import { isUtf8 } from 'node:buffer';
 import { type IncomingMessage, type ServerResponse, type Server, createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { parse as parseForm } from 'node:querystring';
 import type { Duplex } from 'node:stream';
+import Fastify from 'fastify';
 import { compile } from '@fastify/proxy-addr';
 import type { FastifyInstance, FastifyRequest, FastifyReply, FastifyError } from 'fastify';
 import type { Logger } from 'pino';

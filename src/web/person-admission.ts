@@ -1,7 +1,7 @@
 /** Admits people who are signed in to their pages: the cookie of the session, forms, and the way to the sign-in and back. */
-import cookies from '@fastify/cookie';
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import cookies from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { z } from 'zod';

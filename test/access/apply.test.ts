@@ -1,6 +1,6 @@
 /** The public application for access: from the form to the first key of the agent. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { listStoredMail } from '#src/delivery/mail.ts';
 import { applicationStream, expireApplications } from '#src/access/applications.ts';

@@ -1,7 +1,7 @@
 /** Quotations: what staff offer, the letter and page of the buyer, their answers and questions, and who wins. */
-import { referenceOf } from '#src/ports/reference.ts';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { referenceOf } from '#src/ports/reference.ts';
 import { listStoredMail } from '#src/delivery/mail.ts';
 import { hashOfQuotation, type Offer } from '#src/handoffs/quotation.decider.ts';
 import { quotationPath, quotationTokenOf } from '#src/shared/signing.ts';

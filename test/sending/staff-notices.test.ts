@@ -1,10 +1,10 @@
 /** Notices to staff, from the RFQ to the mailbox, over the real parts. */
-import { invite, signedInAs } from '../support/world/browsing.ts';
-import { referenceOf } from '#src/ports/reference.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
+import { invite, signedInAs } from '../support/world/browsing.ts';
+import { referenceOf } from '#src/ports/reference.ts';
 import { listStoredMail } from '#src/delivery/mail.ts';
 import { HANG_MS } from '../support/hang.ts';
 import type { TestApp } from '../support/world/app.ts';

@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import {
   type CatalogProduct,
   PoisonEvent,
@@ -35,7 +36,6 @@ import { CatalogColumns, type Facts, factsCrc, factsOf, requireFacts } from './c
 import { Ranks } from './row-order.ts';
 import { CatalogSearch } from './search.ts';
 import { Vocabulary, addWordChange, COLUMN_GROUPS, type WordChanges, CatalogText } from './text.ts';
-import { crc32 } from 'node:zlib';
 import { type EventData, PRODUCT_EVENTS } from '#contracts/registries/events.ts';
 
 /** Rises with every change of the file's contents; a file of another version is rebuilt. */
