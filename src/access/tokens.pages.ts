@@ -8,13 +8,20 @@ import { deskPage, mayPerform } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { rolesText } from '#src/shared/roles.ts';
-import { serveActs } from '#src/web/acts.ts';
+import { serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, type Page } from '#src/web/layout.ts';
-import { actForm, badge, dataTable, type FormState, nextPage, timeOf } from '#src/web/parts.ts';
-import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import {
+  actForm,
+  badge,
+  dataTable,
+  type FormState,
+  nextPage,
+  timeOf,
+  REASON,
+} from '#src/web/parts.ts';
+import { acceptPeople } from '#src/web/person-admission.ts';
 
 type Token = Answer<'listDeskTokens'>['data'][number];
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
 
@@ -32,7 +39,7 @@ const mayText = ({ roles, owner_id }: Token): string =>
 const expiryText = ({ expires_at }: Token) =>
   expires_at === undefined ? 'never' : timeOf(expires_at);
 
-const showTokens = async ({ app, person, query }: Asked): Promise<Outcome<Page>> => {
+const showTokens = async ({ app, person, query }: PageRequest): Promise<Outcome<Page>> => {
   const listed = await reader(app, person)('listDeskTokens', markOf(query['before']));
   if (isRefusal(listed)) return listed;
   const { data, next_before } = listed.value;
@@ -68,7 +75,7 @@ Writes, refusals and reads of personal data are recorded uses; other reads are n
 };
 
 /** Finds a token in the list of all, of which a service has few. */
-const findToken = async ({ app, person, params }: Asked): Promise<Outcome<Token>> => {
+const findToken = async ({ app, person, params }: PageRequest): Promise<Outcome<Token>> => {
   const read = reader(app, person);
   const tokens = await everyRow((before) =>
     read('listDeskTokens', { ...FULL_PAGE, ...(before && { before }) }),
@@ -78,7 +85,7 @@ const findToken = async ({ app, person, params }: Asked): Promise<Outcome<Token>
   return found ? done(found) : NO_TOKEN;
 };
 
-const showToken = async (asked: Asked, form: FormState): Promise<Outcome<Page>> => {
+const showToken = async (asked: PageRequest, form: FormState): Promise<Outcome<Page>> => {
   const found = await findToken(asked);
   if (isRefusal(found)) return found;
   const token = found.value;
@@ -107,7 +114,7 @@ const showToken = async (asked: Asked, form: FormState): Promise<Outcome<Page>> 
           name: 'revoke',
           title: 'Revoke this token',
           text: 'It stops working within a second, for good. Programs that use it need another one.',
-          fields: [{ name: 'reason', label: 'Reason', required: true }],
+          fields: [REASON],
           button: 'Revoke the token',
           isDangerous: true,
         })
@@ -122,7 +129,7 @@ export const tokenRoutes = async (scope: FastifyInstance, app: App): Promise<voi
   serveActs(scope, app, {
     path: '/desk/tokens',
     acts: {},
-    show: (person, at) => showTokens({ app, person, ...at }),
+    show: showTokens,
   });
   serveActs(scope, app, {
     path: '/desk/tokens/:id',
@@ -133,6 +140,6 @@ export const tokenRoutes = async (scope: FastifyInstance, app: App): Promise<voi
         done: 'The token is revoked.',
       },
     },
-    show: (person, at, form) => showToken({ app, person, ...at }, form),
+    show: showToken,
   });
 };

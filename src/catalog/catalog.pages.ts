@@ -5,7 +5,7 @@ import { type Answer, reader, writer } from '#src/owners/owner-frame.pages.ts';
 import { deskPage } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { done, isRefusal, type Outcome } from '#src/shared/outcome.ts';
-import { serveActs } from '#src/web/acts.ts';
+import { serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, notice, type Page, pager } from '#src/web/layout.ts';
 import {
   actForm,
@@ -17,11 +17,10 @@ import {
   hrefWith,
   timeOf,
 } from '#src/web/parts.ts';
-import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import { acceptPeople } from '#src/web/person-admission.ts';
 
 type Product = Answer<'readProduct'>;
 type Listed = Answer<'listProducts'>;
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 const PAGE_ROWS = 50;
 const TEXT_CHARS = 200;
@@ -85,7 +84,7 @@ const withdrawnNotice = ({ id, title, sku }: Product): Html =>
     html`<p><a href="${productPath(id)}"><bdi>${title}</bdi></a> (<span class="sku">${sku}</span>) was withdrawn.</p>`,
   );
 
-const showCatalog = async ({ app, person, query }: Asked): Promise<Outcome<Page>> => {
+const showCatalog = async ({ app, person, query }: PageRequest): Promise<Outcome<Page>> => {
   const text = (query['text'] ?? '').trim().slice(0, TEXT_CHARS);
   const page = Math.max(1, Math.trunc(Number(query['page'])) || 1);
   const read = reader(app, person);
@@ -173,7 +172,7 @@ const tiersTable = ({ price_tiers }: Product): Html =>
   )}</section>`;
 
 const showProduct = async (
-  { app, person, params }: Asked,
+  { app, person, params }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const { id = '' } = params;
@@ -226,7 +225,7 @@ export const catalogRoutes = async (scope: FastifyInstance, app: App): Promise<v
   serveActs(scope, app, {
     path: '/desk/catalog',
     acts: {},
-    show: (person, at) => showCatalog({ app, person, ...at }),
+    show: showCatalog,
   });
   serveActs(scope, app, {
     path: '/desk/catalog/:id',
@@ -237,6 +236,6 @@ export const catalogRoutes = async (scope: FastifyInstance, app: App): Promise<v
         done: 'The product is withdrawn.',
       },
     },
-    show: (person, at, form) => showProduct({ app, person, ...at }, form),
+    show: showProduct,
   });
 };

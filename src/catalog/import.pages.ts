@@ -5,9 +5,9 @@ import { html } from 'hono/html';
 import { needsConfirmation, source as sourceName } from '#contracts/catalog/operations.ts';
 import { PRODUCT_LIMITS } from '#contracts/limits.ts';
 import { writer } from '#src/owners/owner-frame.pages.ts';
-import { deskPage, mayPerform } from '#src/records/desk-frame.pages.ts';
+import { deskPage, mayPerform, NOT_STAFF } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import { isRefusal, type Refusal, refuse, Refused } from '#src/shared/outcome.ts';
+import { isRefusal, Refused } from '#src/shared/outcome.ts';
 import { sendErrorPage } from '#src/web/error-pages.ts';
 import { arrivalOf } from '#src/web/http.ts';
 import {
@@ -22,7 +22,7 @@ import {
   tick,
   type You,
 } from '#src/web/layout.ts';
-import { dataTable, type FormState, NO_FORM } from '#src/web/parts.ts';
+import { type Content, dataTable, type FormState, NO_FORM } from '#src/web/parts.ts';
 import {
   acceptPeople,
   answerRefusal,
@@ -229,74 +229,70 @@ const shownOf = <Row>(rows: readonly Row[], what: string) => ({
       : `${writer.count(rows.length)} ${what}`,
 });
 
-const changedTable = ({ changes, titles }: FeedResult): Html | '' => {
-  const { rows, caption } = shownOf(
-    changes.filter(({ change }) => change === 'changed'),
-    'changed',
-  );
-  return rows.length === 0
+/** A list of the outcome, with its first rows; nothing for an empty one. */
+const listSection = <Row>(
+  heading: string,
+  { rows, caption }: { rows: readonly Row[]; caption: string },
+  { heads, cells }: { heads: readonly string[]; cells(row: Row): Content[] },
+): Html | '' =>
+  rows.length === 0
     ? ''
-    : html`<section><h2>Changed</h2>${dataTable(
+    : html`<section><h2>${heading}</h2>${dataTable(
         caption,
-        [{ head: 'Product' }, { head: 'Before and after' }],
-        {
-          rows: rows.map((one) => [
-            productLink(one.sku, titles.get(one.sku)),
-            html`<ul class="plain">${changedCells(one).map(
-              ({ column, before, after }) =>
-                html`<li>${column}: <del>${before}</del> → <ins>${after}</ins></li>`,
-            )}</ul>`,
-          ]),
-          empty: '',
-        },
+        heads.map((head) => ({ head })),
+        { rows: rows.map(cells), empty: '' },
       )}</section>`;
-};
 
-const newTable = ({ changes, titles }: FeedResult): Html | '' => {
-  const { rows, caption } = shownOf(
-    changes.filter(({ change }) => change === 'new'),
-    'new',
+const changedOf = ({ changes }: FeedResult, kind: 'new' | 'changed') =>
+  shownOf(
+    changes.filter(({ change }) => change === kind),
+    kind,
   );
-  return rows.length === 0
-    ? ''
-    : html`<section><h2>New</h2>${dataTable(caption, [{ head: 'Product' }, { head: 'SKU' }], {
-        rows: rows.map(({ sku }) => [
-          html`<bdi>${titles.get(sku)}</bdi>`,
-          html`<span class="sku">${sku}</span>`,
-        ]),
-        empty: '',
-      })}</section>`;
-};
+
+const changedTable = (result: FeedResult): Html | '' =>
+  listSection('Changed', changedOf(result, 'changed'), {
+    heads: ['Product', 'Before and after'],
+    cells: (one) => [
+      productLink(one.sku, result.titles.get(one.sku)),
+      html`<ul class="plain">${changedCells(one).map(
+        ({ column, before, after }) =>
+          html`<li>${column}: <del>${before}</del> → <ins>${after}</ins></li>`,
+      )}</ul>`,
+    ],
+  });
+
+const newTable = (result: FeedResult): Html | '' =>
+  listSection('New', changedOf(result, 'new'), {
+    heads: ['Product', 'SKU'],
+    cells: ({ sku }) => [
+      html`<bdi>${result.titles.get(sku)}</bdi>`,
+      html`<span class="sku">${sku}</span>`,
+    ],
+  });
 
 const goneTable = ({ absent: { skus, absent } }: FeedResult): Html | '' => {
-  const { rows } = shownOf(skus, '');
+  const rows = skus.slice(0, ROWS_SHOWN);
   const first = absent > rows.length ? `The first ${rows.length} of ` : '';
-  return rows.length === 0
-    ? ''
-    : html`<section><h2>Gone</h2>${dataTable(
-        `${first}${writer.count(absent)} that the file no longer has`,
-        [{ head: 'Product' }],
-        { rows: rows.map((sku) => [productLink(sku)]), empty: '' },
-      )}</section>`;
+  const caption = `${first}${writer.count(absent)} that the file no longer has`;
+  return listSection(
+    'Gone',
+    { rows, caption },
+    {
+      heads: ['Product'],
+      cells: (sku) => [productLink(sku)],
+    },
+  );
 };
 
-const rejectedTable = ({ faults }: FeedResult): Html | '' => {
-  const { rows, caption } = shownOf(faults, 'faults');
-  return rows.length === 0
-    ? ''
-    : html`<section><h2>Rejected lines</h2>${dataTable(
-        caption,
-        [{ head: 'Line' }, { head: 'Column' }, { head: 'Why' }],
-        {
-          rows: rows.map(({ line, column = '', reason }) => [
-            `Line ${writer.count(line)}`,
-            column,
-            html`<span dir="auto">${reason}</span>`,
-          ]),
-          empty: '',
-        },
-      )}</section>`;
-};
+const rejectedTable = ({ faults }: FeedResult): Html | '' =>
+  listSection('Rejected lines', shownOf(faults, 'faults'), {
+    heads: ['Line', 'Column', 'Why'],
+    cells: ({ line, column = '', reason }) => [
+      `Line ${writer.count(line)}`,
+      column,
+      html`<span dir="auto">${reason}</span>`,
+    ],
+  });
 
 const countFacts = ({ sender }: FeedResult, gone: readonly [string, number]): Html => {
   const { read, rejected, ...counts } = sender.totals();
@@ -456,7 +452,7 @@ export const importRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     if (!person) return reply;
     return mayPerform(person.you, 'importProducts')
       ? sendPage(reply, 200, formPage(person.you, NO_FORM))
-      : answerRefusal(request, reply, { app, refusal: NOT_YOURS });
+      : answerRefusal(request, reply, { app, refusal: NOT_STAFF });
   });
   for (const [name, answer] of [
     ['preview', showPreview],
@@ -482,8 +478,6 @@ export const importRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   }
 };
 
-const NOT_YOURS: Refusal = refuse('role_missing', 'This page is for staff.');
-
 /** Refuses before the body is read: its memory is for people of this desk only. */
 const admitFirst = (app: App) => async (request: FastifyRequest, reply: FastifyReply) => {
   const credential = readCookie(request, app, 'session');
@@ -492,7 +486,7 @@ const admitFirst = (app: App) => async (request: FastifyRequest, reply: FastifyR
   if (!admitted.ok) return answerRefusal(request, reply, { app, refusal: admitted });
   return mayPerform({ roles: [...admitted.value.caller.roles] }, 'importProducts')
     ? undefined
-    : answerRefusal(request, reply, { app, refusal: NOT_YOURS });
+    : answerRefusal(request, reply, { app, refusal: NOT_STAFF });
 };
 
 const onTooLarge = (error: Error, _request: FastifyRequest, reply: FastifyReply): void => {

@@ -328,11 +328,11 @@ export const approvalRoutes = async (scope: FastifyInstance, app: App): Promise<
   serveActs(scope, app, {
     path: '/approvals',
     acts: {},
-    show: (person, { query }) => showWaiting(app, person, query),
+    show: ({ person, query }) => showWaiting(app, person, query),
   });
   serveActs(scope, app, {
     path: '/approvals/:id',
     acts: ACTS,
-    show: (person, { params: { id = '' } }, state) => showRequest(app, person, id, state),
+    show: ({ person, params: { id = '' } }, state) => showRequest(app, person, id, state),
   });
 };

@@ -8,7 +8,7 @@ import { scopeBoxes } from '#src/access/application.pages.ts';
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
-import { type PageAct, serveActs } from '#src/web/acts.ts';
+import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, NO_FAULTS, notice, type Page, type You } from '#src/web/layout.ts';
 import {
   actForm,
@@ -22,6 +22,7 @@ import {
   happened,
   nextPage,
   timeOf,
+  REASON,
 } from '#src/web/parts.ts';
 import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
 import {
@@ -48,8 +49,6 @@ import { agentNames } from './owner-words.pages.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 const NO_KEY = refuse('resource_not_found', 'There is no such key.');
-
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 export const AGENT_STATES: Readonly<Record<AgentRecord['status'], Html>> = {
   requested: badge('waits for staff', 'warn'),
@@ -87,7 +86,7 @@ const assistantsText = ({ data }: Answer<'showPerformance'>, agentId: string): s
 };
 
 const showAgents = async (
-  { app, person, params, query }: Asked,
+  { app, person, params, query }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
@@ -217,8 +216,6 @@ export const keysOfAgent = (owner: string, keys: readonly ListedKey[]): Html =>
     },
   );
 
-const reasonField = [{ name: 'reason', label: 'Reason', required: true }] as const;
-
 /** The acts on an agent in its state. */
 const agentForms = (
   you: You,
@@ -237,7 +234,7 @@ const agentForms = (
             name: 'reinstate',
             title: 'Reinstate this agent',
             text: 'Keys that have not expired or been revoked work again.',
-            fields: reasonField,
+            fields: [REASON],
             button: 'Reinstate the agent',
           },
         );
@@ -249,7 +246,7 @@ const agentForms = (
       name: 'suspend',
       title: 'Suspend this agent',
       text: 'All its keys stop working within a second. You can reinstate it.',
-      fields: reasonField,
+      fields: [REASON],
       button: 'Suspend the agent',
       isDangerous: true,
     },
@@ -360,11 +357,11 @@ const agentFacts = (agent: AgentRecord, assistants: string): Html =>
     ['Since', momentText(agent.created_at)],
     ['Assistants in 30 days', assistants],
     ['May use', agent.granted_scopes.join(', ') || 'nothing yet'],
-    ...(agent.pending ? [['Asked for', agent.pending.scopes.join(', ')] as const] : []),
+    ...(agent.pending ? [['PageRequest for', agent.pending.scopes.join(', ')] as const] : []),
   ]);
 
 const showAgent = async (
-  { app, person, params, query }: Asked,
+  { app, person, params, query }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
@@ -464,14 +461,17 @@ const keyForms = (you: You, path: string, status: KeyRecord['status'], form: For
         name: 'revoke',
         title: 'Revoke this key',
         text: 'Final: it stops working within a second.',
-        fields: reasonField,
+        fields: [REASON],
         button: 'Revoke the key',
         isDangerous: true,
       },
     )
   }`;
 
-const showKey = async ({ app, person, params }: Asked, form: FormState): Promise<Outcome<Page>> => {
+const showKey = async (
+  { app, person, params }: PageRequest,
+  form: FormState,
+): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
   if (isRefusal(found)) return found;
   const owner = found.value;
@@ -562,7 +562,7 @@ const keyRoutes = (
         done: 'The key is revoked.',
       },
     },
-    show: (person, at, form) => showKey({ app, person, ...at }, form),
+    show: showKey,
   });
 };
 
@@ -572,7 +572,7 @@ export const ownerAgentRoutes = async (scope: FastifyInstance, app: App): Promis
   serveActs(scope, app, {
     path: '/o/:owner/agents',
     acts: { request: REQUEST },
-    show: (person, at, form) => showAgents({ app, person, ...at }, form),
+    show: showAgents,
   });
   const reasoned = ({ reason }: Typed, { id }: Typed) => ({ agent_id: id, reason });
   const shows = (person: SignedIn, value: unknown, { owner = '' }: Typed): Page => {
@@ -596,7 +596,7 @@ export const ownerAgentRoutes = async (scope: FastifyInstance, app: App): Promis
         shows,
       },
     },
-    show: (person, at, form) => showAgent({ app, person, ...at }, form),
+    show: showAgent,
   });
   keyRoutes(scope, app, shows);
   serveFile(scope, app, agentsFile(app));

@@ -181,7 +181,7 @@ export const ownerHomeRoutes = async (scope: FastifyInstance, app: App): Promise
   serveActs(scope, app, {
     path: '/o/:owner',
     acts: {},
-    async show(person, { params, query }, form) {
+    async show({ person, params, query }, form) {
       const owner = ownerOfPage(person, params);
       if (isRefusal(owner)) return owner;
       const read = reader(app, person);

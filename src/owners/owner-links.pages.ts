@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, refuse } from '#src/shared/outcome.ts';
-import { serveActs } from '#src/web/acts.ts';
+import { serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html } from '#src/web/layout.ts';
 import {
   actForm,
@@ -15,6 +15,7 @@ import {
   hrefWith,
   nextPage,
   timeOf,
+  REASON,
 } from '#src/web/parts.ts';
 import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
 import {
@@ -136,7 +137,7 @@ ${
           name: 'stop',
           title: 'Stop this link',
           text: 'Final: the link leads nowhere any more. Its history and its numbers stay.',
-          fields: [{ name: 'reason', label: 'Reason', required: true }],
+          fields: [REASON],
           button: 'Stop the link',
           isDangerous: true,
         },
@@ -146,11 +147,7 @@ ${
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
 
-const showLink = async (
-  person: SignedIn,
-  { app, params, query }: { app: App; params: Typed; query: Typed },
-  form: FormState,
-) => {
+const showLink = async ({ app, person, params, query }: PageRequest, form: FormState) => {
   const owner = ownerOfPage(person, params);
   if (isRefusal(owner)) return owner;
   const owner_id = owner.value;
@@ -191,7 +188,7 @@ const campaignRoutes = (scope: FastifyInstance, app: App): void => {
   serveActs(scope, app, {
     path: '/o/:owner/campaigns',
     acts: {},
-    async show(person, { params, query }) {
+    async show({ person, params, query }) {
       const owner = ownerOfPage(person, params);
       if (isRefusal(owner)) return owner;
       const period = periodOf(query, app.now());
@@ -249,7 +246,7 @@ export const ownerLinkRoutes = async (scope: FastifyInstance, app: App): Promise
   serveActs(scope, app, {
     path: '/o/:owner/links',
     acts: {},
-    async show(person, { params, query }) {
+    async show({ person, params, query }) {
       const found = ownerOfPage(person, params);
       if (isRefusal(found)) return found;
       const owner = found.value;
@@ -296,7 +293,7 @@ ${fileLink(path, periodQuery(period))}`,
         done: 'The link is stopped.',
       },
     },
-    show: (person, at, form) => showLink(person, { app, ...at }, form),
+    show: showLink,
   });
 
   campaignRoutes(scope, app);

@@ -7,7 +7,7 @@ import type { App } from '#src/registries/app.ts';
 import { onLocalhost } from '#src/shared/localhost.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
-import { type PageAct, serveActs } from '#src/web/acts.ts';
+import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
 import {
   type ActForm,
@@ -20,8 +20,9 @@ import {
   hrefWith,
   nextPage,
   timeOf,
+  REASON,
 } from '#src/web/parts.ts';
-import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import { acceptPeople, type Typed } from '#src/web/person-admission.ts';
 import {
   type Answer,
   all,
@@ -42,8 +43,6 @@ import { agentNames, beginning, KIND_NAMES, OUTREACH_WORDS } from './owner-words
 
 const NO_PERSON = refuse('resource_not_found', 'There is no such person.');
 
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
-
 const STATUS_FILTERS = [
   ['', 'Unfinished'],
   ['pending_approval', 'Wait for approval'],
@@ -60,7 +59,12 @@ const statusFilter = ({ status = '' }: Typed): { status?: Outbound['status'] } =
     ? { status: status as Outbound['status'] }
     : {};
 
-const showApprovals = async ({ app, person, params, query }: Asked): Promise<Outcome<Page>> => {
+const showApprovals = async ({
+  app,
+  person,
+  params,
+  query,
+}: PageRequest): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
   if (isRefusal(found)) return found;
   const owner_id = found.value;
@@ -244,7 +248,7 @@ ${
         name: 'halt',
         title: 'Halt all outreach',
         text: 'At once: nothing is proposed, approved or sent until staff resume it.',
-        fields: [{ name: 'reason', label: 'Reason', required: true }],
+        fields: [REASON],
         button: 'Halt outreach',
         isDangerous: true,
       },
@@ -321,7 +325,7 @@ const peopleSection = (
   }</section>`;
 
 const showProfile = async (
-  { app, person, params }: Asked,
+  { app, person, params }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
@@ -378,7 +382,7 @@ const personForms = (you: You, path: string, { status }: Person, state: FormStat
         name: 'end',
         title: 'End the access of this person',
         text: 'Sessions and logins stop working within a second. What the person did stays in the records.',
-        fields: [{ name: 'reason', label: 'Reason', required: true }],
+        fields: [REASON],
         button: 'End the access',
         isDangerous: true,
       },
@@ -386,7 +390,7 @@ const personForms = (you: You, path: string, { status }: Person, state: FormStat
   }`;
 
 const showPerson = async (
-  { app, person, params }: Asked,
+  { app, person, params }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
@@ -492,12 +496,12 @@ export const ownerProfileRoutes = async (scope: FastifyInstance, app: App): Prom
   serveActs(scope, app, {
     path: '/o/:owner/approvals',
     acts: {},
-    show: (person, at) => showApprovals({ app, person, ...at }),
+    show: showApprovals,
   });
   serveActs(scope, app, {
     path: '/o/:owner/profile',
     acts: PROFILE_ACTS,
-    show: (person, at, form) => showProfile({ app, person, ...at }, form),
+    show: showProfile,
   });
   serveActs(scope, app, {
     path: '/o/:owner/people/:id',
@@ -513,7 +517,7 @@ export const ownerProfileRoutes = async (scope: FastifyInstance, app: App): Prom
         done: 'The access has ended.',
       },
     },
-    show: (person, at, form) => showPerson({ app, person, ...at }, form),
+    show: showPerson,
   });
   serveFile(scope, app, APPROVALS_FILE);
 };

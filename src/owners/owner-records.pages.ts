@@ -5,7 +5,7 @@ import type { App } from '#src/registries/app.ts';
 import { moneyText } from '#src/shared/cells.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
-import { serveActs } from '#src/web/acts.ts';
+import { serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, type Page } from '#src/web/layout.ts';
 import {
   actForm,
@@ -17,8 +17,9 @@ import {
   hrefWith,
   nextPage,
   timeOf,
+  REASON,
 } from '#src/web/parts.ts';
-import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import { acceptPeople, type Typed } from '#src/web/person-admission.ts';
 import {
   type Answer,
   all,
@@ -51,10 +52,9 @@ import {
 
 type List = Answer<'listHandoffs'>['data'][number];
 type Lead = Answer<'listOwnerLeads'>['data'][number];
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 /** What every page of records needs: the promoter, how to read, and the names of its agents. */
-const begin = async ({ app, person, params }: Asked) => {
+const begin = async ({ app, person, params }: PageRequest) => {
   const owner = ownerOfPage(person, params);
   if (isRefusal(owner)) return owner;
   const read = reader(app, person);
@@ -82,7 +82,7 @@ const listState = ({ status, rfq }: List): Content =>
     ? badge(`RFQ ${rfq.state}`, rfq.state === 'won' ? 'good' : 'calm')
     : badge(LIST_WORDS[status]);
 
-const showLists = async (asked: Asked): Promise<Outcome<Page>> => {
+const showLists = async (asked: PageRequest): Promise<Outcome<Page>> => {
   const begun = await begin(asked);
   if (isRefusal(begun)) return begun;
   const { owner, read, nameOf } = begun.value;
@@ -168,7 +168,7 @@ const listFacts = (owner: string, list: List, agent: string): Html => {
 
 const WITHDRAWABLE: ReadonlySet<List['status']> = new Set(['awaiting_buyer', 'in_review']);
 
-const showList = async (asked: Asked, form: FormState): Promise<Outcome<Page>> => {
+const showList = async (asked: PageRequest, form: FormState): Promise<Outcome<Page>> => {
   const begun = await begin(asked);
   if (isRefusal(begun)) return begun;
   const { owner, read, nameOf } = begun.value;
@@ -193,7 +193,7 @@ const showList = async (asked: Asked, form: FormState): Promise<Outcome<Page>> =
             name: 'withdraw',
             title: 'Withdraw this list',
             text: 'Final: the buyer can no longer send it. The buyer reads the reason.',
-            fields: [{ name: 'reason', label: 'Reason', required: true }],
+            fields: [REASON],
             button: 'Withdraw the list',
             isDangerous: true,
           },
@@ -232,7 +232,7 @@ const timesOf = (period: Period | undefined) =>
     ? {}
     : { from: `${period.from}T00:00:00.000Z`, to: `${period.to}T23:59:59.999Z` };
 
-const showRfqs = async (asked: Asked): Promise<Outcome<Page>> => {
+const showRfqs = async (asked: PageRequest): Promise<Outcome<Page>> => {
   const begun = await begin(asked);
   if (isRefusal(begun)) return begun;
   const { owner, read, nameOf } = begun.value;
@@ -295,7 +295,7 @@ const leadState = ({ state }: Lead): Content =>
 const leadValue = ({ outcome_value: value }: Lead): string =>
   amountsText(value === undefined ? [] : [value]);
 
-const showLeads = async (asked: Asked): Promise<Outcome<Page>> => {
+const showLeads = async (asked: PageRequest): Promise<Outcome<Page>> => {
   const begun = await begin(asked);
   if (isRefusal(begun)) return begun;
   const { owner, read, nameOf } = begun.value;
@@ -346,7 +346,7 @@ const sourceOf = (owner: string, { source: { kind, ref = '' } }: Lead): Content 
   return kind === 'agent' ? 'the agent' : 'entered by hand';
 };
 
-const showLead = async (asked: Asked): Promise<Outcome<Page>> => {
+const showLead = async (asked: PageRequest): Promise<Outcome<Page>> => {
   const begun = await begin(asked);
   if (isRefusal(begun)) return begun;
   const { owner, read, nameOf } = begun.value;
@@ -457,7 +457,7 @@ export const ownerRecordRoutes = async (scope: FastifyInstance, app: App): Promi
     serveActs(scope, app, {
       path: `/o/:owner/${path}`,
       acts: {},
-      show: (person, at) => show({ app, person, ...at }),
+      show,
     });
   serveActs(scope, app, {
     path: '/o/:owner/lists/:id',
@@ -468,7 +468,7 @@ export const ownerRecordRoutes = async (scope: FastifyInstance, app: App): Promi
         done: 'The list is withdrawn.',
       },
     },
-    show: (person, at, form) => showList({ app, person, ...at }, form),
+    show: showList,
   });
   for (const file of [LISTS_FILE, RFQS_FILE, LEADS_FILE]) serveFile(scope, app, file);
 };

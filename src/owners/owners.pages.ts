@@ -4,10 +4,10 @@ import { html } from 'hono/html';
 import type { ListedKey } from '#contracts/access/records.ts';
 import { ownerId } from '#contracts/fields.ts';
 import { NO_OWNER } from '#src/calls/desk-handler.ts';
-import { agentLink, deskPage, mayPerform } from '#src/records/desk-frame.pages.ts';
+import { agentLink, deskPage, mayPerform, NOT_STAFF } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
-import { done, isRefusal, type Outcome, refuse } from '#src/shared/outcome.ts';
-import { type PageAct, serveActs } from '#src/web/acts.ts';
+import { done, isRefusal, type Outcome } from '#src/shared/outcome.ts';
+import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, notice, type Page } from '#src/web/layout.ts';
 import {
   type ActForm,
@@ -19,8 +19,9 @@ import {
   type FormState,
   nextPage,
   timeOf,
+  REASON,
 } from '#src/web/parts.ts';
-import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+import { acceptPeople } from '#src/web/person-admission.ts';
 import { AGENT_STATES, KEY_STATES, lastUseOf } from './owner-agents.pages.ts';
 import { type Answer, all, FULL_PAGE, homeOf, reader } from './owner-frame.pages.ts';
 import { markOf } from './owner-links.pages.ts';
@@ -28,7 +29,6 @@ import { MODES, PERSON_STATES, profileFacts } from './owner-profile.pages.ts';
 import { agentNames, KIND_NAMES } from './owner-words.pages.ts';
 
 type Owner = Answer<'listOwners'>['data'][number];
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 const agentsText = ({ agents, more_agents, owner_id }: Owner): Content =>
   html`${agents.map(({ id, name, status }, at) => {
@@ -37,7 +37,7 @@ const agentsText = ({ agents, more_agents, owner_id }: Owner): Content =>
     return html`${at > 0 && ', '}${agentLink(id, name)}${status !== 'approved' && html` ${badge(state, isWaiting ? 'warn' : 'bad')}`}`;
   })}${more_agents && html` <a href="/desk/owners/${owner_id}">and more</a>`}`;
 
-const showOwners = async ({ app, person, query }: Asked): Promise<Outcome<Page>> => {
+const showOwners = async ({ app, person, query }: PageRequest): Promise<Outcome<Page>> => {
   const listed = await reader(app, person)('listOwners', markOf(query['before']));
   if (isRefusal(listed)) return listed;
   const { data, next_before } = listed.value;
@@ -80,7 +80,12 @@ type Facts = {
 const agentsTable = ({ agents }: Facts): Html =>
   html`<section><h2>Agents</h2>${dataTable(
     'Agents, newest first',
-    [{ head: 'Agent' }, { head: 'State' }, { head: 'Granted' }, { head: 'Asked for, not granted' }],
+    [
+      { head: 'Agent' },
+      { head: 'State' },
+      { head: 'Granted' },
+      { head: 'PageRequest for, not granted' },
+    ],
     {
       rows: agents.map(({ id, name, status, pending, requested_scopes, granted_scopes }) => [
         html`<a href="/desk/r/${id}" data-item><bdi>${name}</bdi></a>`,
@@ -150,8 +155,6 @@ const peoplePart = ({ people }: Facts): Html =>
     },
   )}</section>`;
 
-const REASON = { name: 'reason', label: 'Reason', required: true } as const;
-
 const forms = ({ profile, settings: { halted } }: Facts): ActForm[] => [
   ...(profile && profile.mailbox_confirmed_at === undefined
     ? [
@@ -177,7 +180,7 @@ const forms = ({ profile, settings: { halted } }: Facts): ActForm[] => [
     : { name: 'resume', title: 'Resume outreach', fields: [REASON], button: 'Resume outreach' },
 ];
 
-const readFacts = async ({ app, person }: Asked, owner: string): Promise<Outcome<Facts>> => {
+const readFacts = async ({ app, person }: PageRequest, owner: string): Promise<Outcome<Facts>> => {
   const read = reader(app, person);
   const owned = { owner_id: owner, ...FULL_PAGE };
   const answers = await all({
@@ -201,11 +204,9 @@ const readFacts = async ({ app, person }: Asked, owner: string): Promise<Outcome
   });
 };
 
-const NOT_YOURS = refuse('role_missing', 'This page is for staff.');
-
-const showOwner = async (asked: Asked, form: FormState): Promise<Outcome<Page>> => {
+const showOwner = async (asked: PageRequest, form: FormState): Promise<Outcome<Page>> => {
   const { person, params } = asked;
-  if (!mayPerform(person.you, 'listOwners')) return NOT_YOURS;
+  if (!mayPerform(person.you, 'listOwners')) return NOT_STAFF;
   const parsed = ownerId.safeParse(params['owner']);
   if (!parsed.success) return NO_OWNER;
   const owner = parsed.data;
@@ -257,11 +258,11 @@ export const ownersRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   serveActs(scope, app, {
     path: '/desk/owners',
     acts: {},
-    show: (person, at) => showOwners({ app, person, ...at }),
+    show: showOwners,
   });
   serveActs(scope, app, {
     path: '/desk/owners/:owner',
     acts: ACTS,
-    show: (person, at, form) => showOwner({ app, person, ...at }, form),
+    show: showOwner,
   });
 };

@@ -9,7 +9,7 @@ import { deskPage, mayPerform, ownerLink } from '#src/records/desk-frame.pages.t
 import type { App } from '#src/registries/app.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome } from '#src/shared/outcome.ts';
-import { type PageAct, serveActs } from '#src/web/acts.ts';
+import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
 import { facts, type Html, notice, type Page, tick, type You } from '#src/web/layout.ts';
 import {
   type ActForm,
@@ -21,11 +21,11 @@ import {
   nextPage,
   timeOf,
   typedIn,
+  REASON,
 } from '#src/web/parts.ts';
 import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
 
 type Person = Answer<'listPeople'>['data'][number];
-type Asked = { app: App; person: SignedIn; params: Typed; query: Typed };
 
 const WAYS: Readonly<Record<Person['ways'][number], string>> = {
   mailed_link: 'mailed link',
@@ -72,8 +72,6 @@ const rightsIn = (sent: Typed) => ({
   owners: (sent['owners'] ?? '').split(/[\s,]+/).filter((owner) => owner !== ''),
 });
 
-const REASON = { name: 'reason', label: 'Reason', required: true } as const;
-
 const inviteForm = (state: FormState): ActForm => ({
   name: 'invite',
   title: 'Invite a person',
@@ -87,7 +85,7 @@ const inviteForm = (state: FormState): ActForm => ({
 });
 
 const showPeople = async (
-  { app, person, query }: Asked,
+  { app, person, query }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const listed = await reader(app, person)('listPeople', markOf(query['before']));
@@ -170,7 +168,7 @@ const personForms = (you: You, person: Person, state: FormState): ActForm[] => [
 ];
 
 const showPerson = async (
-  { app, person, params }: Asked,
+  { app, person, params }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const { id = '' } = params;
@@ -249,11 +247,11 @@ export const peopleRoutes = async (scope: FastifyInstance, app: App): Promise<vo
         shows: invitedPage,
       },
     },
-    show: (person, at, form) => showPeople({ app, person, ...at }, form),
+    show: showPeople,
   });
   serveActs(scope, app, {
     path: '/desk/people/:id',
     acts: PERSON_ACTS,
-    show: (person, at, form) => showPerson({ app, person, ...at }, form),
+    show: showPerson,
   });
 };

@@ -3,6 +3,7 @@ import { html } from 'hono/html';
 import { ownerId } from '#contracts/fields.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
+import { refuse } from '#src/shared/outcome.ts';
 import type { Html, Page, You } from '#src/web/layout.ts';
 import { type FormState, outcomeNotice } from '#src/web/parts.ts';
 
@@ -11,6 +12,9 @@ export const mayPerform = ({ roles }: Pick<You, 'roles'>, id: DeskOperationId): 
   const may: readonly string[] = deskOperations[id].roles;
   return roles.some((role) => may.includes(role));
 };
+
+/** Answers who may see nothing of a page. */
+export const NOT_STAFF = refuse('role_missing', 'This page is for staff.');
 
 /** Each page, and the operation without which it shows nothing. */
 const TABS = [

@@ -213,7 +213,7 @@ export const inboxRoutes = async (scope: FastifyInstance, app: App): Promise<voi
   serveActs(scope, app, {
     path: '/desk',
     acts: {},
-    async show({ admission, you }, { query }) {
+    async show({ person: { admission, you }, query }) {
       const now = app.now();
       const chosen = filtersIn(query);
       const input = inboxInput(chosen, { id: admission.caller.id, now });

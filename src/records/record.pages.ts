@@ -277,7 +277,7 @@ export const recordRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   serveActs(scope, app, {
     path: '/desk/r/:id',
     acts: ACTS,
-    async show(person, { params, query }, form) {
+    async show({ person, params, query }, form) {
       const { id = '' } = params;
       const shown = await readShown(app, person.admission, { id, form });
       if (!shown.ok) return shown;

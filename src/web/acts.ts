@@ -32,16 +32,15 @@ export type PageAct = {
   shows?(person: SignedIn, value: unknown, params: Typed): Page;
 };
 
+/** A page that a person asks for. */
+export type PageRequest = { app: App; person: SignedIn; params: Typed; query: Typed };
+
 type ActPage = {
   /** The page's route; that of an act has its name as one more segment. */
   path: string;
   acts: Readonly<Record<string, PageAct>>;
   /** Makes the page from what the person may read. */
-  show(
-    person: SignedIn,
-    at: { params: Typed; query: Typed },
-    form: FormState,
-  ): Promise<Outcome<Page>>;
+  show(asked: PageRequest, form: FormState): Promise<Outcome<Page>>;
 };
 
 type Asked = { Params: Typed; Querystring: Typed };
@@ -125,7 +124,7 @@ export const serveActs = (
       ...(kept && { act: kept['act'], typed: kept }),
       ...(said !== undefined && { said }),
     };
-    const shown = await show(person, { params: request.params, query }, form);
+    const shown = await show({ app, person, params: request.params, query }, form);
     return shown.ok
       ? sendPage(reply, 200, shown.value)
       : answerRefusal(request, reply, { app, refusal: shown });
@@ -164,7 +163,7 @@ const performAct = async (
   const answered = { app, refusal: outcome };
   if (hasOwnPage(outcome)) return answerRefusal(request, reply, answered);
   const form = refusedForm({ name, act, sent }, outcome);
-  const shown = await show(person, { params, query: queryOf(request) }, form);
+  const shown = await show({ app, person, params, query: queryOf(request) }, form);
   if (!shown.ok) return answerRefusal(request, reply, answered);
   rememberFailure(request, outcome.code, outcome.cause);
   return sendPage(withRetryAfter(reply, outcome), PROBLEMS[outcome.code].status, shown.value);

@@ -130,6 +130,9 @@ type ActField = {
   options?: readonly (readonly [value: string, label: string])[];
 };
 
+/** The field of an act that needs a reason. */
+export const REASON: ActField = { name: 'reason', label: 'Reason', required: true };
+
 export type ActForm = {
   /** The last segment of the form's address, and a key of the page's acts. */
   name: string;
