@@ -74,7 +74,7 @@ Writes, refusals and reads of personal data are recorded uses; other reads are n
   );
 };
 
-/** Finds a token in the list of all, of which a service has few. */
+/** Finds a token among all tokens: a service has few. */
 const findToken = async ({ app, person, params }: PageRequest): Promise<Outcome<Token>> => {
   const read = reader(app, person);
   const tokens = await everyRow((before) =>

@@ -13,7 +13,7 @@ export const mayPerform = ({ roles }: Pick<You, 'roles'>, id: DeskOperationId): 
   return roles.some((role) => may.includes(role));
 };
 
-/** Answers who may see nothing of a page. */
+/** The answer of a page to a person without the role staff. */
 export const NOT_STAFF = refuse('role_missing', 'This page is for staff.');
 
 /** Each page, and the operation without which it shows nothing. */

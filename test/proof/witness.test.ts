@@ -132,7 +132,7 @@ it('A witness cosigns checkpoints that continue each other, and exports show up 
   });
 });
 
-it('A witness that is down, lags, lies or answers nonsense stops nobody, and is named', async () => {
+it('A witness that is down, lags, lies or answers nonsense does not stop the notary, and is named', async () => {
   const { witness } = witnessOf();
   const stranger = openSigner(newWitnessKey('witness.example'));
   const liar = witnessOf().deps;
