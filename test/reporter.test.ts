@@ -15,7 +15,7 @@ afterAll(temporary.removeAll);
 const PLANTED: Record<string, string> = {
   'mixed.test.ts': `
     test('passes', () => {});
-    test('fails', () => { throw new Error('planted in a test'); });
+    test('fails', () => { throw new Error('planted in a test', { cause: new Error('its cause') }); });
     test('is skipped', (context) => context.skip('planted reason'));`,
   'unloadable.test.ts': `throw new Error('planted while loading');`,
   'before.test.ts': `
@@ -55,7 +55,7 @@ test('The last line counts failed tests, files and hooks as failed, and unhandle
   const output = lines.join('\n');
   for (const expected of [
     'skipped: is skipped (planted reason)',
-    'failed: mixed.test.ts > fails: planted in a test',
+    'failed: mixed.test.ts > fails: planted in a test: its cause',
     'failed: unloadable.test.ts: planted while loading',
     'failed: before.test.ts: planted before all',
     'failed: after.test.ts > a group: planted after all',

@@ -1,11 +1,17 @@
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 
-/** Returns the first line of the first error, which identifies a failure in a truncated CI log. */
-const firstLineOf = (errors: readonly unknown[] | undefined): string => {
-  const [first] = errors ?? [];
-  const text =
-    first instanceof Object && 'message' in first ? String(first.message) : String(first);
-  return text.split('\n', 1)[0] ?? '';
+/** Returns the first line of the first error and of its causes, which identify a failure in a truncated CI log. */
+const firstLineOf = (errors: readonly unknown[] | undefined): string =>
+  linesOf(errors?.[0]).join(': ');
+
+const LINE_CHARS_MAX = 1_000;
+
+const linesOf = (error: unknown): string[] => {
+  const isError = error instanceof Object && 'message' in error;
+  const text = isError ? String(error.message) : String(error);
+  const line = (text.split('\n', 1)[0] ?? '').slice(0, LINE_CHARS_MAX);
+  const cause = isError && 'cause' in error ? error.cause : undefined;
+  return cause === undefined ? [line] : [line, ...linesOf(cause)];
 };
 
 const placeOf = (suite: TestModule | TestSuite): string =>
