@@ -1,9 +1,19 @@
-/** Characters in texts that a reader cannot see: which are refused, which a script needs, and texts without the others. */
+/** Characters in texts that a reader cannot see: which are refused, which a script needs, texts without the others, and where a text can be cut. */
 
 // Characters that a reader cannot see or cannot distinguish from a space: controls, format characters, tags, private
 // use, separators other than the space, and everything that Unicode draws as nothing (fillers, variation selectors).
 export const INVISIBLE =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+
+/** The beginning of a text, of at most so many UTF-16 units. A character that would be cut in half is left out. */
+export const beginningOf = (text: string, units: number): string => {
+  const cut = text.slice(0, units);
+  return cut.length < text.length && isFirstHalf(cut.charCodeAt(units - 1))
+    ? cut.slice(0, -1)
+    : cut;
+};
+
+const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /** Names a code point as Unicode does: `U+200D`. */
 export const codePointOf = (character: string): string =>

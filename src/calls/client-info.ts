@@ -1,4 +1,5 @@
 /** Which assistant an agent acts with, as its client names itself: kept with events, and never trusted. */
+import { beginningOf } from '#contracts/texts.ts';
 import { identifier } from '#contracts/fields.ts';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
 import type { ClientInfo } from '#src/shared/call.ts';
@@ -11,8 +12,8 @@ const VERSION_CHARS_MAX = 32;
 const cleaned = (value: unknown, max: number): string | undefined => {
   if (typeof value !== 'string' || CREDENTIAL_PATTERN.test(value)) return undefined;
   // Cut only after it was read whole: a part of an address is none.
-  const read = identifier(16 * max).safeParse(value.toWellFormed().slice(0, 16 * max));
-  return read.success ? read.data.slice(0, max).toWellFormed().trim() || undefined : undefined;
+  const read = identifier(16 * max).safeParse(beginningOf(value.toWellFormed(), 16 * max));
+  return read.success ? beginningOf(read.data, max).trim() || undefined : undefined;
 };
 
 const clientOf = (said: {

@@ -1,5 +1,6 @@
 /** How the callers differ: what agents, people at the desk and the holders of links may do, and what limits them. */
 import type { z } from 'zod';
+import { beginningOf } from '#contracts/texts.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared, ToolOperation, DeskOperation } from '#contracts/operation.ts';
 import { allows, type NeededScope, type Scope } from '#contracts/scopes.ts';
@@ -356,7 +357,7 @@ const askedIn = (
   input: Record<string, unknown>,
 ): string | undefined =>
   auditsInput
-    ? JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]').slice(0, ASKED_CHARS_MAX)
+    ? beginningOf(JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]'), ASKED_CHARS_MAX)
     : undefined;
 
 /** `D`: what the handlers of its registry need. */

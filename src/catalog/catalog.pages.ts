@@ -1,6 +1,7 @@
 /** The catalog for staff: found by words, SKU or GTIN, each product whole, and its withdrawal. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
+import { beginningOf } from '#contracts/texts.ts';
 import { type Answer, reader, writer } from '#src/owners/owner-frame.pages.ts';
 import { deskPage } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
@@ -85,7 +86,7 @@ const withdrawnNotice = ({ id, title, sku }: Product): Html =>
   );
 
 const showCatalog = async ({ app, person, query }: PageRequest): Promise<Outcome<Page>> => {
-  const text = (query['text'] ?? '').trim().slice(0, TEXT_CHARS);
+  const text = beginningOf((query['text'] ?? '').trim(), TEXT_CHARS);
   const page = Math.max(1, Math.trunc(Number(query['page'])) || 1);
   const read = reader(app, person);
   const input = { skip: (page - 1) * PAGE_ROWS, limit: PAGE_ROWS, ...(text !== '' && { text }) };

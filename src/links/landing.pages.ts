@@ -1,5 +1,6 @@
 /** Routes of the landing pages of links. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { beginningOf } from '#contracts/texts.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/links/attribution-token.ts';
 import type { App } from '#src/registries/app.ts';
@@ -262,4 +263,4 @@ const pageIn = (sent: SentValue): number => {
 
 /** The words of a search, as they are searched for. */
 export const wordsIn = (sent: SentValue): string =>
-  (firstOf(sent) ?? '').toWellFormed().trim().slice(0, WORDS_CHARS_MAX);
+  beginningOf((firstOf(sent) ?? '').toWellFormed().trim(), WORDS_CHARS_MAX);

@@ -1,6 +1,7 @@
 /** The pages on which people decide on the outreach that agents propose. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
+import { beginningOf } from '#contracts/texts.ts';
 import type { Outbound } from '#contracts/outreach/records.ts';
 import type { DeskOperations } from '#contracts/registries/desk.ts';
 import type { App } from '#src/registries/app.ts';
@@ -40,7 +41,7 @@ ${
     : html`<ul class="plain">${requests.map(
         ({ id, kind, owner_id, content, schedule, status }) => html`<li class="card">
 <h2><a href="/approvals/${id}">${KIND_NAMES[kind]} of ${owner_id}</a></h2>
-<p>${content.subject ?? content.text.slice(0, 120)}</p>
+<p>${content.subject ?? beginningOf(content.text, 120)}</p>
 <p class="quiet">${
           status === 'outcome_unknown'
             ? 'Nobody knows whether it was sent: say what became of it.'

@@ -1,4 +1,5 @@
 /** States of a promoter's records in words, and the names of its agents. */
+import { beginningOf } from '#contracts/texts.ts';
 import type { AgentRecord } from '#contracts/access/records.ts';
 import type { Outbound, OutboundKind } from '#contracts/outreach/records.ts';
 import type { Handoff } from '#contracts/handoffs/records.ts';
@@ -72,7 +73,7 @@ const BEGINNING_CHARS = 80;
 /** The subject of outreach, or the beginning of its text. */
 export const beginning = ({ subject, text }: Outbound['content']): string => {
   if (subject !== undefined) return subject;
-  return text.length > BEGINNING_CHARS ? `${text.slice(0, BEGINNING_CHARS).trimEnd()}…` : text;
+  return text.length > BEGINNING_CHARS ? `${beginningOf(text, BEGINNING_CHARS).trimEnd()}…` : text;
 };
 
 /** The words of a state that stand alone. */

@@ -1,6 +1,7 @@
 /** Problems as HTTP answers, and the log of failures. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { beginningOf } from '#contracts/texts.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
@@ -44,10 +45,10 @@ const POINTER_CHARS_MAX = 200;
 
 /** Bounds a pointer and removes credentials: it contains names that the caller chose. */
 const safeFault = ({ pointer, ...fault }: InputFault): InputFault => ({
-  pointer: pointer
-    .slice(0, POINTER_CHARS_MAX)
-    .toWellFormed()
-    .replaceAll(new RegExp(CREDENTIAL_PATTERN, 'g'), '[credential]'),
+  pointer: beginningOf(pointer.toWellFormed(), POINTER_CHARS_MAX).replaceAll(
+    new RegExp(CREDENTIAL_PATTERN, 'g'),
+    '[credential]',
+  ),
   ...fault,
 });
 

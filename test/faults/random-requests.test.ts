@@ -2,6 +2,7 @@
  * Random requests on every surface, from valid to arbitrary, get only answers that the contract allows and never a 5xx; with
  * random credentials they get only what those allow. FUZZ is about the number of requests.
  */
+import { createReadStream } from 'node:fs';
 import { env } from 'node:process';
 import fc from 'fast-check';
 import type { InjectOptions } from 'fastify';
@@ -12,7 +13,9 @@ import { agentOperations, operations } from '#contracts/registries/agents.ts';
 import { placeOf, toolName } from '#contracts/places.ts';
 import { allows, type NeededScope, SCOPE_NAMES } from '#contracts/scopes.ts';
 import { type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { verifyExport } from '#src/proof/verifier.ts';
 import { MINUTE_MS } from '#src/shared/time.ts';
+import { exported } from '../support/audit/export.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { expectProblem, prototypeNames } from '../support/world/problems.ts';
 import { anything, likeExample, nearlyValid, valid } from '../support/world/schema-arbitrary.ts';
@@ -405,4 +408,21 @@ describe('Random requests with random credentials', () => {
     // Otherwise all were refused for another reason. A longer run does no more operations: there are some hundred.
     expect(done.size).toBeGreaterThan(Math.min(CREDENTIAL_RUNS / 200, 20));
   });
+});
+
+describe('After random requests', () => {
+  it.each(['acme', 'other', 'desk'])(
+    'The history of %s verifies after random requests, whatever they left in it',
+    async (owner) => {
+      const { signers } = app.service.deps.proof();
+      const file = await exported(app, owner, { limit: 1_000 });
+      const keys = signers.map(({ text }) => text);
+      const found = await verifyExport(createReadStream(file), { keys });
+      expect(found, `seed=${SEED}`).toMatchObject({
+        status: 0,
+        isProved: true,
+        isKeyChecked: true,
+      });
+    },
+  );
 });

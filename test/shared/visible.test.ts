@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { beginningOf } from '#contracts/texts.ts';
 import { visible } from '#src/shared/visible.ts';
 
 const codePoint = (character: string): string =>
@@ -32,4 +33,13 @@ it.each([
   '\u{e01ef}',
 ])('`visible` writes out the invisible character %j by its code point', (character) => {
   expect(visible(`Pay${character}Pal`).shown).toBe(`Pay⟨${codePoint(character)}⟩Pal`);
+});
+
+it('The beginning of a text has no half of a character, wherever it is cut', () => {
+  const text = 'a\u{1f600}b\u{1f600}';
+  const beginnings = Array.from({ length: text.length + 2 }, (_none, units) =>
+    beginningOf(text, units),
+  );
+  const first = 'a\u{1f600}';
+  expect(beginnings).toEqual(['', 'a', 'a', first, `${first}b`, `${first}b`, text, text]);
 });

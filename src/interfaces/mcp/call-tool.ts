@@ -1,4 +1,5 @@
 /** Performs a tool call, and fits its result into the size that clients accept. */
+import { beginningOf } from '#contracts/texts.ts';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
@@ -77,7 +78,7 @@ const cutRows = (whole: object, { holder, name }: Member): number => {
 /** Keeps the first half of a text; a text that is halved again is one cut. */
 const halveText = ({ holder, name, pointer }: Member, cuts: Cut[]): void => {
   const text = holder[name] as string;
-  const half = text.slice(0, Math.floor(text.length / 2)).toWellFormed();
+  const half = beginningOf(text, Math.floor(text.length / 2));
   holder[name] = half;
   const earlier = cuts.find((cut) => cut.pointer === pointer && cut.unit === 'characters');
   if (earlier) earlier.kept = half.length;

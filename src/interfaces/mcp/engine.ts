@@ -1,6 +1,7 @@
 /** Answers the methods of MCP in each supported version. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
+import { beginningOf } from '#contracts/texts.ts';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
 import { line } from '#contracts/fields.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
@@ -56,7 +57,7 @@ const metaOf = ({ _meta }: Params): Params => (isRecord(_meta) ? _meta : {});
 const unsupported = (requested: unknown, supported: readonly string[]): McpFault =>
   mcpFaultOf(
     refuse('version_unsupported', 'This protocol version is not supported.', {
-      extra: { supported, requested: String(requested).slice(0, 64) },
+      extra: { supported, requested: beginningOf(String(requested).toWellFormed(), 64) },
     }),
   );
 
@@ -425,7 +426,7 @@ const complete = async ({
 const notFound = ({ era }: McpRequest, uri: string): McpAnswer =>
   mcpFaultOf(
     refuse('resource_not_found', 'There is no such resource.', {
-      extra: { uri: uri.slice(0, URI_CHARS_MAX).toWellFormed() },
+      extra: { uri: beginningOf(uri.toWellFormed(), URI_CHARS_MAX) },
     }),
     { code: era === 'modern' ? -32602 : -32002, status: 200 },
   );

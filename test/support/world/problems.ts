@@ -41,7 +41,7 @@ export type Problem = z.infer<typeof shape>;
 
 /** Text that reveals the implementation, or a credential. */
 const LEAKS =
-  /node_modules|SQLITE|at .+\.ts:\d|\bFST_|\bHPE_|zod|trbd?_(live_|test_)?[0-9A-Za-z]{12}_/i;
+  /node_modules|SQLITE|sqlite|at .+\.ts:\d|\bFST_|\bHPE_|[Zz]od|trbd?_(live_|test_)?[0-9A-Za-z]{12}_/;
 
 /** Expects a complete problem of the catalogue that is consistent with its headers. */
 export const expectProblem = (
