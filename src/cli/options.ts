@@ -2,6 +2,7 @@
 import { relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, readConfig } from '#src/config.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
 
 export type CommonOptions = {
   data?: string;
@@ -95,6 +96,15 @@ export const wholeNumber =
     if (value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
+
+const UNITS = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+
+/** Parses `30m`, `24h` or `7d`, and returns milliseconds. */
+export const interval = (text: string): number => {
+  const [, count, unit] = /^([1-9]\d{0,3})([mhd])$/.exec(text) ?? [];
+  if (unit !== undefined) return Number(count) * UNITS[unit as keyof typeof UNITS];
+  throw new InvalidArgumentError('It must be a number of minutes, hours or days, like 24h.');
+};
 
 /** Parses `a, b,c`. */
 export const parseList = (text: string): string[] => {

@@ -13,6 +13,7 @@ import {
   addCommonOptions,
   addMachineOptions,
   contextOption,
+  interval,
   jsonOption,
   keyOption,
   parseList,
@@ -313,6 +314,32 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'The file has its key, and the newest checkpoint of each log; it is made by the first start. Lose it, and the witness ' +
       'accepts any history. Two parties who each run one watch each other.',
     load: async () => (await import('#src/cli/commands/witness.ts')).runWitness,
+  },
+  {
+    usage: 'backup <directory>',
+    about: 'Copy log and keys, also while the service runs, into a directory that can be restored',
+    flags: [
+      new Option('--with-root-key', 'Put root.key into it: it opens everything in the backup'),
+      new Option('--every <interval>', 'Stay, and make one each 30m, 24h or 7d').argParser(
+        interval,
+      ),
+      numberFlag('--keep <n>', 'How many of --every to keep', wholeNumber(1, 10_000)).default(7),
+    ],
+    help: 'With --every, each backup is a directory inside, named by its time.',
+    load: async () => (await import('#src/cli/commands/backup.ts')).backUp,
+  },
+  {
+    usage: 'restore <backup>',
+    about: 'Make a data directory from a backup, after comparing every file with its manifest',
+    flags: [
+      new Option('--erasures <file>', 'The list of erasures of the live directory: erasures.jsonl'),
+      new Option('--without-erasures', 'The list is lost: nobody is erased again'),
+      new Option('--root-key <file>', 'The root key, unless the backup or ROOT_KEY has it'),
+    ],
+    help:
+      '--data names the new directory, which must be empty. Exit status 4: a file is not what was backed up. Outreach and ' +
+      'mail are halted in the restored log.',
+    load: async () => (await import('#src/cli/commands/backup.ts')).restore,
   },
   {
     usage: 'log adopt <known> <found>',

@@ -1,5 +1,5 @@
 /** Opens the key vault that belongs to the log. */
-import { existsSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { KEYS_WAY_FORWARD } from '#src/stores/sqlite/keys/key-file.ts';
@@ -65,7 +65,22 @@ export const openVault = async (
       `${file} is older than the log: it has no key of ${missing} subjects in the newest ${head - from} events. ` +
         KEYS_WAY_FORWARD,
     );
-  return sqliteKeyVault(file, vaultKey, head);
+  return sqliteKeyVault(file, vaultKey, { head, onDestroy: listErasures(dataDirectory) });
+};
+
+/** Names every subject whose key was destroyed, so that a backup that is restored does not bring a key back. */
+export const ERASURES_FILE = 'erasures.jsonl';
+
+const listErasures = (directory: string): ((subject: string) => void) => {
+  const path = join(directory, ERASURES_FILE);
+  const append = (line: string): void => appendFileSync(path, line, { mode: 0o600, flush: true });
+  try {
+    // So that a file that is missing means that the list is lost.
+    append('');
+  } catch {
+    // A disk without space: the first erasure tries again.
+  }
+  return (subject) => append(`${JSON.stringify({ subject })}\n`);
 };
 
 /** A vault that is older than its log lacks the keys of the newest events. */

@@ -153,6 +153,8 @@ const DOCUMENTS = ['README.md', 'infra/DESK.md', 'infra/FEEDS.md', 'infra/OPERAT
 const NOT_RUN: Readonly<Record<string, string>> = {
   'serve ': 'starts a process: test/e2e/cli',
   'log adopt ': 'needs a log on a server that was replaced: test/e2e/remote/replaced',
+  'backup ': 'writes a directory where it runs: test/e2e/cli/backup',
+  'restore ': 'needs a backup: test/e2e/cli/backup',
   'log copy ': 'needs a log on a server: test/e2e/remote',
   'log verify': 'needs a directory without a server: test/e2e/cli/own-files',
   'clock accept': 'needs a log that is ahead of the clock: test/writing/clock',

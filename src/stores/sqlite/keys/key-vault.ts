@@ -201,6 +201,13 @@ const requireCommitted = (
   throw new LogUnavailable(reason, applied, `${text}: ${result.text}`);
 };
 
+export type VaultOptions = {
+  /** The position of the log up to which an empty keys.mark accepts the loss of keys. */
+  head?: Position;
+  /** Called before a key is destroyed; while it throws, none is. */
+  onDestroy?(subject: string): void;
+};
+
 class SqliteKeyVault implements KeyVault, MovableKeys {
   readonly #db: DatabaseSync;
   readonly #wrapping: KeyObject;
@@ -211,7 +218,10 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   /** Subjects whose row is being written, with its future key. */
   readonly #pending = new Map<string, Promise<KeyObject | null>>();
 
-  constructor(file: string, wrappingKey: Buffer, head: Position) {
+  readonly #onDestroy: (subject: string) => void;
+
+  constructor(file: string, wrappingKey: Buffer, { head = 0, onDestroy = () => {} }: VaultOptions) {
+    this.#onDestroy = onDestroy;
     const { db, start } = file === ':memory:' ? openInMemory() : openInFile(file, head);
     this.#db = db;
     this.#wrapping = createSecretKey(wrappingKey);
@@ -232,7 +242,10 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
     for (let other; (other = this.#pending.get(subject)); ) await other.catch(() => null);
     const key = this.#stateOf(subject);
     // Also without a key: an erased subject must never get a first one.
-    if (key !== null) await this.#erase(subject);
+    if (key !== null) {
+      this.#announce(subject);
+      await this.#erase(subject);
+    }
     // Also without a row to change: this completes an erasure that failed before.
     requireCommitted(await this.#writer.scrub(), NOT_DESTROYED);
     return Boolean(key);
@@ -261,6 +274,16 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   async close(): Promise<void> {
     await this.#writer.close();
     this.#db.close();
+  }
+
+  /** Throws LogUnavailable. */
+  #announce(subject: string): void {
+    try {
+      this.#onDestroy(subject);
+    } catch (error) {
+      const text = `${NOT_DESTROYED.text}: ${messageOfError(error)}`;
+      throw new LogUnavailable('fault', NOT_DESTROYED.applied, text);
+    }
   }
 
   /** Returns null if the key was destroyed, undefined if there never was one. */
@@ -326,15 +349,14 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
  * Opens a file of personal data's keys, each wrapped by `wrappingKey` (AES-256-GCM, the subject as
  * associated data). Destroying a key overwrites it in the file (secure_delete) and truncates the
  * write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A
- * thread writes the file. `file` can be ':memory:'. `head` is the position of the log up to which an empty keys.mark
- * accepts the loss of keys. Throws StartupError if the keys in the file were wrapped with another key, or acknowledged
+ * thread writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were wrapped with another key, or acknowledged
  * ones are missing.
  */
 export const sqliteKeyVault = (
   file: string,
   wrappingKey: Buffer,
-  head: Position = 0,
-): KeyVault & MovableKeys => new SqliteKeyVault(file, wrappingKey, head);
+  options: VaultOptions = {},
+): KeyVault & MovableKeys => new SqliteKeyVault(file, wrappingKey, options);
 
 /** The connection that reads, and the function that starts the writer. */
 type OpenKeys = { db: DatabaseSync; start(): Commits };

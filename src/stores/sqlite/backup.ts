@@ -1,0 +1,49 @@
+/** Copies an embedded log and its keys into files, while a service writes them. The commands that back up and restore use it. */
+import { backup } from 'node:sqlite';
+import { join } from 'node:path';
+import { openPrivate, openToRead, queryValue } from './open.ts';
+
+/** Copied in one step: 4 MB. */
+const STEP_PAGES = 1_000;
+
+/** The order matters: a key is stored before the event that needs it, so keys that are copied later are enough for the log. */
+const DATABASES = ['log.db', 'keys.db'] as const;
+
+/** Pages of the file that is being copied. */
+export type CopiedPages = { file: string; done: number; total: number };
+
+const copyDatabase = async (
+  from: string,
+  to: string,
+  onStep: (done: number, total: number) => void,
+): Promise<void> => {
+  using source = openToRead(from);
+  // One snapshot for all steps: without it each write of the service makes the copy begin again.
+  source.exec('BEGIN');
+  queryValue(source, 'SELECT count(*) FROM sqlite_schema');
+  openPrivate(to).close();
+  await backup(source, to, {
+    rate: STEP_PAGES,
+    progress: ({ totalPages, remainingPages }) => onStep(totalPages - remainingPages, totalPages),
+  });
+  using copy = openPrivate(to);
+  // One file, without a write-ahead log beside it.
+  copy.exec('PRAGMA journal_mode = DELETE');
+};
+
+/**
+ * Copies log and keys of a data directory: all events up to a position, and at least the keys that these need. Returns the
+ * names of the files. O(size of the files); the service writes meanwhile. Throws what SQLite throws, for example if the disk
+ * is full.
+ */
+export const copyLogFiles = async (
+  from: string,
+  to: string,
+  onStep: (copied: CopiedPages) => void,
+): Promise<readonly string[]> => {
+  for (const file of DATABASES)
+    await copyDatabase(join(from, file), join(to, file), (done, total) =>
+      onStep({ file, done, total }),
+    );
+  return DATABASES;
+};

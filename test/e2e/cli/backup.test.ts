@@ -1,0 +1,311 @@
+/** Backups of a service that writes meanwhile, and what is restored from them. */
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { env } from 'node:process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
+import { COMMAND, ended, json, run, until } from '../../support/clients/cli.ts';
+import {
+  agentKey,
+  atDesk,
+  type ChildService,
+  endChildren,
+  serveChild,
+} from '../../support/processes/child-service.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const directory = directories('tributary-backup-');
+let data: string;
+let service: ChildService;
+let key: string;
+/** The leads that the service acknowledged, in the order of their positions. */
+const acknowledged: string[] = [];
+
+const MAILBOX = 'ada@shop.example';
+
+const api = async (path: string, body?: object, id = ''): Promise<Record<string, unknown>> => {
+  const answer = await fetch(`${service.url}/api/affiliate/v1${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'idempotency-key': `k-${id}`,
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return (await answer.json()) as Record<string, unknown>;
+};
+
+const submitLead = async (number: number): Promise<string> => {
+  const company = { name: `Shop ${number}`, country: 'GB' };
+  const contact = { name: 'Ada', email: `n${number}.${MAILBOX}` };
+  const consent = { basis: 'consent', obtained_at: '2026-01-20T09:00:00Z' };
+  const lead = await api(
+    '/leads',
+    { external_id: `L${number}`, company, contact, consent },
+    `${number}`,
+  );
+  if (lead['state'] !== 'submitted') throw new Error(JSON.stringify(lead));
+  acknowledged.push(String(lead['id']));
+  return String(lead['id']);
+};
+
+/** Writes leads until it is stopped. */
+const writing = () => {
+  let isStopped = false;
+  const run = (async () => {
+    for (let number = 1_000; !isStopped; number += 1) await submitLead(number);
+  })();
+  return {
+    async stop() {
+      isStopped = true;
+      await run;
+    },
+  };
+};
+
+beforeAll(async () => {
+  data = directory.fresh();
+  service = await serveChild(data);
+  key = await agentKey(service);
+  for (let number = 0; number < 20; number += 1) await submitLead(number);
+});
+afterAll(async () => {
+  await endChildren();
+  directory.removeAll();
+});
+
+const backUp = async (...flags: string[]): Promise<string> => {
+  const target = join(directory.fresh(), 'backup');
+  await json('backup', target, '--data', data, ...flags);
+  return target;
+};
+const rootKey = (): string[] => ['--root-key', join(data, 'root.key')];
+const erasures = (): string[] => ['--erasures', join(data, 'erasures.jsonl')];
+const unused = (): string => join(directory.fresh(), 'new');
+
+/** Restores a backup, and starts a service there. */
+const restored = async (backup: string): Promise<ChildService> => {
+  const target = unused();
+  await json('restore', backup, '--data', target, ...rootKey(), ...erasures());
+  return serveChild(target);
+};
+
+/** Reads the leads of the log in a directory, up to a position. */
+const leadsIn = async (folder: string, position: number): Promise<string[]> => {
+  const log = sqliteLogSource(folder);
+  const events = await log.readAll({ after: 0, limit: 100_000, types: ['LeadSubmitted'] });
+  await log.close();
+  return events.flatMap((event) =>
+    event.position <= position ? [(event.data as { lead_id: string }).lead_id] : [],
+  );
+};
+
+describe('A backup of a service that writes', () => {
+  it('A backup that is restored has every lead that was acknowledged up to its position, and no later one', async () => {
+    const written = writing();
+    await until(async () => acknowledged.length > 60);
+    const before = acknowledged.length;
+    const backup = await backUp('--with-root-key');
+    await written.stop();
+    const { position } = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8')) as {
+      position: number;
+    };
+    const target = unused();
+    const report = await json('restore', backup, '--data', target, ...erasures());
+    expect(report).toMatchObject({ position, erased: 0, outreach_halted: true });
+    const found = await leadsIn(target, Infinity);
+    expect(found).toEqual(await leadsIn(data, position));
+    expect(found).toEqual(acknowledged.slice(0, found.length));
+    expect(found.length).toBeGreaterThanOrEqual(before);
+    expect(await json('log', 'verify', '--data', target)).toMatchObject({
+      intact: true,
+      unreadable_subjects: 0,
+    });
+  });
+
+  it('Who was erased after a backup stays erased in what is restored from it, and the others can be read', async () => {
+    const [gone = ''] = acknowledged;
+    const backup = await backUp();
+    expect(existsSync(join(backup, 'root.key'))).toBe(false);
+    await atDesk(service, `/subjects/${gone}/erase`, { reason: 'Asked for' });
+    const other = await restored(backup);
+    const read = async (number: number): Promise<string> => {
+      const url = `${other.url}/api/affiliate/v1/leads?external_id=L${number}`;
+      return (await fetch(url, { headers: { authorization: `Bearer ${key}` } })).text();
+    };
+    expect(await read(0)).not.toContain(MAILBOX);
+    expect(await read(0)).toContain('erased');
+    expect(await read(1)).toContain(MAILBOX);
+    await other.end('SIGTERM');
+  });
+
+  it('A series of backups keeps the newest ones', async () => {
+    const series = directory.fresh();
+    const child = spawn(COMMAND, [
+      'backup',
+      series,
+      '--data',
+      data,
+      '--every',
+      '1m',
+      '--keep',
+      '1',
+    ]);
+    const end = ended(child);
+    const made = (): string[] =>
+      existsSync(series) ? readdirSync(series).filter((name) => name.endsWith('Z')) : [];
+    await until(async () => made().length > 0);
+    const [name = ''] = made();
+    // As if it was from an earlier day.
+    const older = join(series, '2020-01-01T000000Z');
+    cpSync(join(series, name), older, { recursive: true });
+    child.kill('SIGTERM');
+    expect((await end).code).toBe(0);
+    const again = spawn(COMMAND, [
+      'backup',
+      series,
+      '--data',
+      data,
+      '--every',
+      '1m',
+      '--keep',
+      '1',
+    ]);
+    const ending = ended(again);
+    await until(async () => !existsSync(older));
+    again.kill('SIGTERM');
+    expect((await ending).code).toBe(0);
+    expect(readdirSync(series)).toHaveLength(1);
+  });
+});
+
+describe('What cannot be backed up or restored', () => {
+  let backup: string;
+  beforeAll(async () => {
+    backup = await backUp();
+  });
+  const restoreOf = (from: string, ...flags: string[]) => {
+    const target = unused();
+    return { target, end: run('restore', from, '--data', target, ...flags) };
+  };
+  const copyOf = (): string => {
+    const copy = join(directory.fresh(), 'copy');
+    cpSync(backup, copy, { recursive: true });
+    return copy;
+  };
+
+  it.each<[damage: string, change: (copy: string) => void, status: number, says: RegExp]>([
+    [
+      'that was cut off',
+      (copy) => truncateSync(join(copy, 'log.db'), 8_192),
+      4,
+      /log\.db is not what was backed up/,
+    ],
+    [
+      'with one changed byte',
+      (copy) => {
+        const bytes = readFileSync(join(copy, 'keys.db'));
+        bytes[5_000] = (bytes[5_000] ?? 0) ^ 1;
+        writeFileSync(join(copy, 'keys.db'), bytes);
+      },
+      4,
+      /keys\.db is not what was backed up/,
+    ],
+    ['without a file', (copy) => rmSync(join(copy, 'keys.db')), 4, /keys\.db is not what/],
+    [
+      'that never became whole',
+      (copy) => rmSync(join(copy, 'manifest.json')),
+      1,
+      /no manifest\.json/,
+    ],
+    [
+      'with a damaged manifest',
+      (copy) => appendFileSync(join(copy, 'manifest.json'), '}'),
+      1,
+      /manifest\.json cannot be read/,
+    ],
+  ])('A backup %s is not restored, and nothing is left', async (_damage, change, status, says) => {
+    const copy = copyOf();
+    change(copy);
+    const { target, end } = restoreOf(copy, ...rootKey(), ...erasures());
+    const { code, stderr } = await end;
+    expect(stderr).toMatch(says);
+    expect(code).toBe(status);
+    expect(readdirSync(dirname(target))).toEqual([]);
+  });
+
+  it('A restore without the list of erasures is asked for it, and done when it is lost', async () => {
+    const asked = await restoreOf(backup, ...rootKey()).end;
+    expect(asked.code).toBe(2);
+    expect(asked.stderr).toContain('--without-erasures');
+    const { end } = restoreOf(backup, ...rootKey(), '--without-erasures');
+    const { code, stdout } = await end;
+    expect(code).toBe(0);
+    expect(stdout).toContain('must be erased once more');
+  });
+
+  it('A restore without the root key, or with another one, changes nothing', async () => {
+    const without = restoreOf(backup, ...erasures());
+    expect((await without.end).stderr).toContain('--root-key');
+    const other = join(directory.fresh(), 'root.key');
+    mkdirSync(dirname(other), { recursive: true });
+    writeFileSync(other, `${Buffer.alloc(32, 9).toString('base64')}\n`);
+    const wrong = restoreOf(backup, ...erasures(), '--root-key', other);
+    const { code, stderr } = await wrong.end;
+    expect(code).toBe(3);
+    expect(stderr).toContain('another root secret');
+    for (const { target } of [without, wrong]) expect(readdirSync(dirname(target))).toEqual([]);
+  });
+
+  it('Neither a backup nor a restore writes into a directory that has something', async () => {
+    const copy = copyOf();
+    const before = readdirSync(copy);
+    for (const args of [
+      ['backup', copy, '--data', data],
+      ['restore', backup, '--data', copy, ...rootKey(), ...erasures()],
+      ['restore', backup, '--data', data, ...rootKey(), ...erasures()],
+    ]) {
+      const { code, stderr } = await run(...args);
+      expect(stderr).toContain('is not empty');
+      expect(code).toBe(1);
+    }
+    expect(readdirSync(copy)).toEqual(before);
+  });
+
+  it('A backup onto a disk without space leaves nothing, and says so', async () => {
+    const target = join(directory.fresh(), 'backup');
+    mkdirSync(dirname(target), { recursive: true });
+    // No file of more than 16 KiB can be written.
+    const script = `ulimit -f 16; exec "$0" backup "${target}" --data "${data}"`;
+    const child = spawn('sh', ['-c', script, COMMAND], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const { code, stderr } = await ended(child);
+    expect(stderr).toContain('no backup was made');
+    expect(code).toBe(1);
+    expect(readdirSync(dirname(target))).toEqual([]);
+  });
+
+  it('A log on a server is not backed up here, and the command says what is', async () => {
+    const child = spawn(COMMAND, ['backup', unused(), '--data', data], {
+      env: {
+        ...env,
+        EVENT_LOG_URL: 'esdb://localhost:1',
+        ROOT_KEY: Buffer.alloc(32).toString('base64'),
+      },
+    });
+    const { code, stderr } = await ended(child);
+    expect(code).toBe(2);
+    expect(stderr).toContain('back up the volume of that server');
+  });
+});
