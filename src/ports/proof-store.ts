@@ -31,6 +31,9 @@ export type TreeChange = {
   markedHeads: readonly StoredOwnerHead[];
 };
 
+/** The newest checkpoint that a witness cosigned: its text, and the line with the signature. */
+export type Cosigned = { witness: string; size: number; text: string; line: string };
+
 /** A stored part of the tree has another checksum; the tree is built again. */
 export class TreeDamaged extends Error {
   override readonly name = 'TreeDamaged';
@@ -57,7 +60,11 @@ export type ProofStore = {
   /** An owner's leaf of the last event up to this position. */
   leafUpTo(owner: string, position: Position): OwnerLeaf | undefined;
   commit(change: TreeChange): void;
-  /** Removes everything, so that the tree is built again. */
+  /** By witness, the text of its key. The log does not have them, so they stay when the tree is removed. */
+  cosigned(): Cosigned[];
+  /** Replaces what the same witness cosigned before. */
+  keepCosigned(cosigned: Cosigned): void;
+  /** Removes the tree, so that it is built again. */
   clear(): void;
   close(): void;
 };

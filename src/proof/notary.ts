@@ -19,8 +19,8 @@ export type ProofDeps = {
   witnesses?: { all: readonly { key: Verifier }[]; newest(): Cosigned | undefined };
 };
 
-/** The newest checkpoint that a witness cosigned. */
-type Cosigned = { size: number; note: string };
+/** The newest checkpoint that a witness cosigned: its text, and the lines of all that cosigned it. */
+type Cosigned = { size: number; text: string; lines: string };
 
 export type NotaryDeps = ProofDeps & { clock: Clock; ids: Ids };
 
@@ -46,12 +46,12 @@ export const markTree = async (
 
 /** The signed checkpoint of a marked tree. Signatures of Ed25519 are the same each time. */
 export const checkpointOf = (
-  { signers: [signer, ...others], witnesses }: Pick<ProofDeps, 'signers' | 'witnesses'>,
+  { signers, witnesses }: Pick<ProofDeps, 'signers' | 'witnesses'>,
   { size, root }: Pick<MarkedTree, 'size' | 'root'>,
 ): string => {
-  const text = checkpointText({ origin: signer.name, size, root });
-  const cosigned = witnesses?.newest()?.note;
-  return cosigned?.startsWith(`${text}\n`) ? cosigned : signNote(text, [signer, ...others]);
+  const text = checkpointText({ origin: signers[0].name, size, root });
+  const cosigned = witnesses?.newest();
+  return signNote(text, signers) + (cosigned?.text === text ? cosigned.lines : '');
 };
 
 type Leaf = { sequence: number; leaf: string };

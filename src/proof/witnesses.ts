@@ -3,8 +3,17 @@
  * before (C2SP tlog-witness). A notary asks them; `tributary witness` is one.
  */
 import { hash } from 'node:crypto';
-import { checkpointOf, type ProofDeps } from './notary.ts';
-import { openNote, readCheckpoint, signatureLine, type Signer, type Verifier } from './note.ts';
+import type { Cosigned, ProofStore } from '#src/ports/proof-store.ts';
+import type { ProofDeps } from './notary.ts';
+import {
+  checkpointText,
+  openNote,
+  readCheckpoint,
+  signatureLine,
+  signNote,
+  type Signer,
+  type Verifier,
+} from './note.ts';
 import { isConsistent } from './verifier.ts';
 
 /** A witness that the settings name. */
@@ -23,75 +32,101 @@ export class NotCosigned extends Error {
   override readonly name = 'NotCosigned';
 }
 
-/** Asks a witness to cosign the newest checkpoint. `old`: the size of the tree that it cosigned last. */
+type Asking = {
+  /** The size of the tree that the witness cosigned last. */
+  old: number;
+  size: number;
+  /** Of the checkpoint of this size. */
+  text: string;
+  post: PostText;
+  signal: AbortSignal;
+};
+
+/** Asks a witness to cosign a checkpoint. Returns what it cosigned, or the size of what it cosigned last, if that is not `old`. */
 const askWitness = async (
-  deps: ProofDeps,
+  { tree, signers }: ProofDeps,
   { url, key }: Witness,
-  { old, post, signal }: { old: number; post: PostText; signal: AbortSignal },
-): Promise<Cosigned | { old: number } | undefined> => {
-  const { tree } = deps;
-  const { newest } = tree;
-  if (!newest || newest.size === old) return undefined;
-  if (old > newest.size)
+  { old, size, text, post, signal }: Asking,
+): Promise<Cosigned | { old: number }> => {
+  if (old > size)
     throw new NotCosigned(
-      `${key.name} cosigned a tree of ${old} events, and the log has ${newest.size}: the log lost its end, or this is another log`,
+      `${key.name} cosigned a tree of ${old} events, and the log has ${size}: the log lost its end, or this is another log`,
     );
-  const note = checkpointOf(deps, newest);
-  const proof = tree.consistency(old, newest.size).map((one) => `${one.toString('base64')}\n`);
+  const note = signNote(text, signers);
+  const proof = tree.consistency(old, size).map((one) => `${one.toString('base64')}\n`);
   const body = `old ${old}\n${proof.join('')}\n${note}`;
   const answer = await post(`${url}/add-checkpoint`, body, signal);
   if (answer.status === CONFLICT && /^\d{1,15}\n$/.test(answer.body))
     return { old: Number(answer.body) };
   const opened = answer.status === OK ? openNote(note + answer.body, [key]) : undefined;
   const [signed] = opened?.signed ?? [];
-  if (signed) return { old: newest.size, note: note + signed.line };
+  if (signed) return { witness: key.text, size, text, line: signed.line };
   throw new NotCosigned(
     answer.status === OK
       ? `the answer of ${key.name} has no signature of its key that fits`
-      : `${key.name} refused the checkpoint of ${newest.size} events with status ${answer.status}: ${answer.body.slice(0, 200)}`,
+      : `${key.name} refused the checkpoint of ${size} events with status ${answer.status}: ${answer.body.slice(0, 200)}`,
   );
 };
 
-/** `note`: a checkpoint with the signature of the witness; `old`: its size. */
-type Cosigned = { old: number; note: string };
-
-/** The witnesses of a notary, and the newest checkpoint that each cosigned. */
+/** The witnesses of a notary, and the newest checkpoint that each cosigned, which the store keeps over restarts. */
 export class Witnesses {
   readonly all: readonly Witness[];
   readonly #post: PostText;
-  readonly #last = new Map<Witness, { old: number; note?: string }>();
+  readonly #store: Pick<ProofStore, 'cosigned' | 'keepCosigned'>;
 
-  constructor(all: readonly Witness[], post: PostText) {
+  constructor(
+    all: readonly Witness[],
+    { post, store }: { post: PostText; store: Pick<ProofStore, 'cosigned' | 'keepCosigned'> },
+  ) {
     this.all = all;
     this.#post = post;
+    this.#store = store;
   }
 
-  /** Asks each witness once. None stops another one, or the notary; `onFault` gets what went wrong. */
+  /** Asks each witness. None stops another one, or the notary; `onFault` gets what went wrong. */
   async ask(
     deps: ProofDeps,
     signal: AbortSignal,
     onFault: (error: unknown) => void,
   ): Promise<void> {
-    const post = this.#post;
-    const askOne = async (witness: Witness): Promise<void> => {
-      const { old = 0, ...before } = this.#last.get(witness) ?? {};
-      const found = await askWitness(deps, witness, { old, post, signal });
-      if (found) this.#last.set(witness, { ...before, ...found });
-    };
-    const asked = await Promise.allSettled(this.all.map(askOne));
+    const asked = await Promise.allSettled(
+      this.all.map((witness) => this.#askOne(deps, witness, signal)),
+    );
     for (const result of asked) if (result.status === 'rejected') onFault(result.reason);
   }
 
+  /** A witness that cosigned a later checkpoint of another process of the log says so, and is asked again at once. */
+  async #askOne(deps: ProofDeps, witness: Witness, signal: AbortSignal): Promise<void> {
+    const { tree, signers } = deps;
+    const origin = signers[0].name;
+    const last = this.#store
+      .cosigned()
+      .find((one) => one.witness === witness.key.text && one.text.startsWith(`${origin}\n`));
+    let old = last?.size ?? 0;
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      // Reads what that process marked, so that the log does not seem to have lost its end.
+      await tree.advance();
+      const { newest } = tree;
+      if (!newest) return;
+      const text = checkpointText({ origin, ...newest });
+      if (text === last?.text) return;
+      const asking = { old, size: newest.size, text, post: this.#post, signal };
+      const answer = await askWitness(deps, witness, asking);
+      if ('line' in answer) return this.#store.keepCosigned(answer);
+      ({ old } = answer);
+    }
+    throw new NotCosigned(`${witness.key.name} cosigned for others meanwhile, and is asked later`);
+  }
+
   /** The newest checkpoint that a witness cosigned, with the signatures of all that cosigned the same one. */
-  newest(): { size: number; note: string } | undefined {
-    const notes = [...this.#last.values()].filter(
-      (last): last is Cosigned => last.note !== undefined,
-    );
-    const size = Math.max(...notes.map(({ old }) => old));
-    const [first, ...others] = notes.filter(({ old }) => old === size).map(({ note }) => note);
-    if (first === undefined) return undefined;
-    const lines = others.map((note) => note.slice(note.trimEnd().lastIndexOf('\n') + 1));
-    return { size, note: first + lines.join('') };
+  newest(): { size: number; text: string; lines: string } | undefined {
+    const keys = new Set(this.all.map(({ key }) => key.text));
+    const known = this.#store.cosigned().filter(({ witness }) => keys.has(witness));
+    const [first] = known.toSorted((one, other) => other.size - one.size);
+    if (!first) return undefined;
+    const { size, text } = first;
+    const lines = known.filter((one) => one.text === text).map(({ line }) => line);
+    return { size, text, lines: lines.join('') };
   }
 }
 

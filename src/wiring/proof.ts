@@ -61,13 +61,14 @@ export const openProof = (
   const signers: ProofDeps['signers'] = notaryKey
     ? readKeys(notaryKey)
     : [signerOf(`tributary/${log.id}`, secrets.notarySeed)];
-  const cosigning = new Witnesses(witnesses.map(openWitness), postText);
+  const cosigning = witnesses.map(openWitness);
   let opened: (ProofDeps & { witnesses: Witnesses }) | undefined;
   return () => {
     if (opened) return opened;
     const store = sqliteProofStore(join(dataDirectory, 'proof.db'));
     parts.defer(() => store.close());
-    opened = { log, tree: new LogTree(log, store), signers, witnesses: cosigning };
+    const asked = new Witnesses(cosigning, { post: postText, store });
+    opened = { log, tree: new LogTree(log, store), signers, witnesses: asked };
     return opened;
   };
 };

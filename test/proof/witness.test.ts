@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { witnessServer } from '#src/cli/commands/witness.ts';
-import { checkpointOf, markTree, proveExport } from '#src/proof/notary.ts';
+import { checkpointOf, markTree, type ProofDeps, proveExport } from '#src/proof/notary.ts';
 import {
   checkpointText,
   newWitnessKey,
@@ -18,7 +19,7 @@ import {
 } from '#src/proof/note.ts';
 import { LogTree } from '#src/proof/tree.ts';
 import { verdictText, verifyExport } from '#src/proof/verifier.ts';
-import { addCheckpoint, type PostText, Witnesses } from '#src/proof/witnesses.ts';
+import { addCheckpoint, type PostText, type Witness, Witnesses } from '#src/proof/witnesses.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
@@ -31,16 +32,26 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const signers = [signerOf('tributary/test', Buffer.alloc(32, 7))] as const;
+const signers: ProofDeps['signers'] = [signerOf('tributary/test', Buffer.alloc(32, 7))];
 const clock = systemClock();
 const ids = systemIds();
 const meta = { at: 1, actor: 'system', surface: 'system', operation: 'test', request: 'r', v: 1 };
 
 let stores = 0;
-const notaryOf = (log: EventLog, witnesses = new Witnesses([], none)) => {
+const newPath = (): string => {
   stores += 1;
-  const tree = new LogTree(log, sqliteProofStore(join(directory, `${stores}.db`)));
-  return { log, clock, ids, signers, tree, witnesses };
+  return join(directory, `${stores}.db`);
+};
+
+/** A notary with a new store, or the one at a path, which asks these witnesses. */
+const notaryOf = (
+  log: EventLog,
+  asked: readonly Witness[] = [],
+  { post = none, path = newPath() }: { post?: PostText; path?: string } = {},
+) => {
+  const store = sqliteProofStore(path);
+  const witnesses = new Witnesses(asked, { post, store });
+  return { log, clock, ids, signers, tree: new LogTree(log, store), witnesses, store };
 };
 type Notary = ReturnType<typeof notaryOf>;
 
@@ -112,7 +123,7 @@ const verify = async (file: Buffer, options: Parameters<typeof verifyExport>[1])
 
 it('A witness cosigns checkpoints that continue each other, and exports show up to where', async () => {
   const { post, witness } = witnessOf();
-  const notary = notaryOf(memoryEventLog(), new Witnesses([witness], post));
+  const notary = notaryOf(memoryEventLog(), [witness], { post });
   for (let round = 0; round < 5; round += 1) {
     for (let act = 0; act < 7; act += 1) await append(notary.log, `${round}x${act}`);
     await markTree(notary);
@@ -153,7 +164,7 @@ it('A witness that is down, lags, lies or answers nonsense does not stop the not
         ? other.post(url, body, signal)
         : post(url, body, signal);
     const second = { ...other.witness, url: `${other.witness.url}/other` };
-    const notary = notaryOf(memoryEventLog(), new Witnesses([witness, second], route));
+    const notary = notaryOf(memoryEventLog(), [witness, second], { post: route });
     await append(notary.log, 'one');
     await markTree(notary);
     const faults = await ask(notary);
@@ -165,27 +176,77 @@ it('A witness that is down, lags, lies or answers nonsense does not stop the not
   }
 });
 
-it('A witness that was asked before by another process says what it cosigned, and is asked with that next', async () => {
+it('A witness that was asked before by another process says what it cosigned, and is asked with that at once', async () => {
   const { post, witness } = witnessOf();
   const log = memoryEventLog();
-  const first = notaryOf(log, new Witnesses([witness], post));
+  const notaries = [1, 2, 3].map(() => notaryOf(log, [witness], { post }));
+  for (let round = 0; round < 3; round += 1) {
+    await append(log, String(round));
+    // The others have not read what the first one marks.
+    for (const notary of notaries) {
+      await markTree(notaries[0] ?? notary);
+      expect(await ask(notary)).toEqual([]);
+      expect(openNote(newestNote(notary), [witness.key])?.signed).toHaveLength(1);
+      await append(log, `${round}${notaries.indexOf(notary)}`);
+    }
+  }
+});
+
+it('A restart still has the newest cosigned checkpoint, also under a new key, while no witness answers and after its tree was built again', async () => {
+  const { post, witness } = witnessOf();
+  const log = memoryEventLog();
+  const path = newPath();
+  const before = notaryOf(log, [witness], { post, path });
   await append(log, 'one');
-  await markTree(first);
-  await ask(first);
-  const restarted = notaryOf(log, new Witnesses([witness], post));
+  await markTree(before);
+  expect(await ask(before)).toEqual([]);
+  const cosigned = newestNote(before);
+  before.store.close();
+
+  const restarted = notaryOf(log, [witness], { path });
+  expect(newestNote(restarted)).toBe(cosigned);
+  expect(await ask(restarted)).toEqual([]);
+  restarted.store.clear();
+  restarted.store.close();
+  const fresh = signerOf('tributary/test', Buffer.alloc(32, 8));
+  const rotated = {
+    ...notaryOf(log, [witness], { path }),
+    signers: [fresh, ...signers] as ProofDeps['signers'],
+  };
+  await rotated.tree.advance();
+  const keys = [fresh, ...signers, witness.key];
+  expect(openNote(newestNote(rotated), keys)?.signed).toHaveLength(3);
   await append(log, 'two');
-  await markTree(restarted);
-  expect(await ask(restarted)).toEqual([]);
-  expect(openNote(newestNote(restarted), [witness.key])?.signed).toEqual([]);
-  expect(await ask(restarted)).toEqual([]);
-  expect(openNote(newestNote(restarted), [witness.key])?.signed).toHaveLength(1);
+  await markTree(rotated);
+  expect((await ask(rotated))[0]).toMatch(/nobody answers/);
+  const found = await verify(await fileOf(rotated), { keys: keys.map(({ text }) => text) });
+  expect(found).toMatchObject({ status: 0 });
+  expect(found.signedBy.find((by) => by.key === witness.key.text)).toMatchObject({ size: 2 });
+  rotated.store.close();
+});
+
+it('What a damaged store has of a witness, or of another log, is not served', async () => {
+  const { post, witness } = witnessOf();
+  const path = newPath();
+  const notary = notaryOf(memoryEventLog(), [witness], { post, path });
+  await append(notary.log, 'one');
+  await markTree(notary);
+  await ask(notary);
+  const other = notaryOf(memoryEventLog(), [witness], { post, path });
+  await append(other.log, 'other');
+  await markTree(other);
+  expect(openNote(newestNote(other), [witness.key])?.signed).toEqual([]);
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE cosigned SET line = replace(line, 'A', 'B')");
+  db.close();
+  expect(notary.witnesses.newest()).toBeUndefined();
 });
 
 it("A history that the holder of the notary's key rewrote verifies, and only somebody else's checkpoint shows it", async () => {
   const { post, witness, deps } = witnessOf();
   const [log, rewritten] = [memoryEventLog(), memoryEventLog()];
-  const honest = notaryOf(log, new Witnesses([witness], post));
-  const forger = notaryOf(rewritten, new Witnesses([witness], post));
+  const honest = notaryOf(log, [witness], { post });
+  const forger = notaryOf(rewritten, [witness], { post });
   for (let act = 0; act < 9; act += 1) {
     await append(log, String(act));
     await append(rewritten, String(act), act === 4 ? 'rival' : 'acme');
@@ -202,15 +263,14 @@ it("A history that the holder of the notary's key rewrote verifies, and only som
   });
   await append(rewritten, 'more');
   await markTree(forger);
-  expect(await ask(forger)).toEqual([]);
   expect((await ask(forger))[0]).toMatch(/refused the checkpoint of \d+ events with status 422/);
   expect(deps.memory.load('tributary/test')).toBe(kept);
 });
 
 it('A log that lost its end is noticed by what a witness cosigned', async () => {
   const { post, witness } = witnessOf();
-  const whole = notaryOf(memoryEventLog(), new Witnesses([witness], post));
-  const cut = notaryOf(memoryEventLog(), new Witnesses([witness], post));
+  const whole = notaryOf(memoryEventLog(), [witness], { post });
+  const cut = notaryOf(memoryEventLog(), [witness], { post });
   for (let act = 0; act < 9; act += 1) await append(whole.log, String(act));
   for (let act = 0; act < 5; act += 1) await append(cut.log, String(act));
   for (const notary of [whole, cut]) await markTree(notary);
@@ -253,7 +313,9 @@ it('Cosignatures of ML-DSA-44 are checked by the notary and by the verifier', as
     return bytes;
   };
   const sized = (text: string) => Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
-  const notary = notaryOf(memoryEventLog());
+  let line = '';
+  const post = async () => ({ status: 200, body: line });
+  const notary = notaryOf(memoryEventLog(), [{ url: 'https://pq', key }], { post });
   await append(notary.log, 'one');
   await markTree(notary);
   const { size = 0, root = Buffer.alloc(0) } = notary.tree.newest ?? {};
@@ -267,20 +329,13 @@ it('Cosignatures of ML-DSA-44 are checked by the notary and by the verifier', as
     root,
   ]);
   const signature = Buffer.concat([id, uint64(1_700_000_000), sign(null, message, privateKey)]);
-  const line = `\u2014 ${name} ${signature.toString('base64')}\n`;
-  const cosigned = {
-    ...notary,
-    witnesses: new Witnesses([{ url: 'https://pq', key }], async () => ({
-      status: 200,
-      body: line,
-    })),
-  };
-  expect(await ask(cosigned)).toEqual([]);
-  expect(newestNote(cosigned)).toContain(line);
-  const file = await fileOf(cosigned);
+  line = `\u2014 ${name} ${signature.toString('base64')}\n`;
+  expect(await ask(notary)).toEqual([]);
+  expect(newestNote(notary)).toContain(line);
+  const file = await fileOf(notary);
   expect(await verify(file, { keys: [signers[0].text, key.text] })).toMatchObject({ status: 0 });
   expect(
-    newestNote(cosigned).startsWith(checkpointText({ origin: 'tributary/test', size, root })),
+    newestNote(notary).startsWith(checkpointText({ origin: 'tributary/test', size, root })),
   ).toBe(true);
 });
 

@@ -1,7 +1,8 @@
-/** The tree of the log in a SQLite file: hashes in tiles, the place of each owner's leaves, and the marks. */
+/** The tree of the log in a SQLite file: hashes in tiles, the place of each owner's leaves, the marks, and who cosigned them. */
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import {
+  type Cosigned,
   type OwnerLeaf,
   type ProofStore,
   type StoredOwnerHead,
@@ -14,11 +15,15 @@ import { inTransaction, openStore, type StoreKind } from './open.ts';
 
 const EMPTY = `INSERT INTO progress VALUES (1, 0, 0, '')`;
 
+const COSIGNED =
+  'CREATE TABLE cosigned (witness TEXT PRIMARY KEY, size INTEGER, text TEXT, line TEXT, crc INTEGER) STRICT';
+
 const PROOF_STORE: StoreKind = {
   what: 'tree of the log',
   applicationId: 0x5452_4254,
-  version: 1,
+  version: 2,
   synchronous: 'NORMAL',
+  migrate: (db) => db.exec(COSIGNED),
   schema: `
     CREATE TABLE progress (one INTEGER PRIMARY KEY, size INTEGER, position INTEGER, event_id TEXT) STRICT;
     CREATE TABLE tiles (
@@ -29,6 +34,7 @@ const PROOF_STORE: StoreKind = {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE heads (kind TEXT, owner TEXT, sequence INTEGER, leaf BLOB, PRIMARY KEY (kind, owner)) STRICT;
     CREATE TABLE marks (size INTEGER PRIMARY KEY, position INTEGER) STRICT;
+    ${COSIGNED};
     ${EMPTY};`,
 };
 
@@ -78,6 +84,8 @@ export const sqliteProofStore = (path: string): ProofStore => {
   const marks = db.prepare('SELECT count(*) AS count FROM marks');
   const headsOf = (kind: string): StoredOwnerHead[] =>
     (heads.all(kind) as HeadRow[]).map((row) => ({ ...row, leaf: Buffer.from(row.leaf) }));
+  const cosigned = db.prepare('SELECT witness, size, text, line, crc FROM cosigned');
+  const setCosigned = db.prepare('INSERT OR REPLACE INTO cosigned VALUES (?, ?, ?, ?, ?)');
   const put = writerOf(db);
   const tileOf = (level: number, number: number): Buffer | undefined => {
     const row = tile.get(level, number) as { hashes: Uint8Array; crc: number } | undefined;
@@ -102,6 +110,13 @@ export const sqliteProofStore = (path: string): ProofStore => {
     leavesOf: (owner, { after, upTo }) => leaves.all(owner, after, upTo) as OwnerLeaf[],
     leafUpTo: (owner, at) => leafUpTo.get(owner, at) as OwnerLeaf | undefined,
     commit: (change) => inTransaction(db, () => put(change)),
+    // A damaged one is as if it had not been asked for.
+    cosigned: () =>
+      (cosigned.all() as (Cosigned & { crc: number })[]).filter(
+        ({ text, line, crc }) => crc32(text + line) === crc,
+      ),
+    keepCosigned: ({ witness, size, text, line }) =>
+      setCosigned.run(witness, size, text, line, crc32(text + line)),
     clear: () =>
       inTransaction(db, () => {
         for (const table of ['progress', 'tiles', 'leaves', 'heads', 'marks'])
