@@ -2,9 +2,9 @@
  * Verifies an exported history of an owner, without the service, in Node, in Deno and in browsers. This file needs nothing
  * else, and was written apart from the notary, so that a mistake of one shows in the other.
  *
- * A file is a head, and a record a line. Checked are the hash of the head, the hash of each line with the line before, the
- * leaf of each record, which has the hash of the owner's leaf before, the newest leaf in the tree of owners, that tree in the
- * last leaf of the tree of the log (RFC 6962), and its root in a signed checkpoint (C2SP tlog-checkpoint, tlog-cosignature).
+ * A file is a head, and a record a line. Checked are the hash of the head, the types that it names, the hash of each line with
+ * the line before, the leaf of each record, which has the hash of the owner's leaf before, the newest leaf in the tree of
+ * owners, that tree in the last leaf of the tree of the log (RFC 6962), and its root in a signed checkpoint (C2SP).
  */
 
 /** `status`: 0 intact, 1 altered, 2 malformed (no such file, or a newer one), 3 incomplete. */
@@ -55,7 +55,6 @@ const wrong = (status           , reason        , line         ) =>
   Object.assign(new Error(reason), { found: line === undefined ? { status } : { status, line } });
 
 const encoder = new TextEncoder();
-
 const joined = (...parts                         )        => {
   const all = parts.map((part) => (typeof part === 'string' ? encoder.encode(part) : part));
   const whole = new Uint8Array(all.reduce((length, part) => length + part.length, 0));
@@ -77,7 +76,6 @@ const fractions = (primes          , power        ) =>
 const K = fractions(PRIMES, 1 / 3);
 const START = fractions(PRIMES.slice(0, 8), 1 / 2);
 const w = new Int32Array(64);
-
 const addBlock = (state            , view          , from        )       => {
   for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
   for (let i = 16; i < 64; i += 1) {
@@ -171,9 +169,9 @@ export const isConsistent = (first      , next      , proof                   ) 
 
 /** The kinds of keys, by their first byte: of the notary, and of witnesses, whose signatures begin with a time. */
 const KINDS = new Map([
-  [1, { algorithm: 'Ed25519', format: 'raw', stampBytes: 0 }],
-  [4, { algorithm: 'Ed25519', format: 'raw', stampBytes: 8 }],
-  [6, { algorithm: 'ML-DSA-44', format: 'raw-public', stampBytes: 8 }],
+  [1, { algorithm: 'Ed25519', format: 'raw', stampEnd: 4 }],
+  [4, { algorithm: 'Ed25519', format: 'raw', stampEnd: 12 }],
+  [6, { algorithm: 'ML-DSA-44', format: 'raw-public', stampEnd: 12 }],
 ]);
 
 const readCheckpoint = (note        )             => {
@@ -191,10 +189,9 @@ const signedBytes = (kind        , name        , note        , stamp       )    
   if (kind === 1) return joined(text);
   const time = new DataView(stamp.buffer).getBigUint64(0);
   if (kind === 4) return joined(`cosignature/v1\ntime ${time}\n${text}`);
-  const sizes = new DataView(new ArrayBuffer(16));
-  sizes.setBigUint64(8, BigInt(size));
-  const tree = [new Uint8Array(sizes.buffer), root];
-  return joined('subtree/v1\n\0', named(name), stamp, named(origin), ...tree);
+  const sizes = new Uint8Array(16);
+  new DataView(sizes.buffer).setBigUint64(8, BigInt(size));
+  return joined('subtree/v1\n\0', named(name), stamp, named(origin), sizes, root);
 };
 
 /** Returns whether a key, `<name>+<id>+<key>`, signed a note. Throws if its signature does not fit, or it is no key. */
@@ -211,12 +208,11 @@ const isSignedWith = async (note        , keyText        )                   => 
     .map((line) => fromBase64(line.slice(name.length + 3)))
     .find((bytes) => hex(bytes.subarray(0, 4)) === id);
   if (!signature) return false;
-  const { algorithm, format, stampBytes } = kind;
+  const { algorithm, format, stampEnd } = kind;
   const [raw, { subtle }] = [typed.slice(1), crypto];
   const imported = await subtle.importKey(format         , raw, algorithm, false, ['verify']);
-  const own = 4 + stampBytes;
-  const signed = signedBytes(byte, name, note, signature.slice(4, own));
-  if (await subtle.verify(algorithm, imported, signature.slice(own), signed)) return true;
+  const signed = signedBytes(byte, name, note, signature.slice(4, stampEnd));
+  if (await subtle.verify(algorithm, imported, signature.slice(stampEnd), signed)) return true;
   throw wrong(1, `the signature of ${name} does not fit the checkpoint`, 1);
 };
 
@@ -265,6 +261,7 @@ const REST_AT = '{"chain":"",'.length + CHAIN_CHARS;
 
 /** Checks the hash of each line, which covers the line before, and its leaf, which covers the leaf before. Returns the last. */
 const checkRecords = async (owner        , before      , lines        ) => {
+  const schemas                         = {};
   let { sequence, leaf: previous } = before;
   let [hash, number, last] = ['', 1, 0];
   for await (const bytes of lines) {
@@ -277,10 +274,12 @@ const checkRecords = async (owner        , before      , lines        ) => {
     if (chain !== hash) throw refuse('was changed, or a line before it is missing or moved');
     if (!(Number(position) > last)) throw refuse('is out of order');
     last = Number(position);
+    const [type, v] = [String(record['type']), Number(Object(record['meta']).v)];
+    schemas[type] = Math.max(schemas[type] ?? v, v);
     previous = base64(leafHash(canonical({ ...record, owner, previous, sequence })));
     if (leaf !== previous) throw refuse('is not the record that was written');
   }
-  return { sequence, leaf: previous };
+  return { sequence, leaf: previous, schemas };
 };
 
 const hasRoot = (leaf            , { size, root }      , path      )          => {
@@ -343,19 +342,20 @@ const verifyLines = async (verdict         , file        , options              
   const lines = linesOf(file);
   const opening = await lines.next();
   if (opening.done) throw wrong(2, 'the file is empty', 1);
-  const { owner, proof, events, up_to } = readHead(opening.value);
+  const { owner, proof, events, schemas, up_to } = readHead(opening.value);
   verdict.owner = owner;
   if (!proof) throw wrong(3, 'the file has no proof: the log had no checkpoint yet', 1);
   const newest = checkTree(owner, proof);
   verdict.signedBy = await checkSignatures(proof, keys, newest);
-  verdict.isKeyChecked = keys.length > 0;
-  verdict.checkpoint = proof.checkpoints[1] ?? '';
+  Object.assign(verdict, { isKeyChecked: keys.length > 0, checkpoint: proof.checkpoints[1] });
   if (checkpoint !== undefined) checkKept(proof, checkpoint);
   const { before, head } = proof;
   const last = await checkRecords(owner, before, lines);
   verdict.records = last.sequence - before.sequence;
   if (verdict.records !== events)
     throw wrong(1, `the file has ${verdict.records} records, and should have ${events}`, 1);
+  if (canonical(last.schemas) !== canonical(schemas))
+    throw wrong(1, 'the first line names other types or versions than the records have', 1);
   checkEnd(proof, last, newest);
   Object.assign(verdict, { isProved: true, position: up_to });
   const range = `${before.sequence + 1} to ${last.sequence} of ${head.sequence}`;

@@ -63,6 +63,9 @@ export const EVENTS = Object.freeze({
   ...proofEvents,
 });
 
+/** Version of these shapes, which each event is stored with. Older ones are converted when they are read. */
+export const SCHEMA_VERSION = 1;
+
 export type EventType = keyof typeof EVENTS;
 export type EventData<Type extends EventType> = z.infer<(typeof EVENTS)[Type]>;
 

@@ -11,6 +11,7 @@ import {
   type StoredEvent,
 } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
+import { isReadable } from './event-codec.ts';
 
 /**
  * The head of an audit file. The head is followed by one event a line in canonical JSON. Each line begins with a hash
@@ -35,6 +36,8 @@ type AuditFileHead = {
   people?: Readonly<Record<string, string>>;
   /** Why personal data was opened. */
   reason?: string;
+  /** The types of the events, and the newest version of the schema of each. */
+  schemas: Readonly<Record<string, number>>;
   /** Of the body: every line after the head, with its line break. */
   sha256: string;
   up_to: Position;
@@ -88,9 +91,14 @@ const UTF8_BYTES_MAX = 3;
 const headHash = (line: string, own: string): string =>
   hash('sha256', line.replace(`"head_sha256":"${own}"`, '"head_sha256":""'), 'hex');
 
+/** What stands before the type and the version in the canonical JSON of an event, which both end with. */
+const TYPE = '"type":"';
+const VERSION = '"v":';
+
 /** Chains the lines of a body, and computes its hash. */
 export class AuditBody {
   events = 0;
+  readonly #schemas = new Map<string, number>();
   readonly #hash = createHash('sha256');
   readonly #chain = new Chain();
   /** One for all lines, because each further one of this size makes V8 collect garbage. */
@@ -106,6 +114,9 @@ export class AuditBody {
       bytes.write(`${CHAIN_OPENING}${this.#chain.next(bytes, start, end)}",`, start, 'latin1');
       bytes[end] = LINE_FEED;
       start = end + 1;
+      const type = line.slice(line.lastIndexOf(TYPE) + TYPE.length, -'"}'.length);
+      const version = Number.parseInt(line.slice(line.lastIndexOf(VERSION) + VERSION.length), 10);
+      this.#schemas.set(type, Math.max(version, this.#schemas.get(type) ?? 0));
     }
     this.events += lines.length;
     const body = bytes.subarray(0, start);
@@ -122,7 +133,10 @@ export class AuditBody {
 
   /** Returns the head line with its line break. Call it once, after the last line. */
   head(
-    about: Omit<AuditFileHead, 'events' | 'format' | 'head_sha256' | 'sha256' | 'version'>,
+    about: Omit<
+      AuditFileHead,
+      'events' | 'format' | 'head_sha256' | 'schemas' | 'sha256' | 'version'
+    >,
   ): string {
     const { after, at, classifier_version, log, owner, people = {}, proof, reason, up_to } = about;
     const names = Object.entries(people).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -139,6 +153,7 @@ export class AuditBody {
       ...(names.length > 0 && { people: Object.fromEntries(names) }),
       ...(proof && { proof }),
       ...(reason !== undefined && { reason }),
+      schemas: Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       sha256: this.#hash.digest('hex'),
       up_to,
       version: 3,
@@ -192,6 +207,12 @@ const parseHead = (line: string): AuditFileHead => {
     );
   if (own !== headHash(line, String(own)))
     throw new AuditFileDamaged(1, 'it was changed: its SHA-256 of itself is not right');
+  for (const [type, newest] of Object.entries(head.schemas ?? {}))
+    if (!isReadable(type, newest))
+      throw new AuditFileDamaged(
+        1,
+        `it has ${type} of version ${newest}, which this program does not know: use a newer one`,
+      );
   return head as AuditFileHead;
 };
 

@@ -1,6 +1,6 @@
 /** What every log adapter does with an event: validates it before the write and after the read. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { EVENTS } from '#contracts/registries/events.ts';
+import { EVENTS, SCHEMA_VERSION } from '#contracts/registries/events.ts';
 import {
   type Append,
   AppendTooLarge,
@@ -38,6 +38,10 @@ export type EncodedEvent = {
 
 type Schema = (typeof EVENTS)[keyof typeof EVENTS];
 const SCHEMAS = new Map<string, Schema>(Object.entries(EVENTS));
+
+/** Whether this program knows the type of events, in this version. */
+export const isReadable = (type: string, version: number): boolean =>
+  SCHEMAS.has(type) && version <= SCHEMA_VERSION;
 
 // A file or a line does not return a control character or a lone surrogate unchanged.
 const STREAM = /^[^$\-\p{C}][^\-\p{C}]*-\P{C}+$/u;

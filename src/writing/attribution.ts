@@ -1,6 +1,7 @@
 /** Gives events their metadata, and refuses those that an operation may not write. */
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
+import { SCHEMA_VERSION } from '#contracts/registries/events.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
@@ -10,9 +11,6 @@ import { visitorOperations } from '#contracts/registries/visitors.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call } from '#src/shared/call.ts';
-
-/** Version of the event shapes that this code appends. Older ones are upcast when they are read. */
-const SCHEMA_VERSION = 1;
 
 type DecidedEvent = { type: string; data: object };
 

@@ -85,7 +85,7 @@ describe('An exported file', () => {
   it('An exported file is refused with the line of an event that is not JSON, although its hash is right', async () => {
     const bodyLines = withoutHashes();
     const body = new AuditBody();
-    const bytes = body.add(bodyLines.with(4, (bodyLines[4] ?? '').slice(0, -1)));
+    const bytes = body.add(bodyLines.with(4, (bodyLines[4] ?? '').replace(':', '')));
     const head = body.head(JSON.parse(lines()[0] ?? ''));
     expect(await refusedAt(head + bytes.toString())).toBe(6);
   });
@@ -101,6 +101,20 @@ describe('An exported file', () => {
     const asked = { input: { owner_id: OWNER }, requestId: 'r' };
     expect(await askFile(deps, 'auditState', asked)).toMatchObject({ ok: false });
     opened.close();
+  });
+
+  it('An exported file with a type, or a version of one, that this program does not know is refused with what it is', async () => {
+    for (const [from, to, what] of [
+      ['"type":"LinkCreated"', '"type":"LinkSold"', 'LinkSold of version 1'],
+      ['"v":1},"position"', '"v":2},"position"', 'of version 2'],
+    ] as const) {
+      const body = new AuditBody();
+      const bytes = body.add(withoutHashes().map((line) => line.replace(from, to)));
+      writeFileSync(`${path}.newer`, body.head(JSON.parse(lines()[0] ?? '')) + bytes.toString());
+      await expect(openAuditFile(`${path}.newer`)).rejects.toThrow(
+        `${what}, which this program does not know`,
+      );
+    }
   });
 
   it('An exported file is refused with the line where an event is missing, doubled or in another place', async () => {

@@ -1,4 +1,5 @@
 /** An exported history, and the verifier: what was changed, dropped, inserted, moved or signed by others is noticed. */
+import { hash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newSigningKey, openSigner, signNote } from '#src/proof/note.ts';
@@ -50,6 +51,7 @@ it('An exported file is intact, in one piece or in chunks of any size, and names
 
 type Head = {
   proof: { checkpoints: string[]; keys: string[]; head: { sequence: number } };
+  schemas: Record<string, number>;
 } & Record<string, unknown>;
 
 const headOf = (of = text): Head => JSON.parse(of.split('\n')[0] ?? '') as Head;
@@ -65,6 +67,13 @@ const written = (lines: readonly string[], head: Head = headOf()): string => {
   const body = new AuditBody();
   const bytes = Buffer.from(body.add(lines));
   return body.head(head as never) + bytes.toString();
+};
+
+/** The same file with another head, whose own hash is right. */
+const withHead = (head: Head): string => {
+  const open = JSON.stringify({ ...head, head_sha256: '' });
+  const sealed = JSON.stringify({ ...head, head_sha256: hash('sha256', open) });
+  return text.replace(/^.*/, () => sealed);
 };
 
 /** Every value of a record that can be another one. */
@@ -113,6 +122,13 @@ it('Each of 1,000 random changes of a file is noticed, although its own hashes a
     truncate: () => text.slice(0, pick(text.length)),
     tail: () => written(lines.slice(0, pick())),
     owner: () => written(lines, { ...headOf(), owner: 'rival' }),
+    schemas() {
+      const all = Object.entries(headOf().schemas);
+      const [type = '', version = 0] = all[pick(all.length)] ?? [];
+      const { [type]: _own, ...others } = headOf().schemas;
+      const one = random() < 0.5 ? { [type]: version + 1 } : {};
+      return withHead({ ...headOf(), schemas: { ...others, ...one } });
+    },
     moved() {
       const line = lines[pick()]?.replace(`"stream":"${OWNER}-`, '"stream":"rival-') ?? '';
       const rivals = records(rivalText);
@@ -207,6 +223,18 @@ it('A later file continues the checkpoint of an earlier one, and a checkpoint of
   expect(await verify(since, { keys: [key], checkpoint: forged })).toMatchObject({ status: 1 });
   const unknown = await app.desk('GET', `/audit/events?owner_id=${OWNER}&since=${size}1`);
   expect(unknown).toMatchObject({ status: 400 });
+});
+
+it('A file names the types of its records and the version of each, and no others', async () => {
+  const types = records().map((line) => (JSON.parse(line) as { type: string }).type);
+  const named = Object.fromEntries([...new Set(types)].toSorted().map((type) => [type, 1]));
+  expect(headOf().schemas).toEqual(named);
+  expect(await verify(withHead(headOf()))).toMatchObject({ status: 0 });
+  const more = { ...named, LinkSold: 1 };
+  expect(await verify(withHead({ ...headOf(), schemas: more }))).toMatchObject({
+    status: 1,
+    reason: 'the first line names other types or versions than the records have',
+  });
 });
 
 it('Other files are malformed', async () => {
