@@ -25,13 +25,16 @@ import {
 import { person } from '#src/people/person.decider.ts';
 import { session } from '#src/people/session.decider.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { ListEntry } from '#src/ports/read-model.ts';
 import {
   accessScope,
   type AgentRow,
   type DeskTokenRow,
   type KeyRow,
   ALL_ACCESS_REQUESTS,
+  foldedWords,
   listBy,
+  listOfWord,
   type OpenRow,
   type PersonRow,
   type SessionRow,
@@ -123,10 +126,17 @@ export const credentials: Projection<CredentialRow> = {
   evolve: evolveCredential,
 };
 
+/** The lists in which people are found: of each promoter for whom they act, and of each word of their name. */
+const listsOfPerson = ({ name, owners, sort }: PersonRow): ListEntry[] => {
+  const words = foldedWords(name).flatMap((word) => listOfWord(word) ?? []);
+  const lists = new Set([...owners.map((owner) => listBy({ owner })), ...words]);
+  return [...lists].map((list) => [list, sort]);
+};
+
 /** The rows of `credentials`, listed per owner and kind, sessions per person, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 9,
+  version: 10,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);
@@ -136,6 +146,7 @@ export const access: Projection<CredentialRow> = {
   },
   evolve: evolveCredential,
   sort: (row) => row.sort,
+  lists: (row) => (row.kind === 'person' ? listsOfPerson(row) : []),
 };
 
 const requests: Projection<OpenRow<AgentState>> = {

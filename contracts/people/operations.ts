@@ -114,7 +114,12 @@ const listPeople = deskQuery({
   summary: 'List people, newest first',
   guidance:
     'An owner sees the people of the same promoters only. Read the next page with next_before until it is null.',
-  fields: { before, limit },
+  fields: {
+    owner_id: ownerId.optional().describe('Only people who act for this promoter'),
+    name: unstored.line(100).optional().describe('Only people whose name has words that begin so'),
+    before,
+    limit,
+  },
   output: z.object({ data: z.array(personRecord), next_before: nextBefore, as_of: asOf }),
   example: {
     name: 'everybody',

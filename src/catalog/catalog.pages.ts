@@ -14,6 +14,7 @@ import {
   badge,
   type Content,
   dataTable,
+  findForm,
   type FormState,
   hrefWith,
   timeOf,
@@ -66,12 +67,14 @@ const COLUMNS = [
   { head: 'Changed' },
 ];
 
-const searchForm = (
-  text: string,
-): Html => html`<form method="get" action="/desk/catalog" class="find" role="search" aria-label="Catalog">
-<label class="unseen" for="text">Words, SKU or GTIN</label>
-<input id="text" name="text" type="search" maxlength="${TEXT_CHARS}" autocomplete="off" placeholder="Words, SKU or GTIN" value="${text}">
-<button type="submit" class="second">Find</button> <a href="/desk/catalog/import">Import a feed</a></form>`;
+const searchForm = (text: string): Html =>
+  findForm('/desk/catalog', {
+    what: 'Catalog',
+    label: 'Words, SKU or GTIN',
+    field: ['text', text],
+    maxlength: TEXT_CHARS,
+    beside: html` <a href="/desk/catalog/import">Import a feed</a>`,
+  });
 
 const nothing = (text: string): Content =>
   text === ''

@@ -26,7 +26,7 @@ import {
   ALL_ACCESS_REQUESTS,
 } from '#src/ports/rows.ts';
 import { ownerFor } from '#src/reading/find-owner.ts';
-import { pageOfScan, scanLists } from '#src/reading/lists.ts';
+import { pageOfScan, ROWS_READ_MAX, scanLists } from '#src/reading/lists.ts';
 import { ERASED, openOne, openTexts, shownText } from '#src/sealing/sealed-texts.ts';
 import { envelopeHash, envelopeOf } from '#src/sending/envelope.ts';
 import { type MailFacts, type Waiting, mailStream, mailToStaff } from '#src/sending/mail.ts';
@@ -323,9 +323,6 @@ type OpenRequest = OpenRow<OutboundState>;
 type ListedRequest = { owner: string; state: OutboundState; sort: number };
 type RequestSearch = { before: number | undefined; limit: number; at: number };
 type RequestPage = { rows: ListedRequest[]; next: number | null };
-
-/** Rows read for one page; the next page continues after them. */
-const ROWS_READ_MAX = 1_000;
 
 /** The list over all owners holds open requests only. */
 const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {

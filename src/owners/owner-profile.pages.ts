@@ -285,22 +285,22 @@ export const PERSON_STATES: Readonly<Record<Person['status'], Html>> = {
 
 const peopleSection = (
   you: You,
-  { owner, path, people }: { owner: string; path: string; people: readonly Person[] },
+  { owner, path, people }: { owner: string; path: string; people: Answer<'listPeople'> },
   state: FormState,
 ): Html =>
   html`<section><h2>People</h2>${dataTable(
     'Who acts for this promoter',
     [{ head: 'Person' }, { head: 'State' }, { head: 'Last sign-in' }, { head: 'Invited by' }],
     {
-      rows: people.map(({ id, name, status, last_sign_in_at, invited_by }) => [
+      rows: people.data.map(({ id, name, status, last_sign_in_at, invited_by }) => [
         mayAct(you) ? html`<a href="${homeOf(owner)}/people/${id}">${name}</a>` : name,
         PERSON_STATES[status],
         last_sign_in_at === null ? 'never' : timeOf(last_sign_in_at),
         invited_by ?? 'nobody',
       ]),
-      empty: 'Nobody is on the newest page of people.',
+      empty: 'Nobody acts for this promoter yet.',
     },
-  )}${
+  )}${nextPage(people.next_before === null ? undefined : hrefWith(path, { before: String(people.next_before) }), 'Earlier people')}${
     mayAct(you) &&
     actForm(
       you,
@@ -325,7 +325,7 @@ const peopleSection = (
   }</section>`;
 
 const showProfile = async (
-  { app, person, params }: PageRequest,
+  { app, person, params, query }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
   const found = ownerOfPage(person, params);
@@ -335,7 +335,7 @@ const showProfile = async (
   const read = reader(app, person);
   const answers = await all({
     settings: read('getOutreach', { owner_id: owner }),
-    people: read('listPeople', FULL_PAGE),
+    people: read('listPeople', { owner_id: owner, ...markOf(query['before']) }),
   });
   if (isRefusal(answers)) return answers;
   const profile = await read('readOwnerProfile', { owner_id: owner });
@@ -343,7 +343,6 @@ const showProfile = async (
   const { settings, people } = answers.value;
   const path = `${homeOf(owner)}/profile`;
   const set = isRefusal(profile) ? undefined : profile.value;
-  const own = people.data.filter(({ owners }) => owners.includes(owner));
   return done(
     ownerPage({
       you,
@@ -353,7 +352,7 @@ const showProfile = async (
       form,
       main: html`${profileSection(set)}${profileForm(you, { path, profile: set, state: form })}
 ${outreachSection(you, path, settings, form)}
-${peopleSection(you, { owner, path, people: own }, form)}
+${peopleSection(you, { owner, path, people }, form)}
 <section><h2>Command line</h2><p>What has no page here is done with the command line, from any machine, signed in as
 yourself:</p><p>${copied(`tributary login ${onLocalhost(app.origin())}`)}</p></section>`,
     }),

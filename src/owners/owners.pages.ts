@@ -74,7 +74,7 @@ type Facts = {
   agents: Answer<'listAgents'>['data'];
   keys: readonly ListedKey[];
   settings: Answer<'getOutreach'>;
-  people: Answer<'listPeople'>['data'];
+  people: Answer<'listPeople'>;
 };
 
 const agentsTable = ({ agents }: Facts): Html =>
@@ -141,19 +141,19 @@ ${facts([
 ])}</section>`;
 };
 
-const peoplePart = ({ people }: Facts): Html =>
+const peoplePart = ({ owner, people }: Facts): Html =>
   html`<section><h2>People</h2>${dataTable(
     'Who acts for this promoter',
     [{ head: 'Person' }, { head: 'State' }, { head: 'Last sign-in' }],
     {
-      rows: people.map(({ name, status, last_sign_in_at }) => [
+      rows: people.data.map(({ name, status, last_sign_in_at }) => [
         html`<bdi>${name}</bdi>`,
         PERSON_STATES[status],
         last_sign_in_at === null ? 'never' : timeOf(last_sign_in_at),
       ]),
-      empty: 'Nobody on the newest page of people acts for this promoter.',
+      empty: 'Nobody acts for this promoter yet.',
     },
-  )}</section>`;
+  )}${nextPage(people.next_before === null ? undefined : `/desk/people?owner=${owner}`, 'All people of this promoter')}</section>`;
 
 const forms = ({ profile, settings: { halted } }: Facts): ActForm[] => [
   ...(profile && profile.mailbox_confirmed_at === undefined
@@ -187,7 +187,7 @@ const readFacts = async ({ app, person }: PageRequest, owner: string): Promise<O
     agents: read('listAgents', owned),
     keys: read('listKeys', owned),
     settings: read('getOutreach', { owner_id: owner }),
-    people: read('listPeople', FULL_PAGE),
+    people: read('listPeople', owned),
   });
   if (isRefusal(answers)) return answers;
   const profile = await read('readOwnerProfile', { owner_id: owner });
@@ -200,7 +200,7 @@ const readFacts = async ({ app, person }: PageRequest, owner: string): Promise<O
     agents: agents.data,
     keys: keys.data.filter(({ status }) => status !== 'revoked'),
     settings,
-    people: people.data.filter(({ owners }) => owners.includes(owner)),
+    people,
   });
 };
 

@@ -1,12 +1,15 @@
 /** The people who sign in: who they are, what they may do, and the acts of those who invite and end them. */
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
+import { ownerId } from '#contracts/fields.ts';
 import { DESK_ROLE_NAMES, DESK_ROLES } from '#contracts/scopes.ts';
+import { beginningOf } from '#contracts/texts.ts';
 import { type Answer, copied, reader } from '#src/owners/owner-frame.pages.ts';
 import { PERSON_STATES } from '#src/owners/owner-profile.pages.ts';
 import { markOf } from '#src/owners/owner-links.pages.ts';
 import { deskPage, mayPerform, ownerLink } from '#src/records/desk-frame.pages.ts';
 import type { App } from '#src/registries/app.ts';
+import { present } from '#src/shared/json.ts';
 import { momentText } from '#src/shared/money.ts';
 import { done, isRefusal, type Outcome } from '#src/shared/outcome.ts';
 import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
@@ -17,13 +20,19 @@ import {
   type Content,
   dataTable,
   fieldId,
+  filters,
+  findForm,
   type FormState,
+  hrefWith,
   nextPage,
   timeOf,
   typedIn,
   REASON,
 } from '#src/web/parts.ts';
 import { acceptPeople, type SignedIn, type Typed } from '#src/web/person-admission.ts';
+
+const PATH = '/desk/people';
+const NAME_CHARS = 100;
 
 type Person = Answer<'listPeople'>['data'][number];
 
@@ -88,7 +97,10 @@ const showPeople = async (
   { app, person, query }: PageRequest,
   form: FormState,
 ): Promise<Outcome<Page>> => {
-  const listed = await reader(app, person)('listPeople', markOf(query['before']));
+  const name = beginningOf((query['name'] ?? '').trim(), NAME_CHARS);
+  const owner = ownerId.safeParse(query['owner']).data;
+  const chosen = present({ owner_id: owner, name: name === '' ? undefined : name });
+  const listed = await reader(app, person)('listPeople', { ...chosen, ...markOf(query['before']) });
   if (isRefusal(listed)) return listed;
   const { data, next_before } = listed.value;
   const { you } = person;
@@ -100,7 +112,10 @@ const showPeople = async (
       form,
       main: html`${
         mayPerform(you, 'invitePerson') &&
-        actForm(you, { path: '/desk/people', state: form }, inviteForm(form))
+        actForm(you, { path: PATH, state: form }, inviteForm(form))
+      }${findForm(PATH, { what: 'People', label: 'Name', field: ['name', name], maxlength: NAME_CHARS })}${
+        owner !== undefined &&
+        filters('Only', [{ text: `Promoter ${owner} ×`, href: PATH, isCurrent: true }])
       }${dataTable(
         'People, newest first',
         [
@@ -122,9 +137,17 @@ const showPeople = async (
             one.ways.map((way) => WAYS[way]).join(', '),
             one.invited_by ?? 'nobody',
           ]),
-          empty: html`Nobody signs in yet. Invite the first person with <code>tributary people invite</code>.`,
+          empty:
+            Object.keys(chosen).length === 0
+              ? html`Nobody signs in yet. Invite the first person with <code>tributary people invite</code>.`
+              : html`Nobody is found. <a href="${PATH}">See all people.</a>`,
         },
-      )}${nextPage(next_before === null ? undefined : `/desk/people?before=${next_before}`, 'Earlier people')}`,
+      )}${nextPage(
+        next_before === null
+          ? undefined
+          : hrefWith(PATH, { owner, name, before: String(next_before) }),
+        'Earlier people',
+      )}`,
     }),
   );
 };
@@ -238,7 +261,7 @@ const PERSON_ACTS: Readonly<Record<string, PageAct>> = {
 export const peopleRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   await acceptPeople(scope, app);
   serveActs(scope, app, {
-    path: '/desk/people',
+    path: PATH,
     acts: {
       invite: {
         operation: 'invitePerson',

@@ -1,13 +1,27 @@
 /** People who sign in: found by their mailbox, invited, listed, changed and ended at the desk. */
 import type { PersonRecord } from '#contracts/people/records.ts';
 import { DESK } from '#src/calls/audit.ts';
-import { type DeskHandler, isBound, mayActFor } from '#src/calls/desk-handler.ts';
+import { type DeskHandler, isBound, mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import type { Credentials } from '#src/calls/authenticate.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { idAtDesk } from '#src/access/independence.ts';
 import { MAILED_LINK_MS } from '#src/owners/profile.ts';
-import { accessScope, type PersonRow, type SessionRow } from '#src/ports/rows.ts';
-import { pageOf, listing } from '#src/reading/lists.ts';
+import {
+  accessScope,
+  foldedWords,
+  haveBeginnings,
+  listBy,
+  listOfWord,
+  type PersonRow,
+  type SessionRow,
+} from '#src/ports/rows.ts';
+import {
+  type ListRange,
+  listing,
+  pageOfScan,
+  ROWS_READ_MAX,
+  scanLists,
+} from '#src/reading/lists.ts';
 import { openOne, shownText } from '#src/sealing/sealed-texts.ts';
 import { deriveMailboxKeys, generationsOf } from '#src/sealing/suppression.ts';
 import { linkToken, queueMail } from '#src/sending/mail.ts';
@@ -285,12 +299,30 @@ export const invitePersonAgain: DeskHandler<'invitePersonAgain'> = async (deps, 
   return written.ok ? done(await renderInvited(deps, written.state), traceOf(written)) : written;
 };
 
-export const listPeople: DeskHandler<'listPeople'> = async (deps, { before, limit }, call) => {
-  const query = { scope: accessScope(DESK, 'person'), limit, ...present({ before }) };
-  const { rows, next_before } = await pageOf<PersonRow>(deps.readModels, 'access', query);
-  const seen = rows.filter((row) => sees(call, row));
-  const data = await Promise.all(seen.map((row) => renderPerson(deps, row)));
-  return done({ data, next_before, as_of: renderAsOf(deps.following.asOf()) });
+/** The shortest lists that contain all whom a caller sees, as far as the filters tell. */
+const rangesOf = ({ caller }: DeskCall, owner: string | undefined, name: string): ListRange[] => {
+  const owners = owner === undefined ? caller.owners : [owner];
+  if (owners) return owners.map((one) => ({ list: listBy({ owner: one }) }));
+  const [longest = ''] = foldedWords(name).sort((a, b) => b.length - a.length);
+  return [present({ list: listOfWord(longest) })];
+};
+
+export const listPeople: DeskHandler<'listPeople'> = async (deps, input, call) => {
+  const { owner_id: owner, name = '', before, limit } = input;
+  if (owner !== undefined && !mayActFor(call, owner)) return NO_OWNER;
+  const wanted = foldedWords(name);
+  const scanned = await scanLists<PersonRow>(deps.readModels, {
+    name: 'access',
+    scope: accessScope(DESK, 'person'),
+    ranges: rangesOf(call, owner, name),
+    after: before,
+    isMatch: (row) => sees(call, row) && haveBeginnings([row.name], wanted),
+    limit: limit + 1,
+    rowsMax: ROWS_READ_MAX,
+  });
+  const { rows, next } = pageOfScan(scanned, limit);
+  const data = await Promise.all(rows.map((row) => renderPerson(deps, row)));
+  return done({ data, next_before: next, as_of: renderAsOf(deps.following.asOf()) });
 };
 
 export const readPerson: DeskHandler<'readPerson'> = async (deps, { person_id }, call) => {

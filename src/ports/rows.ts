@@ -197,6 +197,16 @@ export const foldedWords = (text: string): string[] =>
     .toLowerCase()
     .match(/[\p{L}\p{N}]+/gu) ?? [];
 
+/** Whether each of the folded words begins a word of the texts. */
+export const haveBeginnings = (
+  texts: readonly (string | undefined)[],
+  beginnings: readonly string[],
+): boolean => {
+  if (beginnings.length === 0) return true;
+  const words = texts.flatMap((text = '') => foldedWords(text));
+  return beginnings.every((one) => words.some((word) => word.startsWith(one)));
+};
+
 const BEGINNING_CHARS = 3;
 
 /** The list of the records with a word that begins like this one; undefined for a word that is too short for it. */

@@ -4,12 +4,9 @@ import { listBy, listOfPerson, type PlannedRow, WITH_NEXT_STEP } from '#src/port
 import type { DeskCall } from '#src/shared/call.ts';
 import { type DeskInput, mayActFor, NO_OWNER, soleOwner } from '#src/calls/desk-handler.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
-import { type ListRange, pageOfScan, scanLists, pageOf } from './lists.ts';
+import { type ListRange, pageOfScan, ROWS_READ_MAX, scanLists, pageOf } from './lists.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { done, type Outcome } from '#src/shared/outcome.ts';
-
-/** Rows read for one page; the next page continues after them. */
-const ROWS_READ_MAX = 1_000;
 
 /** The fields that every list over all owners has. */
 export type InboxInput = Omit<DeskInput<'listAccessRequests'>, 'state'>;

@@ -120,6 +120,9 @@ const STEP_FACTOR = 4;
 
 const STEP_ROWS_MAX = 1_000;
 
+/** Rows read for one page, which bounds its cost when few of them match; the next page continues after them. */
+export const ROWS_READ_MAX = 1_000;
+
 /** A list of a scope, or the part of it between two places. */
 export type ListRange = Pick<ListQuery, 'list' | 'before' | 'downTo'>;
 

@@ -15,16 +15,20 @@ import {
   listOfWord,
   MADE_BY_AGENTS,
   foldedWords,
+  haveBeginnings,
 } from '#src/ports/rows.ts';
-import { bindingOf, readCursor, scanLists, writeCursor } from '#src/reading/lists.ts';
+import {
+  bindingOf,
+  readCursor,
+  ROWS_READ_MAX,
+  scanLists,
+  writeCursor,
+} from '#src/reading/lists.ts';
 import type { AgentCall } from '#src/shared/call.ts';
 import { done, type Refusal, refuseParameter, scopeMissing } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/json.ts';
 import { epoch, iso, renderAsOf } from '#src/shared/time.ts';
 import { RECORD_SCOPES } from './read-record.ts';
-
-/** Rows read for one page, which bounds its cost when few of them match; the next page continues after them. */
-const ROWS_READ_MAX = 1_000;
 
 /** Calls can be written in another order than they were accepted in, by processes with clocks of their own. */
 const CHANGE_SKEW_MS = 300_000;
@@ -118,24 +122,19 @@ const matcher = (deps: Deps, call: AgentCall, kind: Kind<AnyState>, input: Input
   const { state, campaign, external_id } = input;
   const since = input.updated_since === undefined ? -Infinity : epoch(input.updated_since);
   const wanted = foldedWords(input.text ?? '');
-  const hasWords = (row: AnyState): boolean => {
-    if (wanted.length === 0) return true;
-    const texts = [
-      kind.name(deps, row),
-      row.external_id,
-      ...kind.campaigns(row),
-      ...kind.texts(row),
-    ];
-    const words = texts.flatMap((text = '') => foldedWords(text));
-    return wanted.every((one) => words.some((word) => word.startsWith(one)));
-  };
+  const textsOf = (row: AnyState) => [
+    kind.name(deps, row),
+    row.external_id,
+    ...kind.campaigns(row),
+    ...kind.texts(row),
+  ];
   return (row: AnyState): boolean =>
     kind.isVisible(row, call) &&
     row.updated_at >= since &&
     (state === undefined || kind.statusAt(row, call.at) === state) &&
     (campaign === undefined || kind.campaigns(row).includes(campaign)) &&
     (external_id === undefined || row.external_id === external_id) &&
-    hasWords(row);
+    haveBeginnings(textsOf(row), wanted);
 };
 
 /** Refuses a state that records of the kind cannot have: an empty page would read as "there are none". */

@@ -90,6 +90,24 @@ export const hrefWith = (
   return text === '' ? path : `${path}?${text}`;
 };
 
+type Find = {
+  /** What is searched, for those who do not see the page. */
+  what: string;
+  label: string;
+  field: readonly [name: string, value: string];
+  maxlength: number;
+  beside?: Html;
+};
+
+/** The search over what a page lists; the rest of the address is chosen anew. */
+export const findForm = (
+  path: string,
+  { what, label, field: [name, value], maxlength, beside }: Find,
+): Html => html`<form method="get" action="${path}" class="find" role="search" aria-label="${what}">
+<label class="unseen" for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="search" maxlength="${maxlength}" autocomplete="off" placeholder="${label}" value="${value}">
+<button type="submit" class="second">Find</button>${beside}</form>`;
+
 /** The link to the next page of a long list. */
 export const nextPage = (href: string | undefined, text = 'Next page'): Html | '' =>
   href === undefined

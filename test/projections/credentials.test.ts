@@ -116,9 +116,9 @@ describe('The read model of credentials', () => {
 describe('The read model of access', () => {
   test('The read model of access contains the same rows by owner and kind, in the order of their creation', () => {
     expect(rowsAfter(access, STORY)).toEqual({
-      'anna/agent/agt_1': { row: AGENT_ROW, sort: 1 },
-      'anna/key/key1': { row: KEY_ROW, sort: 3 },
-      'desk/desk/tok1': { row: TOKEN_ROW, sort: 4 },
+      'anna/agent/agt_1': { row: AGENT_ROW, sort: 1, lists: [] },
+      'anna/key/key1': { row: KEY_ROW, sort: 3, lists: [] },
+      'desk/desk/tok1': { row: TOKEN_ROW, sort: 4, lists: [] },
     });
   });
 });

@@ -30,7 +30,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'codes@4': '4d2a94f7793e7ef8',
   'review-tokens@4': '08faef9008d32d1c',
   'credentials@9': 'f86d3da4bf22b956',
-  'access@9': 'cc54d22a93483579',
+  'access@10': 'f6bfccdee5ef5217',
   'access-requests@3': '1b89ab61f2082dad',
   'owners@1': '58e6db5f9da597db',
   'erasures@2': '7b52ec77fe2163dd',

@@ -9,6 +9,7 @@ import {
   settled,
   signedInAs,
 } from '../support/world/browsing.ts';
+import { appendCopies } from '../support/world/copies.ts';
 
 let app: TestApp;
 let staff: Browsing;
@@ -181,6 +182,31 @@ describe('The people', () => {
     expect(text).not.toContain('action="/desk/people/invite"');
     expect(text).not.toContain('nora@mail.example');
     expect((await staff.get(`/desk/people/${(await invite(app, ['staff'])).id}`)).status).toBe(403);
+  });
+
+  it('The people of a promoter and those of a name are found however many others are newer', async () => {
+    const owner = await invite(app, ['owner'], { owners: ['acme'], name: 'Ève Early' });
+    const other = await invite(app, ['staff'], { name: 'Many Others' });
+    await settled(app);
+    await appendCopies(app, { stream: `desk-person_${other.id.slice(4)}`, count: 150 });
+    for (const [page, sees] of [
+      ['/desk/people', false],
+      ['/desk/people?owner=acme', true],
+      ['/desk/people?name=EVE', true],
+      ['/desk/people?name=ear+%C3%A8v', true],
+      ['/desk/people?owner=rival&name=eve', false],
+      ['/desk/owners/acme', true],
+      ['/o/acme/profile', true],
+    ] as const)
+      expect((await staff.get(page)).text.includes(owner.name), page).toBe(sees);
+    const { text } = await staff.get('/desk/people?name=many');
+    const [next = ''] = /\/desk\/people\?name=many&amp;before=\d+/.exec(text) ?? [];
+    expect((await staff.get(next.replace('&amp;', '&'))).text).toContain(other.name);
+    const own = await signedInAs(app, await invite(app, ['owner'], { owners: ['acme'] }));
+    const seen = (await own.get('/desk/people')).text;
+    expect(seen).toContain(owner.name);
+    expect(seen).not.toContain(other.name);
+    expect((await own.get('/desk/people?owner=rival')).status).toBe(404);
   });
 });
 
