@@ -446,7 +446,7 @@ const confirmPreview = async (
 /** Serves `/desk/catalog/import`. The body of a form is read only for people who are signed in. */
 export const importRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
   await acceptPeople(scope, app);
-  acceptUploads(scope, UPLOAD_BYTES_MAX);
+  acceptUploads(scope, { max: UPLOAD_BYTES_MAX, admit: admitFirst(app) });
   scope.get(PATH, async (request, reply) => {
     const person = await signedIn(request, reply, app);
     if (!person) return reply;
@@ -461,20 +461,16 @@ export const importRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     const path = `${PATH}/${name}`;
     const config = { isButton: true };
     scope.get(path, { config }, (_request, reply) => reply.redirect(PATH, 303));
-    scope.post(
-      path,
-      { config, onRequest: admitFirst(app), errorHandler: onTooLarge },
-      async (request, reply) => {
-        const person = await signedIn(request, reply, app);
-        if (!person) return reply;
-        try {
-          return await answer(request, { reply, app, person });
-        } catch (error) {
-          if (!(error instanceof Refused)) throw error;
-          return answerRefusal(request, reply, { app, refusal: error.refusal });
-        }
-      },
-    );
+    scope.post(path, { config, errorHandler: onTooLarge }, async (request, reply) => {
+      const person = await signedIn(request, reply, app);
+      if (!person) return reply;
+      try {
+        return await answer(request, { reply, app, person });
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        return answerRefusal(request, reply, { app, refusal: error.refusal });
+      }
+    });
   }
 };
 

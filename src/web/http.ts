@@ -135,6 +135,36 @@ const BY_PARSER_CODE: Record<string, [ProblemCode, string]> = {
 /** Limit of the wait for a client to close its end: without one, a client could delay the shutdown. */
 const LINGER_MS = 1_000;
 
+/** How long the file of somebody who is signed in may take, while bytes keep coming. */
+export const UPLOAD_WAIT_MS = 30 * 60_000;
+
+/** Requests that Node's time limit does not end, because `awaitSlowBody` does. */
+const unhurried = new WeakSet<IncomingMessage>();
+
+/**
+ * Lets the body of a request arrive as slowly as its line is, for UPLOAD_WAIT_MS at most. Without a byte for REQUEST_WAIT_MS the
+ * client gets what it gets without this. Only for clients that are admitted: each holds a connection, and its body in memory.
+ */
+export const awaitSlowBody = ({
+  raw,
+  server,
+}: FastifyRequest): { progressed(): void; ended(): void } => {
+  const end = (): void => {
+    ended();
+    const code = 'ERR_HTTP_REQUEST_TIMEOUT';
+    server.server.emit('clientError', Object.assign(new Error(code), { code }), raw.socket);
+  };
+  const stall = setTimeout(end, LIMITS.REQUEST_WAIT_MS);
+  const limit = setTimeout(end, UPLOAD_WAIT_MS);
+  const ended = (): void => {
+    clearTimeout(stall);
+    clearTimeout(limit);
+    unhurried.delete(raw);
+  };
+  unhurried.add(raw);
+  return { progressed: () => void stall.refresh(), ended };
+};
+
 const NOT_HTTP: [ProblemCode, string] = ['malformed_request', 'The bytes are not HTTP/1.1.'];
 const TUNNEL: [ProblemCode, string] = ['method_unknown', 'The service is no proxy.'];
 /** A request line whose method Node does not know. */
@@ -183,9 +213,11 @@ const answerBrokenRequests = (options: { ids: Ids; origin(): string }) => {
   return {
     /** For fastify's clientErrorHandler. */
     onClientError(error: Fault, socket: Duplex): void {
+      const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+      const request = latest.get(socket)?.request;
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       // A paused socket waits for earlier requests: the delay is ours.
-      else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || !socket.isPaused())
+      else if (!isLate || !(socket.isPaused() || (request && unhurried.has(request))))
         answer(socket, faultOf(error));
     },
     follow(server: Server): void {
