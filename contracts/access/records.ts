@@ -46,14 +46,21 @@ export const keyRecord = z
   })
   .meta({ id: 'Key' });
 
-const lastUsedAt = time
-  .optional()
-  .describe(
-    'The last recorded use among the newest 2,000 events; reads of a desk token are recorded only where they show personal data',
-  );
+const lastUse = {
+  last_used_at: time
+    .optional()
+    .describe(
+      'The last recorded use among the newest 2,000 events; reads of a desk token are recorded only where they show personal data',
+    ),
+  unused_since: time
+    .optional()
+    .describe(
+      'In place of last_used_at: no use is recorded since then. Equal to created_at: none is recorded at all',
+    ),
+};
 
 /** A key as lists show it. */
-export const listedKey = keyRecord.extend({ last_used_at: lastUsedAt });
+export const listedKey = keyRecord.extend(lastUse);
 
 export const deskTokenRecord = z
   .object({
@@ -68,7 +75,7 @@ export const deskTokenRecord = z
   .meta({ id: 'DeskToken' });
 
 /** A desk token as lists show it. */
-export const listedToken = deskTokenRecord.extend({ created_at: time, last_used_at: lastUsedAt });
+export const listedToken = deskTokenRecord.extend({ created_at: time, ...lastUse });
 
 export type AgentRecord = z.infer<typeof agentRecord>;
 export type KeyRecord = z.infer<typeof keyRecord>;

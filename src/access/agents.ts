@@ -238,6 +238,9 @@ export const readAgent: DeskHandler<'readAgent'> = async (deps, { agent_id }, ca
   const keys: ListedKey[] = [];
   for await (const page of keyPages(deps, agent))
     for (const key of page)
-      keys.push({ ...renderKey(agent.owner, key, { at: call.at, agent }), ...lastUse(key.key_id) });
+      keys.push({
+        ...renderKey(agent.owner, key, { at: call.at, agent }),
+        ...lastUse(key.key_id, key.created_at),
+      });
   return done({ ...renderAgent(agent.owner, agent), keys });
 };

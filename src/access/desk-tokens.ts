@@ -120,7 +120,7 @@ export const listDeskTokens: DeskHandler<'listDeskTokens'> = async (deps, query)
     ...render(row),
     ...(row.expires_at !== undefined && { expires_at: iso(row.expires_at) }),
     created_at: iso(row.created_at),
-    ...lastUse(row.token_id),
+    ...lastUse(row.token_id, row.created_at),
   }));
   return done({ data, next_before, as_of: renderAsOf(following.asOf()) });
 };

@@ -211,7 +211,7 @@ export const listKeys: DeskHandler<'listKeys'> = async (deps, query, call) => {
     query,
     render: (row: KeyRow) => ({
       ...renderKey(owner_id, row, { at: call.at, agent: deps.credentials.agent(row.agent_id) }),
-      ...lastUse(row.key_id),
+      ...lastUse(row.key_id, row.created_at),
     }),
   });
 };

@@ -17,22 +17,31 @@ const usedIn = ({ type, data, meta: { key, actor } }: StoredEvent): readonly str
     ? (data as EventData<'ActivityRecorded'>).entries.map(({ key_id }) => key_id)
     : [key ?? idAtDesk(actor) ?? []].flat();
 
-type LastUse = (id: string) => { last_used_at?: string };
+/** The last use of a credential that was issued at `issuedAt`, or since when it has none. */
+type LastUse = (
+  id: string,
+  issuedAt: number,
+) => { last_used_at: string } | { unused_since: string };
 
 const lastUsesOf = async (
   { log }: Pick<Deps, 'log'>,
   owners: readonly (string | undefined)[],
 ): Promise<LastUse> => {
   const { position: upTo } = await log.head();
-  const newest = owners.map((owner) =>
-    log.readBack({ upTo, limit: NEWEST_EVENTS, ...present({ owner }) }),
+  const newest = await Promise.all(
+    owners.map((owner) => log.readBack({ upTo, limit: NEWEST_EVENTS, ...present({ owner }) })),
   );
   const uses = new Map<string, number>();
-  for (const event of (await Promise.all(newest)).flat())
+  for (const event of newest.flat())
     for (const id of usedIn(event)) uses.set(id, Math.max(event.meta.at, uses.get(id) ?? 0));
-  return (id) => {
+  // Fewer are all that there are.
+  const full = newest.filter(({ length }) => length === NEWEST_EVENTS);
+  const readSince = Math.max(0, ...full.map(([oldest]) => oldest?.meta.at ?? 0));
+  return (id, issuedAt) => {
     const at = uses.get(id);
-    return at === undefined ? {} : { last_used_at: iso(at) };
+    return at === undefined
+      ? { unused_since: iso(Math.max(issuedAt, readSince)) }
+      : { last_used_at: iso(at) };
   };
 };
 

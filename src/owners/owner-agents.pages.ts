@@ -196,9 +196,17 @@ const actsSection = (
     'Earlier acts',
   )}</section>`;
 
-/** The last use of a key, as far as the newest events say. */
-export const lastUseOf = ({ last_used_at }: Pick<ListedKey, 'last_used_at'>): Content =>
-  last_used_at === undefined ? 'not lately' : timeOf(last_used_at);
+/** The last use of a key or a token, as far as the newest events say. */
+export const lastUseOf = ({
+  last_used_at,
+  unused_since,
+  created_at,
+}: Pick<ListedKey, 'last_used_at' | 'unused_since' | 'created_at'>): Content => {
+  if (last_used_at !== undefined) return timeOf(last_used_at);
+  return unused_since === undefined || unused_since === created_at
+    ? 'never'
+    : html`none since ${timeOf(unused_since)}`;
+};
 
 /** The keys of an agent, each with the way to its page. */
 export const keysOfAgent = (owner: string, keys: readonly ListedKey[]): Html =>

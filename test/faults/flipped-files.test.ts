@@ -241,7 +241,7 @@ const common = (one: unknown, other: unknown): unknown => {
 };
 
 /** The members of an answer that tell when it is given: the log and its tree grow, and keys are used. */
-const OF_THE_MOMENT = ['as_of', 'head', 'consistency', 'proof', 'last_used_at'];
+const OF_THE_MOMENT = ['as_of', 'head', 'consistency', 'proof', 'last_used_at', 'unused_since'];
 const membersOf = (value: object): string[] =>
   Object.keys(value).filter((name) => !OF_THE_MOMENT.includes(name));
 

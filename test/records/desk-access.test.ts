@@ -1,5 +1,6 @@
 /** The pages of the desk on promoters, people and tokens: who sees them, and what each may do there. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { momentText } from '#src/shared/money.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import {
   browsing,
@@ -91,12 +92,12 @@ describe('The promoters', () => {
 
   it('A promoter shows scopes, keys with their last use, outreach and people', async () => {
     const page = () => staff.get('/desk/owners/acme');
-    expect((await page()).text).toContain('not lately');
+    expect((await page()).text).toContain('data-label="Last use">never');
     await app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
     await app.service.deps.audit.flush();
     await settled(app);
     const { text } = await page();
-    expect(text).not.toContain('not lately');
+    expect(text).not.toContain('data-label="Last use">never');
     for (const shown of ['products:read', 'office@acme.example', 'nobody: nothing can be proposed'])
       expect(text).toContain(shown);
     expect((await staff.get(`/desk/r/${agentId}`)).text).toMatch(/data-label="Last use"><time/);
@@ -216,7 +217,7 @@ describe('The tokens', () => {
     const { id, token } = issued.body as { id: string; token: string };
     const at = `/desk/tokens/${id}`;
     await settled(app);
-    expect((await operator.get(at)).text).toContain('not lately');
+    expect((await operator.get(at)).text).toMatch(/Last recorded use<\/dt>\s*<dd>never/);
     await app.send({
       method: 'POST',
       url: '/api/desk/v1/products/withdraw',
@@ -227,13 +228,32 @@ describe('The tokens', () => {
     await app.service.deps.audit.flush();
     await settled(app);
     const { text } = await operator.get(at);
-    expect(text).not.toContain('not lately');
+    expect(text).toMatch(/Last recorded use<\/dt>\s*<dd><time/);
     expect(text).not.toContain(token);
     expect((await act(operator, [at, 'revoke'], { reason: '' })).status).toBe(422);
     const revoked = await act(operator, [at, 'revoke'], { reason: 'Leaked' });
     expect(revoked.text).toContain('The token is revoked.');
     expect(revoked.text).not.toContain(`${at}/revoke`);
     expect((await operator.get('/desk/tokens/none00000000')).status).toBe(404);
+  });
+
+  it('A token without a use among the newest 2,000 events has none since the oldest of them, and a newer one never', async () => {
+    const issue = async (name: string): Promise<string> => {
+      const { body } = await app.desk('POST', '/desk-tokens', { name, roles: ['staff'] });
+      return (body as { id: string }).id;
+    };
+    const old = await issue('Forgotten');
+    app.clock.advance(3_600_000);
+    const since = momentText(new Date(app.clock.now()).toISOString());
+    const other = await invite(app, ['staff'], { name: 'Copied Since' });
+    await appendCopies(app, { stream: `desk-person_${other.id.slice(4)}`, count: 2_100 });
+    app.clock.advance(3_600_000);
+    const young = await issue('Unused');
+    await settled(app);
+    const used = async (id: string): Promise<string> =>
+      (await operator.get(`/desk/tokens/${id}`)).text;
+    expect(await used(old)).toMatch(new RegExp(`<dd>none since <time[^>]*>${since}</time>`));
+    expect(await used(young)).toMatch(/Last recorded use<\/dt>\s*<dd>never/);
   });
 
   it('An auditor sees the tokens and revokes none', async () => {
