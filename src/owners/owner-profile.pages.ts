@@ -151,7 +151,10 @@ const profileSection = (profile: Profile | undefined): Html =>
 
 const NOWHERE = ['', 'nowhere'] as const;
 
-const profileFields = (profile: Profile | undefined): NonNullable<ActForm['fields']> => [
+const profileFields = (
+  { roles }: You,
+  profile: Profile | undefined,
+): NonNullable<ActForm['fields']> => [
   {
     name: 'name',
     label: 'Name of the person or company',
@@ -175,6 +178,18 @@ const profileFields = (profile: Profile | undefined): NonNullable<ActForm['field
     maxlength: 254,
     required: true,
   },
+  ...(roles.includes('staff')
+    ? [
+        {
+          name: 'attribution_days',
+          label: 'Days for which clicks count',
+          value: String(profile?.attribution_days ?? LIMITS.ATTRIBUTION_DAYS),
+          type: 'number' as const,
+          hint: `1 to ${LIMITS.ATTRIBUTION_DAYS_MAX}`,
+          required: true,
+        },
+      ]
+    : []),
   {
     name: 'stale_stock_days',
     label: 'Days until agents see stock as old',
@@ -202,23 +217,16 @@ const profileFields = (profile: Profile | undefined): NonNullable<ActForm['field
   },
 ];
 
-const profileForm = (
-  you: You,
-  { path, profile, state }: { path: string; profile: Profile | undefined; state: FormState },
-): Html | '' =>
-  mayAct(you)
-    ? actForm(
-        you,
-        { path, state },
-        {
-          name: 'set',
-          title: 'Change the profile',
-          text: 'Another mailbox gets a link to confirm it. How long clicks count is agreed with staff.',
-          fields: profileFields(profile),
-          button: 'Save the profile',
-        },
-      )
-    : '';
+/** The form of a promoter's profile; how long clicks count is a field of staff. */
+export const profileForm = (you: You, profile: Profile | undefined): ActForm => ({
+  name: 'set',
+  title: profile ? 'Change the profile' : 'Enter the profile',
+  text: `Another mailbox gets a link to confirm it.${
+    you.roles.includes('staff') ? '' : ' How long clicks count is agreed with staff.'
+  }`,
+  fields: profileFields(you, profile),
+  button: 'Save the profile',
+});
 
 export const MODES = {
   owner_controlled: 'people of the promoter',
@@ -350,7 +358,9 @@ const showProfile = async (
       tab: '/profile',
       title: 'Profile and people',
       form,
-      main: html`${profileSection(set)}${profileForm(you, { path, profile: set, state: form })}
+      main: html`${profileSection(set)}${
+        mayAct(you) && actForm(you, { path, state: form }, profileForm(you, set))
+      }
 ${outreachSection(you, path, settings, form)}
 ${peopleSection(you, { owner, path, people }, form)}
 <section><h2>Command line</h2><p>What has no page here is done with the command line, from any machine, signed in as
@@ -453,20 +463,25 @@ const APPROVALS_FILE: OwnerFile = {
 const profileField = (pointer: string): string =>
   pointer.startsWith('/fallback') ? 'fallback_ref' : pointer.slice(1);
 
-const PROFILE_ACTS: Readonly<Record<string, PageAct>> = {
-  set: {
-    operation: 'setOwnerProfile',
-    input: ({ fallback_kind: kind = '', fallback_ref: ref = '', ...sent }, { owner }) => ({
-      owner_id: owner,
-      name: sent['name'] ?? '',
-      postal_address: sent['postal_address'] ?? '',
-      mailbox: sent['mailbox'] ?? '',
-      stale_stock_days: Number(sent['stale_stock_days']),
-      ...(kind !== '' && { fallback: { kind, ref } }),
+export const SET_PROFILE: PageAct = {
+  operation: 'setOwnerProfile',
+  input: ({ fallback_kind: kind = '', fallback_ref: ref = '', ...sent }, { owner }) => ({
+    owner_id: owner,
+    name: sent['name'] ?? '',
+    postal_address: sent['postal_address'] ?? '',
+    mailbox: sent['mailbox'] ?? '',
+    stale_stock_days: Number(sent['stale_stock_days']),
+    ...(sent['attribution_days'] !== undefined && {
+      attribution_days: Number(sent['attribution_days']),
     }),
-    fieldOf: profileField,
-    done: 'The profile is saved. A mailbox that is new gets a link to confirm it.',
-  },
+    ...(kind !== '' && { fallback: { kind, ref } }),
+  }),
+  fieldOf: profileField,
+  done: 'The profile is saved. A mailbox that is new gets a link to confirm it.',
+};
+
+const PROFILE_ACTS: Readonly<Record<string, PageAct>> = {
+  set: SET_PROFILE,
   halt: {
     operation: 'haltOutreach',
     input: ({ reason }, { owner }) => ({ owner_id: owner, reason }),

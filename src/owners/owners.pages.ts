@@ -8,7 +8,7 @@ import { agentLink, deskPage, mayPerform, NOT_STAFF } from '#src/records/desk-fr
 import type { App } from '#src/registries/app.ts';
 import { done, isRefusal, type Outcome } from '#src/shared/outcome.ts';
 import { type PageAct, serveActs, type PageRequest } from '#src/web/acts.ts';
-import { facts, type Html, notice, type Page } from '#src/web/layout.ts';
+import { facts, type Html, notice, type Page, type You } from '#src/web/layout.ts';
 import {
   type ActForm,
   actForm,
@@ -25,7 +25,13 @@ import { acceptPeople } from '#src/web/person-admission.ts';
 import { AGENT_STATES, KEY_STATES, lastUseOf } from './owner-agents.pages.ts';
 import { type Answer, all, FULL_PAGE, homeOf, reader } from './owner-frame.pages.ts';
 import { markOf } from './owner-links.pages.ts';
-import { MODES, PERSON_STATES, profileFacts } from './owner-profile.pages.ts';
+import {
+  MODES,
+  PERSON_STATES,
+  profileFacts,
+  profileForm,
+  SET_PROFILE,
+} from './owner-profile.pages.ts';
 import { agentNames, KIND_NAMES } from './owner-words.pages.ts';
 
 type Owner = Answer<'listOwners'>['data'][number];
@@ -155,7 +161,8 @@ const peoplePart = ({ owner, people }: Facts): Html =>
     },
   )}${nextPage(people.next_before === null ? undefined : `/desk/people?owner=${owner}`, 'All people of this promoter')}</section>`;
 
-const forms = ({ profile, settings: { halted } }: Facts): ActForm[] => [
+const forms = (you: You, { profile, settings: { halted } }: Facts): ActForm[] => [
+  { ...profileForm(you, profile), isOpen: profile === undefined },
   ...(profile && profile.mailbox_confirmed_at === undefined
     ? [
         {
@@ -226,8 +233,8 @@ const showOwner = async (asked: PageRequest, form: FormState): Promise<Outcome<P
       main: html`${
         value.profile
           ? profileFacts(value.profile)
-          : html`<p>There is no profile yet. Staff enter it with <code>tributary owner set ${owner}</code>.</p>`
-      }${forms(value).map((one) => actForm(you, at, one))}
+          : html`<p>There is no profile yet: who the promoter is, and where notices are sent.</p>`
+      }${forms(you, value).map((one) => actForm(you, at, one))}
 ${agentsTable(value)}<p class="quiet">Access is decided, suspended and reinstated on the page of an agent.</p>
 ${keysTable(value)}${outreachPart(value)}${peoplePart(value)}`,
     }),
@@ -235,6 +242,7 @@ ${keysTable(value)}${outreachPart(value)}${peoplePart(value)}`,
 };
 
 const ACTS: Readonly<Record<string, PageAct>> = {
+  set: SET_PROFILE,
   confirm: {
     operation: 'confirmOwnerMailbox',
     input: ({ mailbox, reason }, { owner }) => ({ owner_id: owner, mailbox, reason }),

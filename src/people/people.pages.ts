@@ -50,34 +50,44 @@ const rolesOf = ({ roles, owners }: Person): Html =>
     ? html`${roles.join(', ')}`
     : html`owner of ${owners.map((owner, at) => html`${at > 0 && ', '}${ownerLink(owner)}`)}`;
 
-/** The choice of roles, and of promoters for the role owner. */
-const rolesBody = (
-  act: string,
-  state: FormState,
-  { roles, owners }: Partial<Person> = {},
-): Html => {
+const faultOf = (act: string, state: FormState, name: string): Html | '' => {
+  const text = state.faults.get(fieldId(act, name));
+  return text === undefined ? '' : html`<p class="fault">${text}</p>`;
+};
+
+/** The choice of roles. */
+export const rolesChoice = (act: string, state: FormState, roles: readonly string[] = []): Html => {
   const isSent = state.act === act;
-  const typedOwners = typedIn(state, act, 'owners') ?? owners?.join(' ') ?? '';
-  const fault = (name: string): Html | '' => {
-    const text = state.faults.get(fieldId(act, name));
-    return text === undefined ? '' : html`<p class="fault">${text}</p>`;
-  };
-  return html`<fieldset id="${fieldId(act, 'roles')}"><legend>Roles</legend>${fault('roles')}${DESK_ROLE_NAMES.map(
+  return html`<fieldset id="${fieldId(act, 'roles')}"><legend>Roles</legend>${faultOf(act, state, 'roles')}${DESK_ROLE_NAMES.map(
     (role) =>
       tick({
         id: fieldId(act, `role-${role}`),
         name: `role-${role}`,
         value: 'yes',
         label: `${role}: ${DESK_ROLES[role]}`,
-        isTicked: isSent ? state.typed[`role-${role}`] === 'yes' : (roles ?? []).includes(role),
+        isTicked: isSent ? state.typed[`role-${role}`] === 'yes' : roles.includes(role),
       }),
-  )}</fieldset>
-<div class="field"><label for="${fieldId(act, 'owners')}">Promoters <span class="quiet">for the role owner, separated by spaces</span></label>${fault('owners')}
+  )}</fieldset>`;
+};
+
+/** The roles that a form with `rolesChoice` sends. */
+export const rolesIn = (sent: Typed) =>
+  DESK_ROLE_NAMES.filter((role) => sent[`role-${role}`] === 'yes');
+
+/** The choice of roles, and of promoters for the role owner. */
+const rolesBody = (
+  act: string,
+  state: FormState,
+  { roles, owners }: Partial<Person> = {},
+): Html => {
+  const typedOwners = typedIn(state, act, 'owners') ?? owners?.join(' ') ?? '';
+  return html`${rolesChoice(act, state, roles)}
+<div class="field"><label for="${fieldId(act, 'owners')}">Promoters <span class="quiet">for the role owner, separated by spaces</span></label>${faultOf(act, state, 'owners')}
 <input id="${fieldId(act, 'owners')}" name="owners" maxlength="500" autocomplete="off" value="${typedOwners}"></div>`;
 };
 
 const rightsIn = (sent: Typed) => ({
-  roles: DESK_ROLE_NAMES.filter((role) => sent[`role-${role}`] === 'yes'),
+  roles: rolesIn(sent),
   owners: (sent['owners'] ?? '').split(/[\s,]+/).filter((owner) => owner !== ''),
 });
 

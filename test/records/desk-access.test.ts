@@ -115,6 +115,38 @@ describe('The promoters', () => {
     );
   });
 
+  it('Staff enter and change the profile of a promoter, and a refusal keeps what was typed', async () => {
+    await app.agent('newcomer');
+    await settled(app);
+    const at = '/desk/owners/newcomer';
+    const empty = await staff.get(at);
+    expect(empty.text).toMatch(/<details class="act" open><summary>Enter the profile/);
+    const typed = {
+      name: 'New Shop',
+      postal_address: '2 Low Street',
+      mailbox: 'new@shop.example',
+      attribution_days: '45',
+      stale_stock_days: '3',
+    };
+    const refused = await act(staff, [at, 'set'], {
+      ...typed,
+      mailbox: 'new',
+      attribution_days: '900',
+    });
+    expect(refused.status).toBe(422);
+    for (const shown of ['value="New Shop"', '#set-mailbox', '#set-attribution_days'])
+      expect(refused.text).toContain(shown);
+    const set = await act(staff, [at, 'set'], typed);
+    expect(set.text).toContain('The profile is saved.');
+    const changed = await act(staff, [at, 'set'], { ...typed, name: 'Renamed' });
+    for (const shown of ['Renamed', '45 days', '3 days']) expect(changed.text).toContain(shown);
+    const owner = await signedInAs(app, await invite(app, ['owner'], { owners: ['newcomer'] }));
+    const { attribution_days: _staff, ...own } = typed;
+    expect((await owner.get('/o/newcomer/profile')).text).not.toContain('name="attribution_days"');
+    const kept = await act(owner, ['/o/newcomer/profile', 'set'], own);
+    expect(kept.text).toContain('45 days');
+  });
+
   it('A promoter that does not exist is a sentence', async () => {
     for (const owner of ['nobody', 'A', 'desk', 'testacme'])
       expect((await staff.get(`/desk/owners/${owner}`)).status, owner).toBe(404);
@@ -235,6 +267,27 @@ describe('The tokens', () => {
     expect(revoked.text).toContain('The token is revoked.');
     expect(revoked.text).not.toContain(`${at}/revoke`);
     expect((await operator.get('/desk/tokens/none00000000')).status).toBe(404);
+  });
+
+  it('An operator issues a token that is shown once, and a refused form keeps what was typed', async () => {
+    const typed = { name: 'Nightly Import', 'role-staff': 'yes', expires_in_days: '30' };
+    const refused = await act(operator, ['/desk/tokens', 'issue'], { ...typed, owner_id: 'acme' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('href="#issue-roles"');
+    expect(refused.text).toMatch(/name="role-staff" value="yes" checked/);
+    for (const value of ['Nightly Import', 'acme', '30'])
+      expect(refused.text).toContain(`value="${value}"`);
+    const none = await act(operator, ['/desk/tokens', 'issue'], { name: '', expires_in_days: 'x' });
+    for (const field of ['name', 'roles', 'expires_in_days'])
+      expect(none.text, field).toContain(`href="#issue-${field}"`);
+    const issued = await act(operator, ['/desk/tokens', 'issue'], typed);
+    expect(issued.status).toBe(200);
+    const [token = ''] = /trbd_\w+/.exec(issued.text) ?? [];
+    const who = await app.send({ url: '/api/desk/v1/me', key: token });
+    expect(who.body).toMatchObject({ name: 'Nightly Import', roles: ['staff'] });
+    const { text } = await operator.get('/desk/tokens');
+    expect(text).toContain('Nightly Import');
+    expect(text).not.toContain(token);
   });
 
   it('A token without a use among the newest 2,000 events has none since the oldest of them, and a newer one never', async () => {
