@@ -365,7 +365,7 @@ const agentFacts = (agent: AgentRecord, assistants: string): Html =>
     ['Since', momentText(agent.created_at)],
     ['Assistants in 30 days', assistants],
     ['May use', agent.granted_scopes.join(', ') || 'nothing yet'],
-    ...(agent.pending ? [['PageRequest for', agent.pending.scopes.join(', ')] as const] : []),
+    ...(agent.pending ? [['Requested', agent.pending.scopes.join(', ')] as const] : []),
   ]);
 
 const showAgent = async (

@@ -90,7 +90,7 @@ const agentsTable = ({ agents }: Facts): Html =>
       { head: 'Agent' },
       { head: 'State' },
       { head: 'Granted' },
-      { head: 'PageRequest for, not granted' },
+      { head: 'Requested, not granted' },
     ],
     {
       rows: agents.map(({ id, name, status, pending, requested_scopes, granted_scopes }) => [
@@ -194,7 +194,7 @@ const readFacts = async ({ app, person }: PageRequest, owner: string): Promise<O
     agents: read('listAgents', owned),
     keys: read('listKeys', owned),
     settings: read('getOutreach', { owner_id: owner }),
-    people: read('listPeople', owned),
+    people: read('listPeople', { owner_id: owner }),
   });
   if (isRefusal(answers)) return answers;
   const profile = await read('readOwnerProfile', { owner_id: owner });
