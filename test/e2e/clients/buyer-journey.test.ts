@@ -11,7 +11,7 @@ import {
   hasChromium,
   IN_CHROMIUM,
   launchChromium,
-  overflow,
+  misfits,
   PHONE,
   tab,
   violations,
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
   it('A buyer on a phone without scripts changes and sends a list, and no page overflows horizontally', async () => {
     const much = { sku: 'EURO-1', quantity: 900_000, note: LONG };
     const url = await list({ note_to_buyer: LONG, line_items: [...LINES, much] });
-    const fits = async (page: Page) => expect(await overflow(page)).toBe(0);
+    const fits = async (page: Page) => expect(await misfits(page)).toEqual([]);
     const journey = async (page: Page) => {
       await page.goto(url);
       await fits(page);
@@ -361,7 +361,7 @@ describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
       for (const path of paths) {
         await page.goto(path);
         await passes(page);
-        expect(await overflow(page), path).toBe(0);
+        expect(await misfits(page), path).toEqual([]);
       }
     });
   });

@@ -13,7 +13,7 @@ import {
   hasChromium,
   IN_CHROMIUM,
   launchChromium,
-  overflow,
+  misfits,
   PHONE,
   violations,
   visitor,
@@ -92,7 +92,7 @@ const metricsOf = async (key: string, campaign: string): Promise<object> => {
 const phone = async (javaScriptEnabled: boolean) => {
   const { page, context, faults } = await visitor(browser, origin, { ...PHONE, javaScriptEnabled });
   const isFine = async (): Promise<void> => {
-    expect(await overflow(page)).toBe(0);
+    expect(await misfits(page)).toEqual([]);
     // Axe is a script.
     if (javaScriptEnabled) expect(await violations(page)).toEqual([]);
     await page.setViewportSize(PHONE.viewport);

@@ -133,17 +133,41 @@ export const weight = (page: Page): Promise<number> =>
 
 /** The narrowest width in WCAG (1.4.10), and that of a common phone. */
 const WIDTHS = [320, 390];
+/** A screen of 1280 by 800 pixels that is enlarged to 200 % (1.4.4). */
+const ENLARGED = { width: 640, height: 400 };
 
-/** Returns the pixels of horizontal overflow. Does not use innerWidth, which grows with it on a phone. */
-export const overflow = async (page: Page): Promise<number> => {
+/** Returns the controls that another element covers once they are scrolled to, as when they get the focus (2.4.11). */
+const covered = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const { scrollX, scrollY } = globalThis;
+    const controls = document.querySelectorAll('a[href], button, input, select, textarea, summary');
+    const found = [...controls].filter((control) => {
+      if (!control.checkVisibility()) return false;
+      control.scrollIntoView({ block: 'nearest' });
+      const box = control.getClientRects()[0];
+      // What is only for screen readers, and what comes with the focus.
+      if (!box || box.width < 2 || box.bottom <= 0) return false;
+      const at = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+      return at === null || !(control.contains(at) || at.contains(control));
+    });
+    globalThis.scrollTo(scrollX, scrollY);
+    return found.map(({ outerHTML }) => outerHTML);
+  });
+
+/**
+ * Returns what does not fit the page: pixels of horizontal overflow on phones and on an enlarged screen, and controls that are
+ * covered there. Does not use innerWidth, which grows with the overflow on a phone.
+ */
+export const misfits = async (page: Page): Promise<string[]> => {
   const before = page.viewportSize() ?? PHONE.viewport;
-  let most = 0;
-  for (const width of [...WIDTHS, before.width]) {
-    await page.setViewportSize({ ...before, width });
+  const found: string[] = [];
+  for (const size of [...WIDTHS.map((width) => ({ ...before, width })), ENLARGED, before]) {
+    await page.setViewportSize(size);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    most = Math.max(most, wide - width);
+    if (wide > size.width) found.push(`${wide - size.width} pixels wider than ${size.width}`);
+    if (size === ENLARGED) found.push(...(await covered(page)));
   }
-  return most;
+  return found;
 };
 
 /** Returns the text that describes a field to a screen reader, with `no element ID` for a missing one. */
