@@ -9,9 +9,9 @@ import {
 import type { DeskCall } from '#src/shared/call.ts';
 import { mayActFor, NO_OWNER } from '#src/calls/desk-handler.ts';
 import { isRefusal, type Refusal, refuseParameter } from '#src/shared/outcome.ts';
-import { present } from '#src/shared/json.ts';
 import { iso, renderAsOf } from '#src/shared/time.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
+import { AUDIT_PAGE, eventBefore } from '#src/reading/read-back.ts';
 
 export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack' | 'readTimesBack'>;
 
@@ -23,9 +23,6 @@ export type Moment = {
   /** The time at which records are shown, because some end by themselves. */
   shownAt: number;
 };
-
-/** Events of an owner that are read at a time. */
-export const AUDIT_PAGE = 1_000;
 
 /**
  * How much an event can be earlier than one before it, because processes have clocks of their own; the log refuses more.
@@ -95,45 +92,6 @@ const timesBack = async (
   query: { owner: string; upTo: Position; limit: number },
 ): Promise<EventTime[]> =>
   log.readTimesBack ? log.readTimesBack(query) : (await log.readBack(query)).map(eventTimeOf);
-
-type PagesBack = {
-  owner: string | undefined;
-  after: Position;
-  upTo: Position;
-  limit?: number;
-};
-
-/** Reads the events of one owner, or of all, after `after` and up to `upTo`, in pages: the newest page first. */
-export async function* pagesBack(
-  log: Pick<OwnerLog, 'readBack'>,
-  { owner, after, upTo, limit = AUDIT_PAGE }: PagesBack,
-): AsyncGenerator<readonly StoredEvent[], void> {
-  for (let last = upTo; last > after; ) {
-    await eventLoopTurns.pause();
-    const page = await log.readBack({ upTo: last, limit, ...present({ owner }) });
-    yield page.filter(({ position }) => position > after);
-    last = (page[0]?.position ?? 1) - 1;
-  }
-}
-
-/** Bisects the log, or the events of one owner, to an event at or before the time, close to the last one. */
-export const eventBefore = async (
-  log: Pick<OwnerLog, 'readBack'>,
-  { owner, time, head }: { owner?: string | undefined; time: number; head: Position },
-): Promise<StoredEvent | undefined> => {
-  let found: StoredEvent | undefined;
-  for (let [low, high] = [0, head]; low < high; ) {
-    await eventLoopTurns.pause();
-    const middle = Math.ceil((low + high) / 2);
-    const [event] = await log.readBack({ upTo: middle, limit: 1, ...present({ owner }) });
-    if (event && event.meta.at > time) high = event.position - 1;
-    else {
-      found = event ?? found;
-      low = middle;
-    }
-  }
-  return found;
-};
 
 export const renderMoment = ({ position, at, shownAt }: Moment) => ({
   ...renderAsOf({ position, at }),

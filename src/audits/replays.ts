@@ -5,6 +5,7 @@ import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import type { ProofDeps } from '#src/proof/notary.ts';
 import type { Witnesses } from '#src/proof/witnesses.ts';
 import type { OperatorDeps } from '#src/reading/projections.ts';
+import { AUDIT_PAGE } from '#src/reading/read-back.ts';
 import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/read-model.ts';
 import { FactsCache } from '#src/performance/facts.ts';
@@ -12,7 +13,7 @@ import { Refused, refuse } from '#src/shared/outcome.ts';
 import { KeyedQueue, eventLoopTurns } from '#src/shared/work.ts';
 import { mayActFor } from '#src/calls/desk-handler.ts';
 import type { DeskCall } from '#src/shared/call.ts';
-import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
+import type { OwnerLog } from './moments.ts';
 
 /** An owner folded up to a position. Valid until the question that it was made for is answered. */
 export type Replay = OwnerFold & { position: Position; facts: FactsCache; bytes: number };

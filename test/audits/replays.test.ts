@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { Replays } from '#src/audits/replays.ts';
 import type { Refused } from '#src/shared/outcome.ts';
-import { AUDIT_PAGE } from '#src/audits/moments.ts';
+import { AUDIT_PAGE } from '#src/reading/read-back.ts';
 import { inLog } from '../support/world/fold.ts';
 import { linkCreated } from '../support/world/stories.ts';
 
