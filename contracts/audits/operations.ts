@@ -16,6 +16,13 @@ import {
   id,
 } from '#contracts/fields.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
+import {
+  RECEIPT_EXAMPLE,
+  receipt,
+  REQUEST_EXAMPLE,
+  requestOfReceipts,
+  retryAfter,
+} from '#contracts/proof/operations.ts';
 import type { DeskRole } from '#contracts/scopes.ts';
 import { EVENTS_PAGE_MAX } from '#contracts/limits.ts';
 
@@ -474,22 +481,7 @@ const traced = z
   })
   .meta({ id: 'AuditTraced' });
 
-/** The proof of each event that a request wrote. */
-const receipts = z
-  .array(
-    z.object({
-      event_id: z.string(),
-      type: z.string(),
-      stream: z.string(),
-      proof: z
-        .string()
-        .optional()
-        .describe(
-          'A file of C2SP tlog-proof with the leaf as extra data; absent while it is pending',
-        ),
-    }),
-  )
-  .meta({ id: 'Receipts' });
+const receipts = z.array(receipt).meta({ id: 'Receipts' });
 
 const getReceipts = deskQuery({
   roles: auditRoles,
@@ -500,7 +492,7 @@ const getReceipts = deskQuery({
     'request_id is the Request-Id of an answer. A receipt is pending until a checkpoint covers its event: ask again ' +
     'after retry_after_ms. Format: /docs/proof.',
   fields: {
-    request_id: line(100).describe('Id of a request'),
+    request_id: requestOfReceipts,
     owner_id: ownerSpace
       .optional()
       .describe('Owner of the request, if known: the search is shorter'),
@@ -508,20 +500,14 @@ const getReceipts = deskQuery({
   output: z.object({
     request_id: z.string(),
     receipts,
-    retry_after_ms: z.int().nullable().describe('Null if no receipt is pending'),
+    retry_after_ms: retryAfter,
   }),
   example: {
     name: 'of a request',
-    input: { request_id: '0197f2a1-6c3e-7000-8000-000000000001' },
+    input: { request_id: REQUEST_EXAMPLE },
     output: {
-      request_id: '0197f2a1-6c3e-7000-8000-000000000001',
-      receipts: [
-        {
-          event_id: '0197f2a1-6c3f-7000-8000-000000000001',
-          type: 'LinkCreated',
-          stream: 'acme-link_lnk_3c4d5e6f7g8h9j0k1m2n3p4q',
-        },
-      ],
+      request_id: REQUEST_EXAMPLE,
+      receipts: [RECEIPT_EXAMPLE],
       retry_after_ms: 1_500,
     },
   },

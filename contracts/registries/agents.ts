@@ -9,6 +9,7 @@ import { outreachAgentOperations } from '#contracts/outreach/operations.ts';
 import { completeValue, readRecord } from '#contracts/reading/operations.ts';
 import { listChanges } from '#contracts/records/changes.ts';
 import { getRecord, listRecords, updateLink } from '#contracts/records/operations.ts';
+import { getReceipt } from '#contracts/proof/operations.ts';
 import { searchProducts } from '#contracts/catalog/operations.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
@@ -39,6 +40,7 @@ export const ownOperations = registryOf({
   ...ownHandoffOperations,
   createLinks,
   updateLink,
+  getReceipt,
 });
 
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */

@@ -20,10 +20,11 @@ import {
 import { cancelOutboundRequest, getOutboundRequest } from '#src/outreach/requests.ts';
 import { getRecord } from '#src/records/read-record.ts';
 import { listChanges } from '#src/records/changes.ts';
+import { getReceipt, type ReceiptDeps } from '#src/proof/receipts.ts';
 import { listRecords } from '#src/records/list-records.ts';
 
 /** What the handlers of agents need. */
-export type AgentDeps = PerformanceDeps;
+export type AgentDeps = PerformanceDeps & ReceiptDeps;
 
 /** One handler per operation: a missing one does not compile. */
 export type Handlers = { [Id in keyof AgentOperations]: Handler<Id, AgentDeps> };
@@ -49,6 +50,7 @@ export const agentHandlers: Handlers = {
   withdrawUnseenHandoff,
   createLinks,
   updateLink,
+  getReceipt,
 };
 
 export type AgentPipeline = Pipeline<SignaturesOf<Handlers>, AgentActor<AgentDeps>>;

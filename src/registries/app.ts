@@ -32,6 +32,7 @@ import {
   holderRules,
   type SignaturesOf,
 } from '#src/calls/rules.ts';
+import type { PerformanceDeps } from '#src/performance/get-performance.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { consistencyToken, Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
 import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
@@ -198,7 +199,7 @@ const pipelinesOver = (deps: AppDeps) => {
     takeCode: codeTakerOf(signIns.networks('allowDeviceLogin')),
     agents,
     tasks,
-    records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor<AgentDeps>>({
+    records: new Pipeline<SignaturesOf<RecordHandlers>, AgentActor<PerformanceDeps>>({
       ...shared,
       registry: recordOperations,
       handlers: recordHandlers,

@@ -36,9 +36,15 @@ const NEEDS: Record<OperationId, string[] | null> = {
   withdrawUnseenHandoff: ['handoffs:write'],
   createLinks: ['links:write'],
   updateLink: ['links:write'],
+  getReceipt: null,
 };
-/** Only the agent that made a record may change it. */
-const OF_MAKER: readonly OperationId[] = ['reviseHandoff', 'withdrawUnseenHandoff', 'updateLink'];
+/** Only the agent that made a record may change it, or prove what it wrote. */
+const OF_MAKER: readonly OperationId[] = [
+  'reviseHandoff',
+  'withdrawUnseenHandoff',
+  'updateLink',
+  'getReceipt',
+];
 const SCOPES = [
   'products:read',
   'performance:read',
@@ -97,6 +103,8 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
       return { id: recordIds.outbound_id };
     case 'listRecords':
       return { kind: 'outreach' };
+    case 'getReceipt':
+      return { request_id: '0197f2a1-6c3e-7000-8000-000000000001' };
     default:
       return {};
   }

@@ -1,6 +1,8 @@
 /** No agent can ask who refuses contact: every answer, and the work for it, is that of a contact that another promoter has. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { agentOperations, type OperationId } from '#contracts/registries/agents.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
+import { markTree } from '#src/proof/notary.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { asAgent, configure, person } from '../support/world/outreach.ts';
 import { people } from '../support/world/people.ts';
@@ -60,6 +62,14 @@ const anonymous = (answer: unknown, owner: string): string =>
     .replaceAll(/[\w.+-]+@[\w.]+/g, 'EMAIL')
     .replaceAll(owner, 'OWNER');
 
+/** The events that receipts prove, with the names of their members: ids and sealed texts are never the same. */
+const proved = ({ data }: { data: { type: string; proof?: string }[] }): unknown[] =>
+  data.map(({ type, proof = '' }) => {
+    const [, leaf = ''] = /^extra (\S+)$/m.exec(proof) ?? [];
+    const event = JSON.parse(Buffer.from(leaf, 'base64').toString()) as { data: object };
+    return [type, JSON.stringify(event.data).match(/"\w+":/g)];
+  });
+
 /** Operations that neither take a contact nor show a record that has one. */
 const WITHOUT_CONTACT: readonly OperationId[] = [
   'createLink',
@@ -99,11 +109,26 @@ const askAbout = async (email: string, owner: string, environment: 'live' | 'tes
         : await asAgent(app, key, operation, input);
     const work = observed.end();
     const answer = 'body' in outcome ? outcome.body : outcome;
-    steps.push({ operation, answer: anonymous(answer, owner), work });
+    const isProved = operation === 'getReceipt' && 'ok' in outcome && outcome.ok;
+    const shown = isProved ? proved(outcome.value) : answer;
+    steps.push({ operation, answer: anonymous(shown, owner), work });
     return 'ok' in outcome && outcome.ok ? outcome.value : {};
   };
-  const write = (operation: OperationId, input: Fields) =>
-    call(operation, { idempotency_key: freshKey(), ...input });
+  /** Calls the operation, and asks for the receipts of the last request that wrote something. */
+  const write = async (operation: OperationId, input: Fields): Promise<Fields> => {
+    const value = await call(operation, { idempotency_key: freshKey(), ...input });
+    const { deps } = app.service;
+    await markTree({ ...deps.proof(), ...deps });
+    const { position: upTo } = await deps.log.head();
+    const newest = await deps.log.readBack({
+      upTo,
+      limit: 100,
+      owner: environment === 'test' ? testSpaceOf(owner) : owner,
+    });
+    const written = newest.findLast(({ meta }) => meta.key !== undefined);
+    await call('getReceipt', { request_id: written?.meta.request });
+    return value;
+  };
   const contact = { name: 'Ada', email };
   const submit = (external_id: string, of: object = contact) =>
     write('submitLead', { external_id, company: COMPANY, consent: CONSENT, contact: of });

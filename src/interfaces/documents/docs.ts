@@ -218,7 +218,7 @@ const proofText = (origin: string): string =>
       `- **Checkpoint**: a [signed note](https://c2sp.org/signed-note) without extensions ([tlog-checkpoint](https://c2sp.org/tlog-checkpoint)): ${code(`${origin}/proof/checkpoint`)}. It is made within a second of new work, after the mark that it is of is stored. Earlier ones are not kept: any of them can be made again from the marks in the log. Keys: [${origin}/proof/key](${origin}/proof/key).`,
       `- **Tiles** of hashes, as in [tlog-tiles](https://c2sp.org/tlog-tiles): ${code(`${origin}/proof/tile/{level}/{number}`)}. Entries are not public.`,
       '- **Export**: a head and a record a line. `proof` in the head has two checkpoints, the hashes between them, the newest leaf of the owner, and the hashes that lead from it to the checkpoint; a range also has those of its last record. `schemas` has the version of each type of the records.',
-      '- **Receipt** of a request, of `audit receipt`: a [tlog-proof](https://c2sp.org/tlog-proof) for each event, with the text of its leaf as extra data.',
+      '- **Receipt** of a request, of `audit receipt` and the tool `get_receipt`: a [tlog-proof](https://c2sp.org/tlog-proof) for each event, with the text of its leaf as extra data.',
       '- **Witnesses** ([tlog-witness](https://c2sp.org/tlog-witness), [tlog-cosignature](https://c2sp.org/tlog-cosignature)) are asked once a minute each. An export begins at the newest checkpoint that one cosigned.',
     ].join('\n'),
   ].join('\n\n');

@@ -49,9 +49,8 @@ export const llmsText = (origin: string): string => {
       'whole. 3. Continue `list_changes` from the cursor that you kept, or after a position.',
     '',
     'Three interfaces have the same definitions, keys, scopes, limits and records: ' +
-      `REST at ${origin}${AGENT_BASE}, MCP at ${origin}${MCP_PATH}, A2A 1.0 at ${origin}${A2A_BASE}.`,
-    '',
-    'Within v1 nothing is removed. What will be removed later is announced at least 12 months before by ' +
+      `REST at ${origin}${AGENT_BASE}, MCP at ${origin}${MCP_PATH}, A2A 1.0 at ${origin}${A2A_BASE}. ` +
+      'Within v1 nothing is removed. What will be removed later is announced at least 12 months before by ' +
       'Deprecation, Sunset and a Link with rel="deprecation". The whole policy is in the section Versions of ' +
       `${origin}/docs/rest.md.`,
     '',

@@ -204,6 +204,7 @@ const TRUSTED: ReadonlySet<string> = new Set([
   'destination_url',
   'disclaimer',
   'disclosure',
+  'event_id',
   'expired_url',
   'field',
   'filter',
@@ -219,6 +220,7 @@ const TRUSTED: ReadonlySet<string> = new Set([
   'obtained_at',
   'owner_id',
   'prefix',
+  'proof',
   'qr_png_url',
   'qr_svg_url',
   'relaxed',
@@ -227,8 +229,10 @@ const TRUSTED: ReadonlySet<string> = new Set([
   'short_url',
   'statement',
   'status',
+  'stream',
   'task_id',
   'time_zone',
+  'type',
 ]);
 
 const isFreeText = ({ type, enum: values, const: value, pattern, format }: Schema): boolean =>

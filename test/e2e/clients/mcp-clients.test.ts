@@ -37,6 +37,7 @@ type Result = {
   isError?: boolean;
   structuredContent?: Record<string, unknown>;
   content: { text: string }[];
+  _meta?: Record<string, unknown>;
 };
 /** The functions of a client that the tests use. */
 type Connected = {
@@ -94,8 +95,10 @@ const textOf = ({ contents: [content] }: { contents: object[] }): string =>
 /** Calls every tool once, in the order of an agent's first day; returns their names. */
 const callAll = async (call: Connected['call']): Promise<string[]> => {
   const called: string[] = [];
+  let requestId: unknown;
   const ok = async (name: string, input: object = {}): Promise<Record<string, unknown>> => {
-    const { isError, structuredContent = {}, content } = await call(name, input);
+    const { isError, structuredContent = {}, content, _meta } = await call(name, input);
+    requestId = _meta?.['requestId'];
     if (isError) throw new Error(`${name}: ${content[0]?.text}`);
     called.push(name);
     return structuredContent;
@@ -115,6 +118,7 @@ const callAll = async (call: Connected['call']): Promise<string[]> => {
   await ok('list_changes');
   await ok('revise_handoff', keyed({ handoff_id, title: 'Another list' }));
   await ok('withdraw_handoff', keyed({ handoff_id, reason: 'Sold out' }));
+  await ok('get_receipt', { request_id: requestId });
   const company = { name: 'Shop', country: 'GB' };
   await ok('submit_lead', keyed({ external_id: freshKey(), company }));
   await ok('list_leads');

@@ -54,6 +54,7 @@ const TOOLS: [string, string[], boolean, boolean, boolean][] = [
   ['withdraw_handoff', ['handoffs:write'], false, false, true],
   ['create_links', ['links:write'], false, false, false],
   ['update_link', ['links:write'], false, false, true],
+  ['get_receipt', [], true, false, false],
 ];
 /** A query answers their record, so that they do not repeat its schema. */
 const REPEATED = [
