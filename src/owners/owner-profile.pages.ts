@@ -151,10 +151,18 @@ const profileSection = (profile: Profile | undefined): Html =>
 
 const NOWHERE = ['', 'nowhere'] as const;
 
-const profileFields = (
-  { roles }: You,
-  profile: Profile | undefined,
-): NonNullable<ActForm['fields']> => [
+type Fields = NonNullable<ActForm['fields']>;
+
+const attributionField = (profile: Profile | undefined): Fields[number] => ({
+  name: 'attribution_days',
+  label: 'Days for which clicks count',
+  value: String(profile?.attribution_days ?? LIMITS.ATTRIBUTION_DAYS),
+  type: 'number',
+  hint: `1 to ${LIMITS.ATTRIBUTION_DAYS_MAX}`,
+  required: true,
+});
+
+const profileFields = ({ roles }: You, profile: Profile | undefined): Fields => [
   {
     name: 'name',
     label: 'Name of the person or company',
@@ -178,18 +186,7 @@ const profileFields = (
     maxlength: 254,
     required: true,
   },
-  ...(roles.includes('staff')
-    ? [
-        {
-          name: 'attribution_days',
-          label: 'Days for which clicks count',
-          value: String(profile?.attribution_days ?? LIMITS.ATTRIBUTION_DAYS),
-          type: 'number' as const,
-          hint: `1 to ${LIMITS.ATTRIBUTION_DAYS_MAX}`,
-          required: true,
-        },
-      ]
-    : []),
+  ...(roles.includes('staff') ? [attributionField(profile)] : []),
   {
     name: 'stale_stock_days',
     label: 'Days until agents see stock as old',

@@ -86,12 +86,7 @@ type Facts = {
 const agentsTable = ({ agents }: Facts): Html =>
   html`<section><h2>Agents</h2>${dataTable(
     'Agents, newest first',
-    [
-      { head: 'Agent' },
-      { head: 'State' },
-      { head: 'Granted' },
-      { head: 'Requested, not granted' },
-    ],
+    [{ head: 'Agent' }, { head: 'State' }, { head: 'Granted' }, { head: 'Requested, not granted' }],
     {
       rows: agents.map(({ id, name, status, pending, requested_scopes, granted_scopes }) => [
         html`<a href="/desk/r/${id}" data-item><bdi>${name}</bdi></a>`,

@@ -91,7 +91,7 @@ const UTF8_BYTES_MAX = 3;
 const headHash = (line: string, own: string): string =>
   hash('sha256', line.replace(`"head_sha256":"${own}"`, '"head_sha256":""'), 'hex');
 
-/** What stands before the type and the version in the canonical JSON of an event, which both end with. */
+/** The text before the type and the version in the canonical JSON of an event, which both end with. */
 const TYPE = '"type":"';
 const VERSION = '"v":';
 
