@@ -387,11 +387,11 @@ const settings = complete.transform((env) => ({
   deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */
   rootKey: env.ROOT_KEY,
-  /** File of the keys that sign checkpoints; by default the key follows from the root secret. */
+  /** File of the keys that sign checkpoints; by default one of the keyring. */
   notaryKey: env.NOTARY_KEY,
   /** Who cosigns checkpoints: the address and the public key of each. */
   witnesses: env.WITNESSES ?? [],
-  /** Which key hashes the mailboxes of new contacts; earlier ones are also derived from the root secret. */
+  /** Which key hashes the mailboxes of new contacts; earlier ones are also in the keyring. */
   mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */
   eventLogUrl: env.EVENT_LOG_URL,

@@ -50,7 +50,7 @@ import {
   openReadModels,
 } from '#src/wiring/read-models.ts';
 import { openProof } from '#src/wiring/proof.ts';
-import { openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
+import { openRoot, openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
 import { readLastEvent } from '#src/writing/streams.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { recorder } from '#src/writing/recorder.ts';
@@ -341,8 +341,8 @@ const openLogAndKeys = async (
   { config, clock, logger, metrics, parts }: Base,
   { onFatal, onLog }: CoreOptions,
 ): Promise<{ log: EventLog; time: Timeline; secrets: SystemSecrets; vault: KeyVault }> => {
-  // An embedded log needs its root secret first: without it nothing can read the files.
-  const localSecrets = isRemoteLog(config) ? undefined : openSecrets(config);
+  // An embedded log needs its root key first: without it nothing can read the files.
+  const localRoot = isRemoteLog(config) ? undefined : openRoot(config);
   const opened = await openEventLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
   const time = timeline(clock);
@@ -355,7 +355,7 @@ const openLogAndKeys = async (
   const last = await readLastEvent(log);
   onLog?.(last, log.id);
   time.observe(last);
-  const secrets = localSecrets ?? openSecrets(config);
+  const secrets = await openSecrets(config, log, localRoot);
   const stored = await openVault(config, log, secrets);
   const vault = metrics ? observedVault(stored, metrics) : stored;
   parts.defer(() => vault.close());

@@ -295,6 +295,18 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     load: async () => (await import('#src/cli/commands/witness.ts')).rotateNotary,
   },
   {
+    usage: 'root-key rotate',
+    about: 'Replace the root key, which wraps the secrets of the service; they stay the same',
+    flags: [
+      new Option(
+        '--new <file>',
+        'A file with the new root key, created if there is none; needed where the root key is not in the data directory',
+      ),
+    ],
+    help: 'The service can run meanwhile. After an interruption, run it again, or start the service.',
+    load: async () => (await import('#src/cli/commands/root-key.ts')).rotateRootKey,
+  },
+  {
     usage: 'witness <file>',
     about:
       'Run a witness, which cosigns the checkpoints of other services and refuses a history that was changed',

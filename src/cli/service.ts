@@ -21,7 +21,11 @@ import type { DemoFacts } from '#src/demo/facts.ts';
 import { beginDemo } from '#src/demo/story.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { parkedOf } from '#src/reading/lag.ts';
-import { inspectKeys, listUnknownSubjects } from '#src/stores/sqlite/keys/key-vault.ts';
+import {
+  inspectKeys,
+  listUnknownSubjects,
+  sqliteKeyring,
+} from '#src/stores/sqlite/keys/key-vault.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
@@ -33,6 +37,7 @@ import {
   requireOwnDirectory,
 } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
+import { openStored } from '#src/system/keyring.ts';
 import { hasRoot, requireRoot } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import {
@@ -384,8 +389,10 @@ const checkLogFile = (directory: string) =>
   });
 
 const checkRoot = (directory: string, given: Buffer | undefined) =>
-  runCheck('root key', () => {
-    requireRoot(directory, given);
+  runCheck('root key', async () => {
+    const root = requireRoot(directory, given) ?? given;
+    const file = join(directory, 'keys.db');
+    if (root && existsSync(file)) openStored(await sqliteKeyring(file, true).readKeyring(), root);
     return ok(hasRoot(directory) ? 'in the data directory' : given ? 'ROOT_KEY' : 'none yet');
   });
 

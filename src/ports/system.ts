@@ -39,31 +39,31 @@ export type SigningKey = {
   sign(bytes: Uint8Array): string;
 };
 
+/** What the keys of `Secrets.mac` are for. */
+export const MAC_PURPOSES = [
+  'api-key',
+  'desk-token',
+  'session',
+  'sign-in',
+  'root-token',
+  'cursor',
+  'handoff-token',
+  'lead-hint',
+  'rfq-confirmation',
+  'rfq-quotation',
+  'visitor',
+  'claim',
+  'privacy',
+  'mailbox',
+  'mailed-link',
+  'webhook',
+  'task-context',
+] as const;
+
 /** The secrets of the service. They never leave the process, and derivations are one-way. */
 export type Secrets = {
   /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose` and `generation`, by default 1. */
-  mac(
-    purpose:
-      | 'api-key'
-      | 'desk-token'
-      | 'session'
-      | 'sign-in'
-      | 'root-token'
-      | 'cursor'
-      | 'handoff-token'
-      | 'lead-hint'
-      | 'rfq-confirmation'
-      | 'rfq-quotation'
-      | 'visitor'
-      | 'claim'
-      | 'privacy'
-      | 'mailbox'
-      | 'mailed-link'
-      | 'webhook'
-      | 'task-context',
-    value: string,
-    generation?: number,
-  ): string;
+  mac(purpose: (typeof MAC_PURPOSES)[number], value: string, generation?: number): string;
   readonly pepperVersion: number;
   /** The generation of the key of `privacy` that hashes new contacts. */
   readonly mailboxGeneration: number;
@@ -110,6 +110,20 @@ export type KeyVault = {
   /** Returns the current state, including changes by other processes. */
   knows(subject: string): Promise<'key' | 'destroyed' | 'never'>;
   close(): Promise<void>;
+};
+
+/**
+ * The wrapped secrets of the service, one text beside the keys of personal data: what copies those copies it. Both methods
+ * throw LogUnavailable or StartupError.
+ */
+export type KeyringStore = {
+  /**
+   * Undefined if the log is new; null if it has no keyring because a version before keyrings made it. Then its secrets are
+   * derived from the root key.
+   */
+  readKeyring(): Promise<string | null | undefined>;
+  /** Returns false, and changes nothing, unless `before` is stored. The text is durable when this resolves. */
+  replaceKeyring(before: string | null | undefined, text: string): Promise<boolean>;
 };
 
 /** The 32 bytes of a subject's key, or why there is none. */

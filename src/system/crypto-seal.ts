@@ -34,7 +34,7 @@ const KEY_BYTES = 32;
 const PREFIX = 's1';
 
 /** AES-256-GCM with `bound` as associated data: decryption succeeds only for the same `bound`. */
-const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
+export const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
   const iv = randomView(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
@@ -42,7 +42,7 @@ const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
 };
 
 /** Throws if `sealed` was changed, or was encrypted with another key or another `bound`. */
-const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
+export const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
   const iv = sealed.subarray(0, IV_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, iv)
     .setAAD(Buffer.from(bound))

@@ -2,13 +2,18 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
   constants,
   existsSync,
+  fsyncSync,
   mkdirSync,
+  openSync,
   readdirSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -36,7 +41,7 @@ export const isOpenToOthers = (path: string): boolean =>
 
 /** Tributary's files in a data directory, with those that SQLite adds. */
 const OWN_FILES =
-  /^(?:(?:(?:log|streams|views|near|keys|proof|catalog[^/]*)\.db|lock)(?:-(?:wal|shm|journal|probe))?|service\.log|(?:(?:remote-)?log|keys)\.mark(?:\.new)?|root\.key|desk\.token|(?:demo|server)\.json|outbox|mail)$/;
+  /^(?:(?:(?:log|streams|views|near|keys|proof|catalog[^/]*)\.db|lock)(?:-(?:wal|shm|journal|probe))?|service\.log|(?:(?:remote-)?log|keys)\.mark(?:\.new)?|root\.key(?:\.new|\.part)?|erasures\.jsonl|desk\.token|(?:demo|server)\.json|outbox|mail)$/;
 
 /** Returns Tributary's files in the directory that others may access. Follows no links. */
 export const filesOpenToOthers = (directory: string): string[] =>
@@ -104,6 +109,16 @@ export const prepareDirectory = (directory: string): void => {
   }
   requireOwnDirectory(directory);
   for (const file of filesOpenToOthers(directory)) closeToOthers(file);
+};
+
+/** Replaces a file that only its owner can read; it is durable when this returns. */
+export const replaceFile = (path: string, text: string): void => {
+  const fresh = `${path}.part`;
+  writeFileSync(fresh, text, { mode: 0o600, flush: true });
+  renameSync(fresh, path);
+  const directory = openSync(dirname(resolve(path)), 'r');
+  fsyncSync(directory);
+  closeSync(directory);
 };
 
 /** Unlike existsSync, throws when the path cannot be examined. */

@@ -1,21 +1,21 @@
-/** The root secret of an installation, and the keys derived from it. */
+/** The secrets of an installation, and its root key, which wraps them. */
 import {
   createHash,
   createHmac,
   createPrivateKey,
   createPublicKey,
   createSecretKey,
-  hkdfSync,
   type KeyObject,
   randomBytes,
   sign,
   verify,
 } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { Secrets } from '#src/ports/system.ts';
-import { prepareDirectory } from './directory.ts';
+import { prepareDirectory, replaceFile } from './directory.ts';
+import type { Keyring } from './keyring.ts';
 
 const ROOT_BYTES = 32;
 
@@ -26,35 +26,25 @@ export type SystemSecrets = Secrets & {
   readonly notarySeed: Buffer;
 };
 
-/**
- * Derives one key for each purpose (HKDF) from a root secret of 32 bytes, so that a value of one purpose
- * is worthless for another. The root is given, or stored in `directory`, readable only by this user.
- * Without it every credential, review link and piece of personal data is lost, so a new one is created
- * only where nothing depends on another. Throws StartupError when the stored root is missing, invalid,
- * or different from the given one.
- */
-export const systemSecrets = (source: {
-  directory?: string;
-  root?: Buffer;
-  mailboxGeneration?: number;
-}): SystemSecrets => {
-  const { directory, root: given, mailboxGeneration = 1 } = source;
-  const stored = directory === undefined ? undefined : requireRoot(directory, given);
-  const root = given ?? stored ?? createRoot(directory ?? '');
-  const derive = (purpose: string, generation = 1): Buffer =>
-    Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:${generation}`, 32));
+/** Makes the secrets of a keyring usable, each for its own purpose, so that a value of one is worthless for another. */
+export const secretsOf = (keyring: Keyring, mailboxGeneration = 1): SystemSecrets => {
+  const keyOf = (name: keyof Keyring, generation = 1): Buffer => {
+    const key = keyring[name][generation - 1];
+    if (!key) throw new TypeError(`there is no key ${generation} of ${name}`);
+    return key;
+  };
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
   const keys = new Map<string, KeyObject>();
   return {
     pepperVersion: 1,
     mailboxGeneration,
-    vaultKey: derive('vault'),
-    notarySeed: derive('notary'),
-    signing: signingKey(derive('signing')),
-    attribution: signingKey(derive('attribution')),
+    vaultKey: keyOf('vault'),
+    notarySeed: keyOf('notary'),
+    signing: signingKey(keyOf('signing')),
+    attribution: signingKey(keyOf('attribution')),
     mac(purpose, value, generation = 1) {
       const name = `${purpose}:${generation}`;
-      const key = keys.get(name) ?? createSecretKey(derive(purpose, generation));
+      const key = keys.get(name) ?? createSecretKey(keyOf(purpose, generation));
       keys.set(name, key);
       return createHmac('sha256', key).update(value).digest('hex');
     },
@@ -64,7 +54,6 @@ export const systemSecrets = (source: {
 /** DER prefix of an Ed25519 private key (RFC 8410), before the seed. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Derived from the root, so that every process of a service signs with the same key. */
 const signingKey = (seed: Buffer): Secrets['attribution'] => {
   const key = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, seed]),
@@ -87,8 +76,8 @@ const fileIn = (directory: string): string => join(directory, 'root.key');
 
 export const hasRoot = (directory: string): boolean => existsSync(fileIn(directory));
 
-const readRoot = (directory: string): Buffer | undefined => {
-  const file = fileIn(directory);
+/** Throws StartupError if the file exists and is no root key. */
+export const readRoot = (file: string): Buffer | undefined => {
   if (!existsSync(file)) return undefined;
   const root = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
   if (root.length !== ROOT_BYTES)
@@ -109,23 +98,47 @@ const requireNothingSealed = (directory: string): void => {
   );
 };
 
-/** Creates the root and flushes it to disk before anything uses it. */
-const createRoot = (directory: string): Buffer => {
+/** Creates a root key in a file, and flushes it to disk before anything uses it. Throws StartupError. */
+export const createRoot = (file: string): Buffer => {
   const root = randomBytes(ROOT_BYTES);
-  prepareDirectory(directory);
-  const file = fileIn(directory);
   try {
     writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
     // Another first start created it meanwhile; the lock decides which of the two continues.
-    const other = (error as NodeJS.ErrnoException).code === 'EEXIST' && readRoot(directory);
+    const other = (error as NodeJS.ErrnoException).code === 'EEXIST' && readRoot(file);
     if (other) return other;
     throw new StartupError(
-      `${file} cannot be created: ${(error as Error).message}. The data directory must be writable.`,
+      `${file} cannot be created: ${(error as Error).message}. Its directory must be writable.`,
       { cause: error },
     );
   }
   return root;
+};
+
+/** Where a rotation keeps the new root key until root.key is replaced. */
+export const stagedRootOf = (directory: string): string => `${fileIn(directory)}.new`;
+
+export const replaceRoot = (directory: string, root: Buffer): void => {
+  replaceFile(fileIn(directory), `${root.toString('base64')}\n`);
+  rmSync(stagedRootOf(directory), { force: true });
+};
+
+/**
+ * The root key: the given one, or the one that is stored in `directory`, readable only by this user. Without it every
+ * credential, review link and piece of personal data is lost, so a new one is created only where nothing depends on
+ * another. Throws StartupError when the stored one is missing, invalid, or different from the given one.
+ */
+export const rootKeyOf = ({
+  directory,
+  root: given,
+}: {
+  directory: string;
+  root?: Buffer | undefined;
+}): Buffer => {
+  const stored = requireRoot(directory, given);
+  if (given ?? stored) return (given ?? stored) as Buffer;
+  prepareDirectory(directory);
+  return createRoot(fileIn(directory));
 };
 
 /**
@@ -133,7 +146,7 @@ const createRoot = (directory: string): Buffer => {
  * given or the stored one.
  */
 export const requireRoot = (directory: string, given?: Buffer): Buffer | undefined => {
-  const stored = readRoot(directory);
+  const stored = readRoot(fileIn(directory));
   if (given && stored && !stored.equals(given))
     throw new StartupError(
       `ROOT_KEY differs from ${fileIn(directory)}, which the data there requires. ` +

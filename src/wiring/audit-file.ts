@@ -1,10 +1,10 @@
 /** An exported file, opened without a log and without keys. */
-import { randomBytes } from 'node:crypto';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
 import { KEY_MISSING } from '#src/sealing/sealed-texts.ts';
-import { systemSecrets } from '#src/system/secrets.ts';
+import { freshKeyring } from '#src/system/keyring.ts';
+import { secretsOf } from '#src/system/secrets.ts';
 import { type Replay, Replays, startReplay } from '#src/audits/replays.ts';
 import { FactsCache } from '#src/performance/facts.ts';
 import { Refused, refuse } from '#src/shared/outcome.ts';
@@ -68,7 +68,7 @@ export const openFileForAudits = async (
     following: { passed: async () => true, asOf: () => head },
     vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text) ?? KEY_MISSING) },
     // Only for the cursors of this process.
-    secrets: systemSecrets({ root: randomBytes(32) }),
+    secrets: secretsOf(freshKeyring()),
     clock: systemClock(),
     classifierVersion: CLASSIFIER_VERSION,
   };

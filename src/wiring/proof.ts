@@ -52,7 +52,7 @@ type Parts = {
 
 /**
  * Opens what proofs need: the keys at once, the tree at its first use, because a process that proves nothing has none. Without
- * NOTARY_KEY the key follows from the root secret, so all processes of a log have the same. Throws StartupError.
+ * NOTARY_KEY the key is one of the keyring, so all processes of a log have the same. Throws StartupError.
  */
 export const openProof = (
   { notaryKey, witnesses, dataDirectory }: Config,

@@ -28,7 +28,7 @@ const VISIBLE_WAIT_MS = 10_000;
 /**
  * Ensures that the data directory has a valid desk token with every role but owner for the command line,
  * readable by this user only. The operation that issues all other tokens issues it once. Processes
- * that share a root secret derive the same token from it, and one of them issues it.
+ * that share a log derive the same token from its keyring, and one of them issues it.
  */
 export const ensureRootToken = async (deps: AppDeps, config: Config): Promise<void> => {
   const { dataDirectory: directory, rootKey } = config;

@@ -6,52 +6,52 @@ import { KEYS_WAY_FORWARD } from '#src/stores/sqlite/keys/key-file.ts';
 import {
   acceptedKeyLoss,
   listUnknownSubjects,
+  sqliteKeyring,
   sqliteKeyVault,
 } from '#src/stores/sqlite/keys/key-vault.ts';
 import { subjectsIn } from '#src/system/crypto-seal.ts';
-import { hasRoot, type SystemSecrets, systemSecrets } from '#src/system/secrets.ts';
+import { isWrappedBy, type Keyring, openKeyring } from '#src/system/keyring.ts';
+import {
+  hasRoot,
+  readRoot,
+  replaceRoot,
+  rootKeyOf,
+  secretsOf,
+  stagedRootOf,
+  type SystemSecrets,
+} from '#src/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { KeyVault } from '#src/ports/system.ts';
+import type { KeyringStore, KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';
+import { openEventLog } from './event-log.ts';
+import { commandLogger } from './logger.ts';
 
 /**
- * Opens the secrets of the service. All processes of a log must share the root secret, so none is
- * created for a remote log: it comes from the environment, or from a file in the data directory.
- * Throws StartupError.
+ * The root key of the service. All processes of a log share it, so none is created for a remote log: it comes from the
+ * environment, or from a file in the data directory. Throws StartupError.
  */
-export const openSecrets = (config: Config): SystemSecrets => {
+export const openRoot = (config: Config): Buffer => {
   const { dataDirectory: directory, rootKey: root } = config;
-  const mailboxGeneration = config.mailboxKeyGeneration;
-  if (root || hasRoot(directory))
-    return systemSecrets({ directory, mailboxGeneration, ...(root && { root }) });
-  if (isRemoteLog(config))
+  if (isRemoteLog(config) && !root && !hasRoot(directory))
     throw new StartupError(
       'ROOT_KEY is not set, and with EVENT_LOG_URL on a server all processes need the same one: ' +
-        'credentials, review links and the keys of personal data are derived from it. Create one ' +
+        'it opens the secrets of the service and the keys of personal data. Create one ' +
         'with "openssl rand -base64 32" and store it safely; for a log that was copied from a data ' +
         'directory, use the content of its root.key.',
     );
-  // Reports a missing log file before a missing root secret, which this directory may never have had.
-  requireLogFile(directory);
-  return systemSecrets({ directory, mailboxGeneration });
+  // Reports a missing log file before a missing root key, which this directory may never have had.
+  if (!isRemoteLog(config) && !root && !hasRoot(directory)) requireLogFile(directory);
+  return rootKeyOf({ directory, root });
 };
 
 const isEventStore = (log: EventLog): log is EventStoreLog => 'keyVault' in log;
 
-/**
- * Opens the keys of personal data beside their log: on its server, or in a file. Throws StartupError
- * if another root secret encrypted them, or the file is missing or older than the log.
- */
-export const openVault = async (
-  { dataDirectory }: Config,
-  log: EventLog,
-  { vaultKey }: Pick<SystemSecrets, 'vaultKey'>,
-): Promise<KeyVault> => {
-  if (isEventStore(log)) return log.keyVault(vaultKey);
-  const file = join(dataDirectory, 'keys.db');
-  const { position: head } = await log.head();
+const keyFileOf = (directory: string): string => join(directory, 'keys.db');
+
+/** Throws StartupError if the file is missing or older than the log. */
+const requireKeyFile = async (file: string, log: EventLog, head: Position): Promise<void> => {
   const accepted = acceptedKeyLoss(file);
   // The first start creates the file before the first event: a log without it has lost it.
   if (!existsSync(file) && head > 0 && accepted < head)
@@ -65,7 +65,42 @@ export const openVault = async (
       `${file} is older than the log: it has no key of ${missing} subjects in the newest ${head - from} events. ` +
         KEYS_WAY_FORWARD,
     );
-  return sqliteKeyVault(file, vaultKey, { head, onDestroy: listErasures(dataDirectory) });
+};
+
+/** A rotation that was killed before it replaced root.key is completed by the next process that starts. */
+const completeRotation = async (
+  { dataDirectory, rootKey }: Config,
+  store: KeyringStore,
+  root: Buffer,
+): Promise<Buffer> => {
+  const next = rootKey ? undefined : readRoot(stagedRootOf(dataDirectory));
+  const text = next && (await store.readKeyring());
+  if (!next || !text || !isWrappedBy(text, next)) return root;
+  replaceRoot(dataDirectory, next);
+  return next;
+};
+
+/**
+ * Opens the secrets of the service beside their log: on its server, or in a file. Throws StartupError if they are lost or
+ * damaged, or another root key wraps them.
+ */
+export const openSecrets = async (
+  config: Config,
+  log: EventLog,
+  root = openRoot(config),
+): Promise<SystemSecrets> => {
+  const { dataDirectory, mailboxKeyGeneration } = config;
+  const file = keyFileOf(dataDirectory);
+  const { position: head } = await log.head();
+  if (!isEventStore(log)) await requireKeyFile(file, log, head);
+  const store = isEventStore(log) ? log.keyring : sqliteKeyring(file, head > 0);
+  const used = (keyring: Keyring) => secretsOf(keyring, mailboxKeyGeneration);
+  const keyring = await openKeyring(
+    store,
+    await completeRotation(config, store, root),
+    async (older) => (await openVault(config, log, used(older))).close(),
+  );
+  return used(keyring);
 };
 
 /** Names every subject whose key was destroyed, so that a backup that is restored does not bring a key back. */
@@ -81,6 +116,37 @@ const listErasures = (directory: string): ((subject: string) => void) => {
     // A disk without space: the first erasure tries again.
   }
   return (subject) => append(`${JSON.stringify({ subject })}\n`);
+};
+
+/**
+ * Opens the keys of personal data beside their log: on its server, or in a file. Throws StartupError if the keys were wrapped
+ * with another one.
+ */
+export const openVault = async (
+  { dataDirectory }: Config,
+  log: EventLog,
+  { vaultKey }: Pick<SystemSecrets, 'vaultKey'>,
+): Promise<KeyVault> =>
+  isEventStore(log)
+    ? log.keyVault(vaultKey)
+    : sqliteKeyVault(keyFileOf(dataDirectory), vaultKey, {
+        head: (await log.head()).position,
+        onDestroy: listErasures(dataDirectory),
+      });
+
+/** Opens only the keyring, which a running service may use as well. */
+export const withKeyring = async <Result>(
+  config: Config,
+  use: (store: KeyringStore) => Promise<Result>,
+): Promise<Result> => {
+  if (!isRemoteLog(config)) return use(sqliteKeyring(keyFileOf(config.dataDirectory), true));
+  const logger = commandLogger(config.logLevel);
+  const { log, close } = await openEventLog(config, { logger, directory: 'inspect' });
+  try {
+    return await use((log as EventStoreLog).keyring);
+  } finally {
+    await close();
+  }
 };
 
 /** A vault that is older than its log lacks the keys of the newest events. */

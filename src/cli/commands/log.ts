@@ -26,14 +26,15 @@ import {
 } from '#src/ports/event-log.ts';
 import { TreeDamaged } from '#src/ports/proof-store.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { MovableKeys } from '#src/ports/system.ts';
+import type { KeyringStore, MovableKeys } from '#src/ports/system.ts';
 import { checkTree, type TreeCheck, type TreeFault } from '#src/proof/check-log.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import { requireKnownTypes } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
-import { hasRoot, systemSecrets } from '#src/system/secrets.ts';
+import { copyKeyring } from '#src/system/keyring.ts';
+import { hasRoot, rootKeyOf } from '#src/system/secrets.ts';
 import {
   type CopiedKeys,
   copyKeys,
@@ -50,7 +51,7 @@ import {
 import { adoptLog } from '#src/wiring/adopt-log.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';
-import { openSecrets, subjectsWithoutKey } from '#src/wiring/vault.ts';
+import { openRoot, subjectsWithoutKey } from '#src/wiring/vault.ts';
 
 const HALT_REASON = 'The log was replaced: check which requests were sent already, then resume.';
 
@@ -99,7 +100,7 @@ export const adoptRemoteLog = async (
     );
   const isEmpty = found === 'none';
   // Without its secret the halt would fail after everything else was done.
-  if (!isEmpty) openSecrets(config);
+  if (!isEmpty) openRoot(config);
   const { places, files, readModels } = await adoptLog(config, { known, found });
   const url = redactUrl(config.eventLogUrl);
   const report = { known, found, url, places, files, read_models: readModels };
@@ -120,8 +121,8 @@ export const adoptRemoteLog = async (
   );
 };
 
-/** One end of a copy: its events, and the keys of personal data beside them. */
-type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
+/** One end of a copy: its events, and beside them the keyring and the keys of personal data. */
+type End<Log, Keys> = { log: Log; keyring: KeyringStore; keys(vaultKey: Buffer): Promise<Keys> };
 /** Undefined keys: the source has no vault. */
 type SourceEnd = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
 type TargetEnd = End<CopyTarget, MovableKeys>;
@@ -176,6 +177,10 @@ const openRemote = async (
   const repeat = repeatAt(url, onOutage);
   return {
     log: lastingLog(log, repeat),
+    keyring: {
+      readKeyring: () => repeat(() => log.keyring.readKeyring()),
+      replaceKeyring: (...texts) => repeat(() => log.keyring.replaceKeyring(...texts)),
+    },
     keys: async (vaultKey) => lastingKeys(await repeat(() => log.keyVault(vaultKey)), repeat),
   };
 };
@@ -188,14 +193,14 @@ const openSource = async (url: string, opening: Opening): Promise<SourceEnd> => 
   const log = sqliteLogSource(directory);
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
+  const { openKeysToRead, sqliteKeyring } = await import('#src/stores/sqlite/keys/key-vault.ts');
   const keys = async (vaultKey: Buffer) => {
     if (!existsSync(file)) return undefined;
-    const { openKeysToRead } = await import('#src/stores/sqlite/keys/key-vault.ts');
     const vault = openKeysToRead(file, vaultKey);
     stack.defer(() => vault?.close());
     return vault;
   };
-  return { log, keys };
+  return { log, keyring: sqliteKeyring(file, true), keys };
 };
 
 const openTarget = async (url: string, opening: Opening): Promise<TargetEnd> => {
@@ -206,17 +211,18 @@ const openTarget = async (url: string, opening: Opening): Promise<TargetEnd> => 
   const { sqliteEventLog } = await import('#src/stores/sqlite/log/event-log.ts');
   const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
   stack.defer(() => log.close());
+  const file = join(directory, 'keys.db');
+  const { sqliteKeyring, sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
   const keys = async (vaultKey: Buffer) => {
-    const { sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
-    const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
+    const vault = sqliteKeyVault(file, vaultKey);
     stack.defer(() => vault.close());
     return vault;
   };
-  return { log, keys };
+  return { log, keyring: sqliteKeyring(file, false), keys };
 };
 
-/** Derives the key that encrypts the keys at both ends: both need the same root. */
-const vaultKeyFor = (directories: readonly (string | undefined)[]): Buffer => {
+/** The root key of both ends: they need the same. */
+const rootFor = (directories: readonly (string | undefined)[]): Buffer => {
   const { rootKey: root } = readConfig();
   const directory = directories.find((each) => each !== undefined && hasRoot(each));
   if (root === undefined && directory === undefined)
@@ -224,7 +230,7 @@ const vaultKeyFor = (directories: readonly (string | undefined)[]): Buffer => {
       'ROOT_KEY is not set, and without it the keys of personal data cannot be copied. Set it to the ' +
         'ROOT_KEY of the source.',
     );
-  return systemSecrets({ ...(directory && { directory }), ...(root && { root }) }).vaultKey;
+  return directory === undefined ? (root as Buffer) : rootKeyOf({ directory, root });
 };
 
 /** Whether a source has keys to copy: a directory may have no vault. */
@@ -281,20 +287,25 @@ const commandErrorOf = (error: unknown): unknown => {
   return error;
 };
 
-/** Copies the events and then the keys. Without `vaultKey` there are no keys to copy. */
+/** Makes the secrets of both ends the same, and opens their keys. */
+const openKeys = async (source: SourceEnd, target: TargetEnd, root: Buffer) => {
+  const keyring = await copyKeyring({ from: source.keyring, to: target.keyring }, root);
+  const [vaultKey] = keyring.vault;
+  if (!vaultKey) throw new TypeError('a keyring without a key of the vault');
+  return { from: await source.keys(vaultKey), to: await target.keys(vaultKey) };
+};
+
+/** Copies the events and then the keys. Without `root` there are no keys to copy. */
 const copyEverything = async (
   { from, to }: CopyUrls,
-  vaultKey: Buffer | undefined,
+  root: Buffer | undefined,
 ): Promise<Copied> => {
   await using stack = new AsyncDisposableStack();
   let shown: ReturnType<typeof showPhases> | undefined;
   const opening = { stack, onOutage: () => shown?.stop() };
   const source = await openSource(from, opening);
   const target = await openTarget(to, opening);
-  const vaults = vaultKey && {
-    from: await source.keys(vaultKey),
-    to: await target.keys(vaultKey),
-  };
+  const vaults = root && (await openKeys(source, target, root));
   const { position } = await source.log.head();
   // The embedded log numbers its events; positions of EventStoreDB are bytes.
   const unit = directoryOf(from) === undefined ? 'bytes' : 'events';
@@ -321,8 +332,8 @@ export const copyLogs = async (
   if (from === to || (directoryOf(from) ?? '') === directoryOf(to))
     throw new CommandError(EXIT.refused, `both are the same log. ${HINTS.same}`);
   // Required before anything is copied, so that a copy without its keys is never begun.
-  const vaultKey = hasKeys(from) ? vaultKeyFor([from, to].map(directoryOf)) : undefined;
-  const { result, keys } = await copyEverything({ from, to }, vaultKey);
+  const root = hasKeys(from) ? rootFor([from, to].map(directoryOf)) : undefined;
+  const { result, keys } = await copyEverything({ from, to }, root);
   const urls = { from: redactUrl(from), to: redactUrl(to) };
   if (!result.ok) {
     const { fault, detail } = result;

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { isLoopback } from '#src/system/hosts.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
-import { systemSecrets } from '#src/system/secrets.ts';
+import { rootKeyOf } from '#src/system/secrets.ts';
 import type { ReadModelFollower } from '#src/ports/read-model.ts';
 import { type Config, isRemoteLog, requireRole, type ProcessRole } from '#src/config.ts';
 import { DEMO_HOUSE, demoClock, PEOPLE } from '#src/demo/cast.ts';
@@ -255,7 +255,7 @@ export const serve = async (options: ServeOptions): Promise<void> => {
     requireLocal(config);
     // A service on a remote log requires ROOT_KEY; a demo makes one and stores it.
     const { dataDirectory: directory, rootKey: root } = config;
-    if (isRemoteLog(config)) systemSecrets({ directory, ...(root && { root }) });
+    if (isRemoteLog(config)) rootKeyOf({ directory, root });
   }
   return serveRole(role, config, options);
 };

@@ -1,17 +1,8 @@
 /** A witness of other services' logs, and the change of a notary's own key. */
 import { hash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, resolve } from 'node:path';
 import { type CommonOptions, configFor } from '#src/cli/options.ts';
 import { CommandError, EXIT, print, printResult } from '#src/cli/terminal.ts';
 import {
@@ -24,19 +15,10 @@ import {
   signingKeyOf,
 } from '#src/proof/note.ts';
 import { addCheckpoint, type WitnessAnswer } from '#src/proof/witnesses.ts';
+import { replaceFile } from '#src/system/directory.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
 import { commandLogger } from '#src/wiring/logger.ts';
 import { openSecrets } from '#src/wiring/vault.ts';
-
-/** Replaces a file that only its owner can read; it is durable when this returns. */
-const replaceFile = (path: string, text: string): void => {
-  const fresh = `${path}.new`;
-  writeFileSync(fresh, text, { mode: 0o600, flush: true });
-  renameSync(fresh, path);
-  const directory = openSync(dirname(resolve(path)), 'r');
-  fsyncSync(directory);
-  closeSync(directory);
-};
 
 const orUsageError = <Found>(what: string, read: () => Found): Found => {
   try {
@@ -131,7 +113,7 @@ export const runWitness = async (path: string, options: WitnessOptions): Promise
 
 type RotateOptions = CommonOptions & { endOthers?: boolean };
 
-/** The keys that sign now, the newest one first: of the file, or the one that follows from the root secret. */
+/** The keys that sign now, the newest one first: of the file, or the one of the keyring. */
 const presentKeys = async (
   path: string,
   options: CommonOptions,
@@ -149,7 +131,8 @@ const presentKeys = async (
     checkedAtOpen: 0,
   });
   try {
-    const text = signingKeyOf(`tributary/${log.id}`, openSecrets(config).notarySeed);
+    const { notarySeed } = await openSecrets(config, log);
+    const text = signingKeyOf(`tributary/${log.id}`, notarySeed);
     return [{ text, signer: openSigner(text) }];
   } finally {
     await close();

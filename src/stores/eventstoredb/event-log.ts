@@ -8,7 +8,7 @@ import {
   type Position,
   replaceAppends,
 } from '#src/ports/event-log.ts';
-import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
+import type { KeyringStore, KeyVault, MovableKeys } from '#src/ports/system.ts';
 import {
   type EncodedAppend,
   encodeAppends,
@@ -20,7 +20,7 @@ import {
 import { type LogMark, LogMemory } from '#src/stores/log-memory.ts';
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
-import { EventStoreKeyVault } from './key-vault.ts';
+import { eventStoreKeyring, EventStoreKeyVault } from './key-vault.ts';
 import { LiveFeed, type LiveFeedOptions } from './subscription.ts';
 import { isReplaced, LogGuard, tombstone } from './identity.ts';
 import { Reads, isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './reads.ts';
@@ -44,6 +44,7 @@ export type EventStoreLogOptions = {
 };
 
 export type EventStoreLog = EventLog & {
+  readonly keyring: KeyringStore;
   /**
    * Opens the key vault on this log's client. It closes with the log. Throws LogUnavailable, and
    * StartupError when the keys were wrapped with another key.
@@ -113,6 +114,7 @@ const logOn = (parts: Parts): EventStoreLog => {
     guard.sawRecords(await read(records)).map((record) => toFoldEvent(upcasts, record));
   const stored = async (records: () => Promise<LogRecord[]>) =>
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
+  const stream: Reads['stream'] = (...range) => read(() => reads.stream(...range));
   const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
     id: parts.mark.id,
     async readStream(stream, from = 0, limit) {
@@ -135,11 +137,12 @@ const logOn = (parts: Parts): EventStoreLog => {
     replacement: () => guard.replacement,
     remember: () => memory.storeNow(),
     remembered: () => memory.stored(),
+    keyring: eventStoreKeyring({ appends, stream }),
     keyVault: (wrappingKey) =>
       EventStoreKeyVault.open(
         {
           appends,
-          stream: (...range) => read(() => reads.stream(...range)),
+          stream,
           tombstone: (stream) => guard.run(() => tombstone(client, timing, stream)),
           requireOpen,
         },

@@ -3,7 +3,13 @@ import { type KeyObject, createHmac, createSecretKey, timingSafeEqual } from 'no
 import { jsonEvent } from '@eventstore/db-client';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/system.ts';
+import type {
+  KeyringStore,
+  KeyVault,
+  MovableKeys,
+  SubjectKey,
+  Unsealed,
+} from '#src/ports/system.ts';
 import type { EncodedEvent } from '#src/stores/event-codec.ts';
 import {
   freshKey,
@@ -91,6 +97,8 @@ export class KeyCache {
  * the streams belong to no owner. The dash puts all of them in one category of the server's index.
  */
 const STREAMS = 'tributary_keys';
+const KEYRING = 'tributary_keyring';
+const KEYRING_TYPE = '$TributaryKeyring';
 const KEY_TYPE = '$TributaryKey';
 const VAULT_TYPE = '$TributaryVault';
 const SUBJECT = /^[a-z0-9_]{1,64}$/;
@@ -114,6 +122,31 @@ const orDestroyed = async <T>(use: Promise<T>): Promise<T | 'destroyed'> => {
     if (isDeleted(error)) return 'destroyed';
     throw error;
   }
+};
+
+/** The keyring is the last event of a stream; an append with an expected revision decides between processes. */
+export const eventStoreKeyring = ({
+  appends,
+  stream,
+}: Pick<VaultStreams, 'appends' | 'stream'>): KeyringStore => {
+  const newest = async () => {
+    const event = (await stream(KEYRING, 0)).at(-1);
+    return { text: event && (event.data as { text: string }).text, revision: event?.revision };
+  };
+  return {
+    async readKeyring() {
+      // First: a process that is starting makes the keyring before the mark of the vault.
+      const [mark] = await stream(STREAMS, 0, 1);
+      return (await newest()).text ?? (mark ? null : undefined);
+    },
+    async replaceKeyring(before, text) {
+      const { text: present, revision = NO_STREAM } = await newest();
+      if (present !== (before ?? undefined)) return false;
+      const events = [recordOf(KEYRING_TYPE, { text })];
+      const result = await appends.append({ stream: KEYRING, expected: revision, events });
+      return result.outcome === 'appended';
+    },
+  };
 };
 
 type VaultStreams = {
@@ -260,7 +293,7 @@ const requireSameKey = async (
   if (!stored) throw new LogUnavailable('fault', 'no', 'the mark of the key vault cannot be read');
   if (stored.length !== mark.length || !timingSafeEqual(stored, mark))
     throw new StartupError(
-      'ROOT_KEY is not the one that this log was first used with. All processes of a log need the ' +
-        'same: use the value of a running process, or root.key of the log this one was copied from.',
+      'ROOT_KEY is not the one that this log was first used with, or the log lost its keyring. All processes of a log ' +
+        'need the same ROOT_KEY: use the value of a running process, or root.key of the log this one was copied from.',
     );
 };

@@ -14,8 +14,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { systemSecrets } from '#src/system/secrets.ts';
+import { sqliteKeyring, sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
+import { openKeyring } from '#src/system/keyring.ts';
+import { rootKeyOf, secretsOf } from '#src/system/secrets.ts';
 import { program } from '#src/cli/program.ts';
 import { markMailboxGeneration } from '#src/wiring/vault.ts';
 import {
@@ -101,7 +102,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|witness|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|root-key rotate|witness|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
@@ -215,8 +216,10 @@ it('A data directory with a log.db of another program is refused, even without a
 describe('A data directory whose service had a later generation of the mailbox key', () => {
   it('A data directory whose service had a later generation of the mailbox key is refused, and a fault for status --check', async () => {
     const data = restore(...BACKUP);
-    const { vaultKey } = systemSecrets({ directory: data });
-    const vault = sqliteKeyVault(join(data, 'keys.db'), vaultKey);
+    const file = join(data, 'keys.db');
+    const root = rootKeyOf({ directory: data });
+    const keyring = await openKeyring(sqliteKeyring(file, true), root, async () => {});
+    const vault = sqliteKeyVault(file, secretsOf(keyring).vaultKey);
     await markMailboxGeneration(vault, { mailboxGeneration: 3 });
     await vault.close();
     const low = /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s;

@@ -20,7 +20,7 @@ const filesHold = (directory: string, bytes: Buffer): boolean =>
   readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
 
 describe('The key vault in a file', () => {
-  it('The key vault in a file opens its texts after a restart, and only with the same root secret', async () => {
+  it('The key vault in a file opens its texts after a restart, and only with the same root key', async () => {
     const file = join(fresh(), 'keys.db');
     const vault = sqliteKeyVault(file, wrapping);
     const sealed = (await vault.seal('led_1', 'ada@shop.example')) ?? '';
@@ -28,7 +28,7 @@ describe('The key vault in a file', () => {
     const again = sqliteKeyVault(file, wrapping);
     expect(await again.unseal([sealed])).toEqual(['ada@shop.example']);
     await again.close();
-    expect(() => sqliteKeyVault(file, Buffer.alloc(32, 2))).toThrow(/another root secret/);
+    expect(() => sqliteKeyVault(file, Buffer.alloc(32, 2))).toThrow(/another root key/);
   });
 
   it('The key vault in a file leaves no byte of a destroyed key', async () => {

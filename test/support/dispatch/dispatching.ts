@@ -8,7 +8,8 @@ import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/system/ids.ts';
-import { systemSecrets } from '#src/system/secrets.ts';
+import { freshKeyring } from '#src/system/keyring.ts';
+import { secretsOf } from '#src/system/secrets.ts';
 import { Dispatcher } from '#src/sending/dispatcher.ts';
 import { limiter } from '#src/calls/limits.ts';
 import { outreachWork, type SendingDeps } from '#src/outreach/send-outbound.ts';
@@ -31,7 +32,7 @@ const PROJECTIONS: Projection[] = [openOutbound, outboundRequests, leads];
 export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const time = manualTime();
   const ids = systemIds(time.clock.now);
-  const secrets = systemSecrets({ root: Buffer.alloc(32, 7) });
+  const secrets = secretsOf(freshKeyring());
   const store = memoryStore();
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -10,11 +10,11 @@ import { openStore, queryValue, type StoreKind } from '#src/stores/sqlite/open.t
 // sometimes leaves a copy in free space, where a key that is destroyed later would survive. Format 1
 // had this fault, because its rows were in the order of their subjects.
 // A row is never removed, so the last rowid counts the subjects. `accepted` is the position of the log
-// up to which a person accepts that keys are missing.
+// up to which a person accepts that keys are missing. `keyring` has the wrapped secrets of the service.
 const SCHEMA = `
   CREATE TABLE keys (subject TEXT NOT NULL UNIQUE, wrapped BLOB, crc INTEGER NOT NULL) STRICT;
-  CREATE TABLE about (id TEXT NOT NULL, accepted INTEGER NOT NULL) STRICT;
-  INSERT INTO about VALUES (lower(hex(randomblob(16))), 0);`;
+  CREATE TABLE about (id TEXT NOT NULL, accepted INTEGER NOT NULL, keyring TEXT) STRICT;
+  INSERT INTO about VALUES (lower(hex(randomblob(16))), 0, NULL);`;
 
 /** The checksum of a row: a flipped bit could turn a key into one that was destroyed. */
 export const keyCrc = (subject: string, wrapped: Uint8Array | null): number =>
@@ -29,11 +29,15 @@ export const defineKeyCrc = (db: DatabaseSync): void =>
 export const KEY_STORE: StoreKind = {
   what: 'key vault',
   applicationId: 0x74726b76,
-  version: 3,
+  version: 4,
   // A sealed text is lost with its key, so the key must be durable before the event that needs it.
   synchronous: 'FULL',
   schema: SCHEMA,
-  migrate(db) {
+  migrate(db, from) {
+    if (from === 3) {
+      db.exec('ALTER TABLE about ADD COLUMN keyring TEXT');
+      return;
+    }
     defineKeyCrc(db);
     db.exec(`
       PRAGMA secure_delete = ON;

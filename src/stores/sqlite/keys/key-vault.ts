@@ -4,7 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { SubjectKey, KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
+import type {
+  KeyringStore,
+  SubjectKey,
+  KeyVault,
+  MovableKeys,
+  Unsealed,
+} from '#src/ports/system.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { type Commits, threadCommits } from '#src/stores/sqlite/log/commits.ts';
@@ -79,13 +85,12 @@ export const exportKey = (key: KeyObject | null | undefined): SubjectKey =>
 
 /** Selects the rows of keys.db. Format 2, which can be read without a migration, had no checksums. */
 const rowsOf = (db: DatabaseSync): string => {
-  if (queryValue(db, "SELECT 1 FROM pragma_table_info('keys') WHERE name = 'crc'"))
-    return 'SELECT subject, wrapped, crc FROM keys';
+  if (hasColumn(db, 'keys', 'crc')) return 'SELECT subject, wrapped, crc FROM keys';
   defineKeyCrc(db);
   return 'SELECT subject, wrapped, key_crc(subject, wrapped) AS crc FROM keys';
 };
 
-/** Unwraps the first intact key of the file: with another root secret, none of them opens. */
+/** Unwraps the first intact key of the file: with other secrets, none of them opens. */
 const requireSameKey = (
   db: DatabaseSync,
   file: string,
@@ -101,8 +106,8 @@ const requireSameKey = (
   } catch (error) {
     db.close();
     throw new StartupError(
-      `${file} was made with another root secret than this one, and nothing in it can be opened. ` +
-        'Restore root.key, or set ROOT_KEY to what it was.',
+      `${file} was made with another root key than this one, or lost its keyring, and nothing in it can be opened. ` +
+        'Restore root.key, or set ROOT_KEY to what it was; or restore the file.',
       { cause: error },
     );
   }
@@ -422,6 +427,39 @@ export const acceptedKeyLoss = (file: string): Position => {
   );
   return accepted ?? 0;
 };
+
+const hasColumn = (db: DatabaseSync, table: string, column: string): boolean =>
+  db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
+
+/** The keyring in keys.db. `isUsed`: the log beside it has events. Reading changes no byte. */
+export const sqliteKeyring = (file: string, isUsed: boolean): KeyringStore => ({
+  async readKeyring() {
+    inspectKeys(file);
+    const stored = hasContent(file)
+      ? inspectStore(file, KEY_STORE, (db) =>
+          // Format 3 had no keyring.
+          hasColumn(db, 'about', 'keyring') ? queryValue(db, 'SELECT keyring FROM about') : null,
+        )
+      : null;
+    if (typeof stored === 'string') return stored;
+    return isUsed ? null : undefined;
+  },
+  async replaceKeyring(before, text) {
+    inspectKeys(file);
+    const db = openKeyFile(file);
+    try {
+      const replace = db.prepare('UPDATE about SET keyring = ? WHERE keyring IS ?');
+      const { changes } = replace.run(text, before ?? null);
+      // Nothing that another root key wraps is left in the write-ahead log.
+      new Committer(db, KEY_RECORDING).scrub();
+      return changes === 1;
+    } catch (error) {
+      throw new StartupError(`the keyring in ${file} cannot be written: ${messageOfError(error)}`);
+    } finally {
+      db.close();
+    }
+  },
+});
 
 export type ReadOnlyKeys = Pick<MovableKeys, 'keyOf'> & { close(): void };
 

@@ -1,0 +1,182 @@
+/** The keyring: the secrets of a service, random for each purpose and generation, which its root key wraps. */
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { crc32 } from 'node:zlib';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { type KeyringStore, MAC_PURPOSES } from '#src/ports/system.ts';
+import { decrypt, encrypt } from './crypto-seal.ts';
+
+const KEY_BYTES = 32;
+/** As many as MAILBOX_KEY_GENERATION may name. */
+const MAILBOX_GENERATIONS = 9;
+
+const KEY_NAMES = [...MAC_PURPOSES, 'vault', 'notary', 'signing', 'attribution'] as const;
+type KeyName = (typeof KEY_NAMES)[number];
+
+/** Keys of 32 bytes, generation 1 first. */
+export type Keyring = { readonly [name in KeyName]: readonly Buffer[] };
+
+const derive = (root: Buffer, name: string, generation = 1): Buffer =>
+  Buffer.from(hkdfSync('sha256', root, '', `tributary:${name}:${generation}`, KEY_BYTES));
+
+/** Adds a key for each purpose that `known` does not have: a later version may need more, and an earlier one keeps them. */
+const completed = (
+  known: Partial<Keyring>,
+  make: (name: KeyName, generation: number) => Buffer,
+): Keyring => {
+  const keysOf = (name: KeyName): readonly Buffer[] =>
+    known[name] ??
+    Array.from({ length: name === 'privacy' ? MAILBOX_GENERATIONS : 1 }, (_, index) =>
+      make(name, index + 1),
+    );
+  const keys = Object.fromEntries(KEY_NAMES.map((name) => [name, keysOf(name)]));
+  return { ...known, ...keys } as Keyring;
+};
+
+const randomKey = (): Buffer => randomBytes(KEY_BYTES);
+
+export const freshKeyring = (): Keyring => completed({}, randomKey);
+
+/** The keys of a service from before there were keyrings. */
+export const derivedKeyring = (root: Buffer): Keyring =>
+  completed({}, (name, generation) => derive(root, name, generation));
+
+/** Tells a root key from others, and nothing else about it. */
+const idOf = (root: Buffer): string => derive(root, 'root-id').toString('hex', 0, 8);
+
+const wrappingOf = (root: Buffer): KeyObject => createSecretKey(derive(root, 'keyring'));
+
+/** Which root key wraps a keyring, and which ones did before. */
+type Head = { root: string; former: string[] };
+type Wrapped = Head & { keys: string };
+
+const boundOf = ({ root, former }: Head): string => JSON.stringify({ root, former });
+
+const toText = (keyring: Keyring): string =>
+  JSON.stringify(keyring, (_, value: unknown) =>
+    Array.isArray(value) ? value.map((key: Buffer) => key.toString('base64')) : value,
+  );
+
+const fromText = (text: string): Partial<Keyring> =>
+  JSON.parse(text, (_, value: unknown) =>
+    typeof value === 'string' ? Buffer.from(value, 'base64') : value,
+  ) as Partial<Keyring>;
+
+/** The text that is stored, after its checksum: damage must not look like another root key. */
+export const wrapKeyring = (keyring: Keyring, root: Buffer, former: string[] = []): string => {
+  const head = { root: idOf(root), former };
+  const keys = encrypt(wrappingOf(root), boundOf(head), Buffer.from(toText(keyring)));
+  const body = JSON.stringify({ ...head, keys: keys.toString('base64') });
+  return `${crc32(body)} ${body}`;
+};
+
+const damaged = (cause?: unknown): StartupError =>
+  new StartupError(
+    'The keyring, which has the secrets of this log, is damaged. Restore a backup of keys.db, or of the database on a ' +
+      'server, with the root key of that time.',
+    { cause },
+  );
+
+const parse = (text: string): Wrapped => {
+  const [crc, body = ''] = text.split(/ (.*)/s);
+  if (crc !== String(crc32(body))) throw damaged();
+  return JSON.parse(body) as Wrapped;
+};
+
+export const isWrappedBy = (text: string, root: Buffer): boolean => parse(text).root === idOf(root);
+
+/** Throws StartupError unless this is the root key that wraps the keyring. */
+const requireRootOf = ({ root: present, former }: Head, root: Buffer): void => {
+  const id = idOf(root);
+  if (id === present) return;
+  throw new StartupError(
+    former.includes(id)
+      ? 'The root key was rotated, and this is a former one: set ROOT_KEY, or root.key in the data directory, to the ' +
+          'new one, which "tributary root-key rotate" wrote.'
+      : 'This ROOT_KEY, or root.key, is not the one that this log needs. All processes of a log need the same: use that ' +
+          'of a running process, of the directory this one was copied from, or of the time of this backup.',
+  );
+};
+
+type Opened = { known: Partial<Keyring>; former: string[] };
+
+const open = (text: string, root: Buffer): Opened => {
+  const wrapped = parse(text);
+  requireRootOf(wrapped, root);
+  try {
+    const keys = decrypt(wrappingOf(root), boundOf(wrapped), Buffer.from(wrapped.keys, 'base64'));
+    return { known: fromText(keys.toString()), former: wrapped.former };
+  } catch (error) {
+    throw damaged(error);
+  }
+};
+
+/** What a store has: nothing if the log is new. Throws StartupError. */
+export const openStored = (text: string | null | undefined, root: Buffer): Opened => {
+  if (typeof text === 'string') return open(text, root);
+  return { known: text === null ? derivedKeyring(root) : {}, former: [] };
+};
+
+/**
+ * Opens the keyring, or makes one: random for a new log; with the keys that are derived from the root key for an older one,
+ * after `confirm`, which throws if they do not belong to it. Several processes that start at once use the same one. Throws
+ * StartupError.
+ */
+export const openKeyring = async (
+  store: KeyringStore,
+  root: Buffer,
+  confirm: (keyring: Keyring) => Promise<void>,
+): Promise<Keyring> => {
+  for (;;) {
+    const text = await store.readKeyring();
+    const { known, former } = openStored(text, root);
+    const keyring = completed(known, randomKey);
+    if (typeof text === 'string' && KEY_NAMES.every((name) => known[name])) return keyring;
+    if (text === null) await confirm(keyring);
+    if (await store.replaceKeyring(text, wrapKeyring(keyring, root, former))) return keyring;
+  }
+};
+
+/**
+ * Wraps the keyring with the root key `next`. Does nothing if that was done before: a rotation that was killed is repeated.
+ * Throws StartupError.
+ */
+export const rotateRoot = async (
+  store: KeyringStore,
+  { root, next }: { root: Buffer; next: Buffer },
+): Promise<void> => {
+  const text = await store.readKeyring();
+  if (typeof text !== 'string')
+    throw new StartupError(
+      'This log has no keyring yet. Start the service once with this version, which makes it.',
+    );
+  if (isWrappedBy(text, next)) return;
+  const { known, former } = open(text, root);
+  if (former.includes(idOf(next)))
+    throw new StartupError('The new root key is a former one of this log. Use another.');
+  const keyring = completed(known, randomKey);
+  if (!(await store.replaceKeyring(text, wrapKeyring(keyring, next, [...former, idOf(root)]))))
+    throw new StartupError(
+      'Another process changed the keyring meanwhile, and nothing was changed here. Run the command again.',
+    );
+};
+
+/** Makes the keyring of a copy the one of its source. Both have the same root key. Throws StartupError. */
+export const copyKeyring = async (
+  { from, to }: { from: Pick<KeyringStore, 'readKeyring'>; to: KeyringStore },
+  root: Buffer,
+): Promise<Keyring> => {
+  // A source without one has the derived keys; it makes them its keyring when a service starts.
+  const { known } = openStored((await from.readKeyring()) ?? null, root);
+  const before = await to.readKeyring();
+  const first = wrapKeyring(completed(known, randomKey), root);
+  if (typeof before !== 'string') await to.replaceKeyring(before, first);
+  const copied = openStored(await to.readKeyring(), root).known;
+  if (
+    Object.entries(known).every(([name, keys]) => isDeepStrictEqual(copied[name as KeyName], keys))
+  )
+    return completed(copied, randomKey);
+  throw new StartupError(
+    'The target has other secrets than the source. Copy into an empty log, or a new data directory.',
+  );
+};

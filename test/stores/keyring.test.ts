@@ -1,0 +1,143 @@
+/** The keyring beside the keys of personal data: who can open it, how it is replaced, and what damages it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KeyringStore } from '#src/ports/system.ts';
+import { sqliteKeyring } from '#src/stores/sqlite/keys/key-vault.ts';
+import {
+  copyKeyring,
+  derivedKeyring,
+  openKeyring,
+  openStored,
+  rotateRoot,
+  wrapKeyring,
+} from '#src/system/keyring.ts';
+import { endLogServers, logServer } from '../support/eventstoredb/log-server.ts';
+import { patientLog } from '../support/eventstoredb/eventstoredb-logs.ts';
+
+const [ROOT, NEXT, OTHER] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+];
+const none = async (): Promise<void> => {};
+const open = (store: KeyringStore, root: Buffer) => openKeyring(store, root, none);
+
+const directory = mkdtempSync(join(tmpdir(), 'tributary-keyring-'));
+afterAll(async () => {
+  await endLogServers();
+  rmSync(directory, { recursive: true });
+});
+
+let files = 0;
+const inFile = async (): Promise<KeyringStore> =>
+  sqliteKeyring(join(directory, `keys-${(files += 1)}.db`), false);
+const onServer = async (): Promise<KeyringStore> => {
+  const log = await patientLog({ url: (await logServer()).url });
+  return log.keyring;
+};
+
+describe.each([
+  ['SQLite', inFile],
+  ['EventStoreDB', onServer],
+])('A keyring: %s', (_, fresh) => {
+  let store: KeyringStore;
+  beforeAll(async () => {
+    store = await fresh();
+  });
+
+  it('A new keyring is random, and processes that start at once use the same one', async () => {
+    const [first, second] = await Promise.all([open(store, ROOT), open(store, ROOT)]);
+    expect(first).toEqual(second);
+    expect(new Set(Object.values(first).flatMap((keys) => keys.map(String))).size).toBe(
+      Object.values(first).flat().length,
+    );
+    expect(first.vault).not.toEqual(derivedKeyring(ROOT).vault);
+    expect(await open(store, ROOT)).toEqual(first);
+    await expect(open(store, OTHER)).rejects.toThrow(/is not the one that this log needs/);
+  });
+
+  it('A rotated root key opens the same keyring, and the former one is told what to do', async () => {
+    const before = await open(store, ROOT);
+    await rotateRoot(store, { root: ROOT, next: NEXT });
+    expect(await open(store, NEXT)).toEqual(before);
+    await expect(open(store, ROOT)).rejects.toThrow(/was rotated.*set ROOT_KEY, or root.key/);
+    // A rotation that was killed after its write is repeated.
+    await rotateRoot(store, { root: ROOT, next: NEXT });
+    await expect(rotateRoot(store, { root: NEXT, next: ROOT })).rejects.toThrow(/a former one/);
+    expect(await open(store, NEXT)).toEqual(before);
+  });
+
+  it('Of two rotations at once one wins, and the other one says so', async () => {
+    const before = await open(store, NEXT);
+    const roots = [4, 5].map((byte) => Buffer.alloc(32, byte));
+    let waiting: (() => void)[] = [];
+    // Both have read before one writes.
+    const met: KeyringStore = {
+      replaceKeyring: (...texts) => store.replaceKeyring(...texts),
+      async readKeyring() {
+        const text = await store.readKeyring();
+        await new Promise<void>((resolve) => {
+          waiting.push(resolve);
+          if (waiting.length === roots.length) for (const go of waiting) go();
+        });
+        return text;
+      },
+    };
+    const done = await Promise.allSettled(
+      roots.map((next) => rotateRoot(met, { root: NEXT, next })),
+    );
+    waiting = [];
+    expect(done.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(done).toContainEqual({
+      status: 'rejected',
+      reason: expect.objectContaining({
+        message: expect.stringMatching(/changed the keyring meanwhile/),
+      }),
+    });
+    const winner = roots[done.findIndex(({ status }) => status === 'fulfilled')] as Buffer;
+    expect(await open(store, winner)).toEqual(before);
+  });
+});
+
+it('A keyring with one flipped bit is refused as damaged, wherever the bit is', () => {
+  const text = Buffer.from(wrapKeyring(derivedKeyring(ROOT), ROOT, ['00']));
+  for (let at = 0; at < text.length; at += 1) {
+    const flipped = Buffer.from(text);
+    flipped[at] = (flipped[at] ?? 0) ^ 1;
+    expect(() => openStored(flipped.toString(), ROOT), `byte ${at}`).toThrow(
+      /keyring.* is damaged/,
+    );
+  }
+});
+
+it('A keyring whose wrapped keys are those of another text is refused, although its checksum fits', () => {
+  const one = wrapKeyring(derivedKeyring(ROOT), ROOT);
+  const other = wrapKeyring(derivedKeyring(ROOT), ROOT, ['00']);
+  const { keys } = JSON.parse(other.replace(/^\d+ /, '')) as { keys: string };
+  const body = JSON.stringify({ ...(JSON.parse(one.replace(/^\d+ /, '')) as object), keys });
+  expect(() => openStored(`${crc32(body)} ${body}`, ROOT)).toThrow(/keyring.* is damaged/);
+});
+
+it('A keyring is copied with its log, again without a change, and never over other secrets', async () => {
+  const [from, to, foreign] = [await inFile(), await inFile(), await inFile()];
+  const source = await open(from, ROOT);
+  for (let run = 0; run < 2; run += 1)
+    expect(await copyKeyring({ from, to }, ROOT)).toEqual(source);
+  expect(await open(to, ROOT)).toEqual(source);
+  await open(foreign, ROOT);
+  await expect(copyKeyring({ from, to: foreign }, ROOT)).rejects.toThrow(/other secrets/);
+});
+
+it('A log from before keyrings gets one with the keys that its root derived, once they are confirmed', async () => {
+  const file = join(directory, 'older.db');
+  const older = sqliteKeyring(file, true);
+  const refused = openKeyring(older, OTHER, () => Promise.reject(new Error('not its keys')));
+  await expect(refused).rejects.toThrow('not its keys');
+  expect(await older.readKeyring()).toBeNull();
+  expect(await open(older, ROOT)).toEqual(derivedKeyring(ROOT));
+  await rotateRoot(older, { root: ROOT, next: NEXT });
+  expect(await open(older, NEXT)).toEqual(derivedKeyring(ROOT));
+});
