@@ -654,12 +654,12 @@ ${lineFields(view, writer)}
 ${view.notice === 'saved' && noticeBox(view.notice, writer)}
 ${removedLines(view, writer)}</section>
 ${state.note_to_buyer && note(state.note_to_buyer, writer)}
-<section aria-labelledby="more"><h2 id="more">${say('review_add')}</h2>
+<section class="screen" aria-labelledby="more"><h2 id="more">${say('review_add')}</h2>
 ${searchFields(view, writer)}</section>
-<section aria-labelledby="send"><h2 id="send" tabindex="-1">${say('ask_for_quotation')}</h2>
+<section class="screen" aria-labelledby="send"><h2 id="send" tabindex="-1">${say('ask_for_quotation')}</h2>
 <p class="promise">${rich(writer, 'review_promise')}</p>
 ${sendFields(view, writer)}</section>
-<section aria-labelledby="no"><h2 id="no">${say('review_no')}</h2>${declineFields(view, writer)}
+<section class="screen" aria-labelledby="no"><h2 id="no">${say('review_no')}</h2>${declineFields(view, writer)}
 ${disownFields(view, writer)}</section>`,
   writer,
 )}

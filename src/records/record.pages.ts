@@ -260,8 +260,8 @@ const recordPage = (
     you: person.you,
     isWide: true,
     script: 'desk.js',
-    main: html`<header class="head"><p class="eyebrow"><a href="${hrefWith('/desk', filters)}" data-inbox>Inbox</a> ·
-<span class="sku">${shown.name}</span> · <a href="${hrefWith('/desk/next', { ...filters, of: id })}" data-next>Next record</a></p>
+    main: html`<header class="head"><p class="eyebrow"><span class="screen"><a href="${hrefWith('/desk', filters)}" data-inbox>Inbox</a> · </span>
+<span class="sku">${shown.name}</span><span class="screen"> · <a href="${hrefWith('/desk/next', { ...filters, of: id })}" data-next>Next record</a></span></p>
 <h1><bdi>${shown.title}</bdi></h1><p class="jump"><a href="#acts">What you can do</a></p></header>
 ${outcomeNotice(form)}
 <div class="beside"><div>${shown.main}${planOf(plan)}${shown.history}</div>

@@ -46,6 +46,7 @@ export const ASSETS = {
     'desk.css',
     'owner.css',
     'buyer.css',
+    'print.css',
   ),
   'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
   'copy.js': load(SCRIPT, 'copy.js'),
@@ -169,15 +170,19 @@ ${Object.entries(present(tags)).map(
 ${image && html`<meta name="twitter:image" content="${image}">`}`;
 };
 
-/** Who sells, on every page but those of people who are signed in. */
-const seller = (house: House, writer: Writer): Html => {
+/** Who sells: on the pages of people who are signed in, only on paper. */
+const seller = (house: House, writer: Writer, isSignedIn: boolean): Html => {
   const terms = termsOf(house, writer);
-  return html`<div class="house">${terms !== '' && html`<p>${terms}</p>`}
+  return html`<div class="house${isSignedIn ? ' paper' : ''}">${terms !== '' && html`<p>${terms}</p>`}
 <p>${sellerOf(house, writer)}</p></div>`;
 };
 
-const foot = (writer: Writer, house: House | undefined): Html => html`<footer class="foot">
-${house && seller(house, writer)}
+const foot = (
+  writer: Writer,
+  house: House | undefined,
+  isSignedIn: boolean,
+): Html => html`<footer class="foot">
+${house && seller(house, writer, isSignedIn)}
 <p>${writer.say('frame_purpose')}</p>
 <nav aria-label="${writer.say('frame_about_nav')}"><a href="/">${writer.say('frame_about')}</a> <a href="/s">${writer.say('frame_products')}</a>
 <a href="/docs">${writer.say('frame_docs')}</a> <a href="/problems">${writer.say('frame_problems')}</a>
@@ -206,7 +211,7 @@ ${script && html`<script src="${assetHref(script)}" defer></script>`}
 <main id="main" tabindex="-1">
 ${main}
 </main>
-${foot(writer, you ? undefined : house)}
+${foot(writer, house, you !== undefined)}
 </body>
 </html>
 `;

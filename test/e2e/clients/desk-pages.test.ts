@@ -3,8 +3,10 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { productIdOfSku } from '#src/catalog/import-products.ts';
 import { referenceOf } from '#src/ports/reference.ts';
+import { quotationPath, quotationTokenOf } from '#src/shared/signing.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { invite, type Invited, settled } from '../../support/world/browsing.ts';
+import { quoteFor } from '../../support/world/deals.ts';
 import { people } from '../../support/world/people.ts';
 import { buyerOver } from '../../support/world/server-over.ts';
 import {
@@ -23,6 +25,7 @@ let browser: Browser;
 let origin: string;
 let list: string;
 let agentId: string;
+let agentKey: string;
 let token: string;
 let guest: Invited;
 
@@ -30,8 +33,15 @@ let guest: Invited;
 const COMPANY = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 const TITLE = 'رف المطبخ للخريف';
 
+const HOUSE = {
+  HOUSE_NAME: 'Tin & Wire',
+  HOUSE_ADDRESS: '1 Quay Street, Whitby',
+  HOUSE_MAILBOX: 'sales@house.example',
+};
+const LINES = 30;
+
 beforeAll(async () => {
-  app = await testApp({ PUBLIC_URL: '' });
+  app = await testApp({ PUBLIC_URL: '', ...HOUSE });
   const [at, chromium] = await Promise.all([app.service.listen(), launchChromium()]);
   browser = chromium;
   origin = at.replace('127.0.0.1', 'localhost');
@@ -40,6 +50,7 @@ beforeAll(async () => {
   const agent = await app.agent('acme');
   const { key } = agent;
   ({ agentId } = agent);
+  agentKey = key;
   guest = await invite(app, ['owner'], { owners: ['acme'] });
   const issued = await app.desk('POST', '/desk-tokens', { name: 'Nightly', roles: ['staff'] });
   token = (issued.body as { id: string }).id;
@@ -69,6 +80,30 @@ afterAll(async () => {
   await browser?.close();
   await app?.close();
 });
+
+/** A list of several sheets that was sent, and quoted. */
+const quotedList = async () => {
+  const skus = Array.from({ length: LINES }, (_, at) => `PAPER-${at}`);
+  await app.publish(skus.map((sku) => feedProduct(sku)));
+  const made = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/handoffs',
+    key: agentKey,
+    payload: { title: 'Long list', line_items: skus.map((sku) => ({ sku, quantity: 4 })) },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  const { id, review_url } = made.body as { id: string; review_url: string };
+  const contact = { name: 'Bea Buyer', email: 'bea@shop.example' };
+  const sent = { list_revision: 1, consent: true, contact };
+  await buyerOver(app.service.deps, review_url).request(sent);
+  const unit_price = { amount: 250, currency: 'GBP' };
+  const lines = skus.map((_, at) => ({ line_id: String(at + 1), quantity: 4, unit_price }));
+  const quote = quoteFor(app, unit_price.amount, { lines });
+  const quoted = await app.desk('POST', `/handoffs/${id}/rfq/quote`, quote);
+  if (quoted.status >= 300) throw new Error(quoted.text);
+  await settled(app);
+  return { handoff_id: id, review_url };
+};
 
 const staffPage = async (options: Parameters<typeof visitor>[2]) => {
   const person = await invite(app, ['staff', 'privacy', 'operator']);
@@ -150,6 +185,43 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
     await page.locator('#quote-price-1').fill('');
     await page.getByRole('button', { name: 'Make the quotation' }).click();
     await page.getByText('The quotation is made.').waitFor();
+    await context.close();
+  });
+
+  it('On paper, a record, a list and a quotation have all lines, their sum and who sells, and nothing to press', async () => {
+    const { handoff_id, review_url } = await quotedList();
+    const open = (await people(app).handoff(agentKey)).review_url;
+    const { page, context } = await staffPage(DESKTOP);
+    const token = quotationTokenOf(app.service.deps.secrets, { handoffId: handoff_id, number: 1 });
+    await page.emulateMedia({ media: 'print' });
+    // A sheet of A4 without its margins.
+    await page.setViewportSize({ width: 718, height: 1040 });
+    for (const [url, lines] of [
+      [`/desk/r/${handoff_id}`, 2 * LINES],
+      [quotationPath(token), LINES],
+      [new URL(review_url).pathname, LINES],
+      [new URL(open).pathname, 1],
+    ] as const) {
+      await page.goto(url);
+      const pressed = 'nav, button, summary, select, textarea, input:not(.quantity)';
+      const shown = page.locator(pressed).filter({ visible: true });
+      expect(await shown.evaluateAll((all) => all.map(({ outerHTML }) => outerHTML)), url).toEqual(
+        [],
+      );
+      expect(await page.locator('tbody tr').filter({ visible: true }).count(), url).toBe(lines);
+      expect(await page.locator('tfoot').filter({ visible: true }).count(), url).toBeGreaterThan(0);
+      await page.getByText(HOUSE.HOUSE_NAME).waitFor();
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(wide, url).toBe(718);
+      const display = (tag: string) =>
+        page
+          .locator(tag)
+          .first()
+          .evaluate((element) => getComputedStyle(element).display);
+      // Rows are no cards, and the sum is not repeated on each sheet.
+      expect(await display('tbody tr'), url).toBe('table-row');
+      expect(await display('tfoot'), url).toBe('table-row-group');
+    }
     await context.close();
   });
 
