@@ -172,6 +172,92 @@ describe.skipIf(!hasChromium)(`The pages of staff, ${IN_CHROMIUM}`, () => {
     await context.close();
   });
 
+  it('Each key does what the help says, and only outside of fields', async () => {
+    const { page, context, faults } = await staffPage({ viewport: { width: 1100, height: 300 } });
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    await page.goto('/desk');
+    const [first, second] = await page.locator('[data-item]').allTextContents();
+    for (const [key, item] of [
+      ['j', first],
+      ['j', second],
+      ['k', first],
+      ['k', first],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await focused(), key).toBe(item);
+    }
+    const help = page.locator('.keys');
+    const isSeen = async () => ((await help.boundingBox())?.y ?? 300) < 300;
+    await page.evaluate(() => scrollTo(0, 0));
+    expect(await isSeen()).toBe(false);
+    await page.keyboard.press('?');
+    expect(await isSeen()).toBe(true);
+    const reloaded = page.waitForEvent('load');
+    await page.keyboard.press('r');
+    await reloaded;
+    await page.keyboard.press('/');
+    await page.keyboard.type('jkra?/');
+    expect(await page.locator('#q').inputValue()).toBe('jkra?/');
+    await page.goto('/desk');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/desk/r/*');
+    const opened = page.url();
+    await page.keyboard.press('a');
+    expect(await page.locator('details.act').first().getAttribute('open')).toBe('');
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('SUMMARY');
+    await page.keyboard.press('n');
+    await page.waitForURL((url) => url.href !== opened && url.pathname.startsWith('/desk/r/'));
+    await page.keyboard.press('i');
+    await page.waitForURL('**/desk');
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  it('The counts of the inbox and of its title are reloaded every 15 s', async () => {
+    const { page, context, faults } = await staffPage(DESKTOP);
+    let asked = 0;
+    page.on('request', (request) => (asked += Number(request.url().endsWith('/desk/counts'))));
+    await page.clock.install({ time: 0 });
+    await page.clock.pauseAt(1_000);
+    await page.goto('/desk');
+    const all = page.locator('[data-count="all"]');
+    const before = Number(await all.textContent());
+    await people(app).lead(agentKey, 'counted@shop.example');
+    await settled(app);
+    await page.clock.runFor(14_999);
+    expect(asked).toBe(0);
+    const counted = page.waitForResponse('**/desk/counts');
+    await page.clock.runFor(1);
+    await counted;
+    await expect.poll(() => all.textContent()).toBe(String(before + 1));
+    expect(await page.title()).toMatch(new RegExp(`^\\(${before + 1}\\) Inbox`));
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  it('Without script, the links of the inbox lead to a record, its acts, the next record and back, and the search finds', async () => {
+    const { page, context, faults } = await staffPage({ ...DESKTOP, javaScriptEnabled: false });
+    await page.goto('/desk');
+    await page.locator('[data-item]').first().click();
+    await page.waitForURL('**/desk/r/*');
+    await page.locator('summary', { hasText: /^Note$/ }).click();
+    await page.getByLabel('Note', { exact: true }).fill('Called them');
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await page.getByText('Called them').waitFor();
+    await page.getByRole('link', { name: 'Next record' }).click();
+    await page.waitForURL('**/desk/r/*');
+    await page.getByRole('link', { name: 'Inbox' }).last().click();
+    await page.waitForURL('**/desk');
+    await page.getByRole('link', { name: /^Requests/ }).click();
+    await page.waitForURL('**/desk?kind=*');
+    await page.locator('#q').fill(referenceOf(list));
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(`**/desk/r/${list}`);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
   it('A quotation is made without script on a phone, and a refusal keeps what was typed', async () => {
     const { page, context } = await staffPage({ ...PHONE, javaScriptEnabled: false });
     await page.goto(`/desk/r/${list}#acts`);
