@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { askFile } from '#src/audits/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
-import { exported } from '../support/audit/export.ts';
+import { expectProved, exported } from '../support/audit/export.ts';
 import { seedOr } from '../support/seed.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { randomFrom, randomHistory } from '../support/audit/random-history.ts';
@@ -95,6 +95,7 @@ describe('The state of an owner by replay', () => {
           totals: (body as { totals: object }).totals,
         });
       }
+      await expectProved(app, ['desk'], `seed=${seed}`);
       const file = await exported(app, OWNER);
       const { deps, file: opened } = await openFileForAudits(file);
       const random = randomFrom(seed);

@@ -27,6 +27,7 @@ import {
   send,
 } from '../support/processes/chaos-clients.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
+import { expectProved, served } from '../support/audit/export.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';
 import { directories } from '../support/processes/directories.ts';
 import { feedProduct } from '../support/world/app.ts';
@@ -214,6 +215,7 @@ describe.skipIf(!isAsked || !built)(`An embedded service on a bad disk (${WHY})`
         `${world.refused} damaged copies refused\n`,
     );
     expect(load.faults, label).toEqual([]);
+    await expectProved(served(slot.now(), fresh()), ['acme'], label);
     expect(await slot.now()?.end('SIGTERM')).toEqual({ code: 0, signal: null });
     const log = sqliteEventLog({ directory: slot.directory });
     expect((await log.verify()).fault, label).toBeNull();

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { EventType } from '#contracts/registries/events.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import { expectProved, served } from '../support/audit/export.ts';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
 import {
@@ -182,6 +183,7 @@ describe('A service that gets SIGKILL', () => {
     // Repeats every write: each answer has the same bytes as the first one.
     await inParallel([...sent.keys()], (name) => send(load, service.url, name));
     expect(load.faults, `seed=${SEED}`).toEqual([]);
+    await expectProved(served(service, fresh()), ['acme'], `seed=${SEED}`);
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
     load.client.close();
     expect(acknowledged.size).toBeGreaterThan(KILLS * CLIENTS);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { seedOr } from '../support/seed.ts';
+import { expectProved } from '../support/audit/export.ts';
 import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { confirmationPath } from '../support/world/confirmation.ts';
 import { createShortLink } from '../support/world/links.ts';
@@ -187,3 +188,7 @@ describe('Random values in the forms', () => {
     120_000,
   );
 });
+
+it.each(['acme', 'desk'])('The history of %s verifies after random forms', (owner) =>
+  expectProved(app, [owner]),
+);

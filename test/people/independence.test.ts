@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { authenticator } from '#src/calls/authenticate.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import { seedOr } from '../support/seed.ts';
+import { expectProved } from '../support/audit/export.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { browsing, type Invited, settled, signInByMail } from '../support/world/browsing.ts';
 
@@ -250,4 +251,5 @@ it('A random walk of invitations, ends, tokens and approvals never lets one huma
     const isApproved = await approves(asker.acts, approver.acts);
     if (isApproved) expect(asker.human, `SEED=${seed}`).not.toBe(approver.human);
   }
+  await expectProved(app, ['desk'], `SEED=${seed}`);
 }, 120_000);

@@ -8,6 +8,7 @@ import { lead, stateAt } from '#src/leads/lead.decider.ts';
 import { link, linkStatusAt } from '#src/links/link.decider.ts';
 import { outbound, statusAt } from '#src/outreach/outbound.decider.ts';
 import { present } from '#src/shared/json.ts';
+import { expectProved } from '../support/audit/export.ts';
 import { randomFrom, randomHistory } from '../support/audit/random-history.ts';
 import { mcpAgent, type McpAgent, toldBy } from '../support/clients/mcp.ts';
 import { type TestApp, freshKey, testApp } from '../support/world/app.ts';
@@ -193,6 +194,7 @@ describe('Changes', () => {
     expect(polled).toEqual(logged);
     expect(new Set(logged.map(({ kind }) => kind)).size).toBe(6);
     expect(logged.some(({ kind, to }) => kind === 'rfq' && to === 'won')).toBe(true);
+    await expectProved(app, ['acme', 'desk']);
   });
 
   it.each([1, 7, 100])('Changes read in pages of %d are the same', async (limit) => {

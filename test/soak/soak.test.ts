@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expectProved, served } from '../support/audit/export.ts';
 import {
   expectOnce,
   inDoubt,
@@ -174,6 +175,7 @@ it(`A service on ${HOURS} h of mixed load loses nothing`, {
   );
   expect(all.faults).toEqual([]);
   await expectOnce(world, all);
+  await expectProved(served(apis()[0]?.now(), world.directory()), ['acme']);
 });
 
 /** One journal of all clients. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProved, served } from '../../support/audit/export.ts';
 import { until } from '../../support/clients/cli.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 import { backUp, replaceData, writeOtherLog } from '../../support/eventstoredb/replace-data.ts';
@@ -85,6 +86,7 @@ describe.skipIf(!hasRedis)(`A service whose log is replaced at random, ${ON_REDI
       expect(await until(resend), inDoubt(load).join()).toBe(true);
       expect(load.faults, `seed=${seed}`).toEqual([]);
       await expectOnce(world, load);
+      for (const { now } of apis) await expectProved(served(now(), world.directory()), ['acme']);
       process.stdout.write(
         `chaos: seed=${seed}: log replaced, ${load.journal.acknowledged.size} writes\n`,
       );

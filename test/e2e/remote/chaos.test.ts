@@ -2,6 +2,7 @@
 import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProved, served } from '../../support/audit/export.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { processBlows, serverBlows, slot, type Slot } from '../../support/processes/chaos.ts';
 import type { Load } from '../../support/processes/chaos-clients.ts';
@@ -132,7 +133,10 @@ describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON
       );
       expect(load.faults, label).toEqual([]);
       await expectOnce(world, load);
-      for (const { directory } of apis) await expectFreshFold(directory, label);
+      for (const { directory, now } of apis) {
+        await expectFreshFold(directory, label);
+        await expectProved(served(now(), world.directory()), ['acme'], label);
+      }
       expect(load.faults, label).toEqual([]);
     },
   );

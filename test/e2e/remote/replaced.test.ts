@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProved, served } from '../../support/audit/export.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { ended, start, until } from '../../support/clients/cli.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
@@ -168,6 +169,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     key = await agentKey(api);
     const written = await write();
     expect(written.status, JSON.stringify(written.body)).toBe(201);
+    // The tree of the known log is gone: this one is of the log that was found.
+    await expectProved(served(api, world.directory()), ['acme']);
     const after = written.headers.get('consistency-token') ?? '';
     const { status, headers } = await ask(api, key, '/leads', { 'consistency-token': after });
     expect(status).toBe(200);

@@ -1,11 +1,12 @@
 /** What one process acknowledged is there at once for every other one, while many clients write. */
 import { env } from 'node:process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expectProved, served } from '../../support/audit/export.ts';
 import { untilServed } from '../../support/clients/cli.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 import { HANG_MS } from '../../support/hang.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, type RemoteWorld, remoteWorld } from '../../support/processes/remote.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 
 /** The number of records; `make test-chaos` makes 10,000. */
@@ -20,12 +21,13 @@ const refused: string[] = [];
 let waits = 0;
 let uses = 0;
 
+let world: RemoteWorld;
 let services: ChildService[];
 let key: string;
 
 beforeAll(async () => {
   if (!hasRedis) return;
-  const world = await remoteWorld();
+  world = await remoteWorld();
   services = await Promise.all(['api', 'api'].map((role) => world.start(role)));
   await world.start('projector');
   key = await agentKey(services[0] as ChildService, 'acme', services);
@@ -135,5 +137,7 @@ it.skipIf(!hasRedis)(
     await Promise.all(Array.from({ length: CLIENTS }, (_, i) => client(SEED + i)));
     process.stdout.write(`used at once: ${RECORDS} records, ${uses} uses, ${waits} waits\n`);
     expect(refused).toEqual([]);
+    for (const service of services)
+      await expectProved(served(service, world.directory()), ['acme', 'desk']);
   },
 );
