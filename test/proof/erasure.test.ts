@@ -9,7 +9,7 @@ import { LogTree } from '#src/proof/tree.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 import { openKeysToRead } from '#src/stores/sqlite/keys/key-vault.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
-import { systemSecrets } from '#src/system/secrets.ts';
+import type { SystemSecrets } from '#src/system/secrets.ts';
 import { expectProved, exported } from '../support/audit/export.ts';
 import { patientLog } from '../support/eventstoredb/eventstoredb-logs.ts';
 import { directories } from '../support/processes/directories.ts';
@@ -60,6 +60,8 @@ const wrappedKeys = (): Buffer[] => {
   db.close();
   return rows.map(({ wrapped }) => Buffer.from(wrapped));
 };
+
+const vaultKey = (): Buffer => (app.service.deps.secrets as SystemSecrets).vaultKey;
 
 /** The keys of subjects themselves, as bytes and in the forms of JSON and of SQL. */
 const plainKeys = async (
@@ -114,8 +116,7 @@ const expectErasedAndProved = async (): Promise<void> => {
 it('After an erasure no file, no mail and no log line has the text or the key, and every proof verifies', async () => {
   await open();
   const subjects = await recorded();
-  const { vaultKey } = systemSecrets({ directory: app.directory });
-  const vault = openKeysToRead(join(app.directory, 'keys.db'), vaultKey);
+  const vault = openKeysToRead(join(app.directory, 'keys.db'), vaultKey());
   const needles = [MAILBOX, ...wrappedKeys(), ...(await plainKeys(vault, subjects))];
   vault?.close();
   expect(filesWith(app.directory, needles).length).toBeGreaterThan(2);
@@ -135,9 +136,8 @@ describe.skipIf(!hasRedis)(`On a log server and Redis, ${ON_REDIS},`, () => {
     const { redis, settings } = world;
     await open(settings);
     const subjects = await recorded();
-    const { vaultKey } = systemSecrets({ root: Buffer.from(settings['ROOT_KEY'] ?? '', 'base64') });
     const log = await patientLog({ url: world.log.url });
-    const needles = [MAILBOX, ...(await plainKeys(await log.keyVault(vaultKey), subjects))];
+    const needles = [MAILBOX, ...(await plainKeys(await log.keyVault(vaultKey()), subjects))];
     await log.close();
     // The search finds what is there: the records, and the mail that was stored.
     expect(await inRedis(redis, subjects)).toHaveLength(subjects.length);

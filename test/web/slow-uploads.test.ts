@@ -54,8 +54,9 @@ const begin = async (browser: Browsing): Promise<Upload> => {
   const [request] = (await arrived) as [IncomingMessage];
   return { client, request, rest: body.subarray(100), answer };
 };
-const isRead = ({ request }: Upload) =>
-  expect.poll(() => request.listenerCount('readable')).toBeGreaterThan(0);
+const isRead = async ({ request }: Upload): Promise<void> => {
+  await expect.poll(() => request.listenerCount('readable')).toBeGreaterThan(0);
+};
 
 /** Pauses the clock of all waits that begin from here on. */
 const holdTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
