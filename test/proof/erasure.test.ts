@@ -68,7 +68,7 @@ const plainKeys = async (
   vault: Pick<MovableKeys, 'keyOf'> | undefined,
   subjects: readonly string[],
 ): Promise<Needle[]> => {
-  const keys = await Promise.all(subjects.map((subject) => vault?.keyOf(subject)));
+  const keys = await Promise.all(subjects.map(async (subject) => vault?.keyOf(subject)));
   return keys.flatMap((key) => {
     const bytes = Buffer.from(key as Uint8Array);
     return [bytes, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex')];
