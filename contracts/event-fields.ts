@@ -148,3 +148,13 @@ export const auditEntry = {
   at: z.number(),
   count: z.number(),
 };
+
+/** What proves an answer later: the SHA-256 of its JSON, the position that it reflects, and what it was made from. */
+export const recordedAnswer = z.object({
+  sha256: z.string(),
+  position: z.number(),
+  /** Of the contract and of the classifier. */
+  version: z.string(),
+  /** The input, the time of the call and what else the answer depends on, as sealed JSON. */
+  sealed_question: sealed,
+});

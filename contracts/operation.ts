@@ -65,6 +65,8 @@ type AsTool = Documented & {
   next?: string;
   /** Whether a call can remove something that no later call restores. */
   destructive?: boolean;
+  /** Whether its answers are recorded for owners who want that, so that they can be made again. */
+  recordsAnswers?: boolean;
   /** Whether the effect reaches beyond this service, once people approve it. */
   openWorld?: boolean;
 };

@@ -11,7 +11,7 @@ type Event = LinkEventType | 'OwnerProfileSet' | 'OwnerProfileRemoved';
 /** The link of each short code, and the settings of each owner, as far as a redirect and the pages after it need them. */
 export const codes: Projection<CodeRow | OwnerSettings> = {
   name: 'codes',
-  version: 4,
+  version: 5,
   handles: [...LINK_EVENTS, 'OwnerProfileSet', 'OwnerProfileRemoved'],
   begins: ['LinkCreated'],
   place(event) {
@@ -24,11 +24,12 @@ export const codes: Projection<CodeRow | OwnerSettings> = {
     const { type, data } = typedEvent<Event>(event);
     if (type === 'OwnerProfileRemoved') return null;
     if (type === 'OwnerProfileSet') {
-      const { attribution_days, fallback, stale_stock_days, sealed_profile } = data;
+      const { answers, attribution_days, fallback, stale_stock_days, sealed_profile } = data;
       return {
         sealed_profile,
         ...(attribution_days !== undefined && { attribution_days }),
         ...(fallback && { fallback }),
+        ...(answers && { answers }),
         ...(stale_stock_days !== undefined && { stale_stock_days }),
       };
     }

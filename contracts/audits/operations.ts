@@ -555,7 +555,54 @@ const auditTrace = deskQuery({
   },
 });
 
-export const auditHistoryDeskOperations = { auditHistory, auditTrace, getReceipts };
+const auditReplay = deskQuery({
+  roles: auditRoles,
+  path: '/audit/replays/{request_id}',
+  auditsInput: true,
+  summary: 'Answer a read of performance or leads again, as of then, and compare the hashes',
+  guidance:
+    'request_id is the Request-Id of an answer. Owners choose whether answers are recorded: setOwnerProfile, ' +
+    'record_answers. equal shows the answer that the agent got. not_equal says that it cannot be made again, and not why: ' +
+    'names of products and agents, and what was erased, are as of now. sha256 is that of the body that REST sends; a tool shows ' +
+    'less of a large one. Files and skills are not recorded.',
+  fields: {
+    request_id: requestOfReceipts,
+    owner_id: ownerSpace
+      .optional()
+      .describe('Owner of the request, if known: the search is shorter'),
+    reason: openingReason,
+  },
+  output: z.object({
+    request_id: z.string(),
+    owner_id: z.string(),
+    operation: z.string(),
+    agent_id: z.string(),
+    at: time,
+    result: z.enum(['equal', 'not_equal', 'not_recorded']),
+    why: z.string().optional().describe('Of not_equal and not_recorded'),
+    recorded: z.object({ sha256: z.string(), position: z.int(), version: z.string() }).optional(),
+    replayed: z
+      .object({ sha256: z.string(), position: z.int(), version: z.string() })
+      .optional()
+      .describe('Its position is later than the recorded one if the answer had more than it says'),
+    answer: z.record(z.string(), z.unknown()).optional().describe('Of equal'),
+  }),
+  example: {
+    name: 'of a request',
+    input: { request_id: REQUEST_EXAMPLE },
+    output: {
+      request_id: REQUEST_EXAMPLE,
+      owner_id: 'acme',
+      operation: 'getPerformance',
+      agent_id: 'agt_4d5e6f7g8h9j0k1m2n3p4q5r',
+      at: EXAMPLE_AT,
+      result: 'not_recorded',
+      why: 'The owner did not have answers recorded then.',
+    },
+  },
+});
+
+export const auditHistoryDeskOperations = { auditHistory, auditReplay, auditTrace, getReceipts };
 
 /* The events behind the history. */
 

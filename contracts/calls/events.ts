@@ -1,6 +1,12 @@
 /** Events of calls: what was visited and read, and which calls were refused. */
 import { z } from 'zod';
-import { attributionDims, auditEntry, mailboxKeys, sealed } from '#contracts/event-fields.ts';
+import {
+  attributionDims,
+  auditEntry,
+  mailboxKeys,
+  recordedAnswer,
+  sealed,
+} from '#contracts/event-fields.ts';
 
 /**
  * A request for a short link: observations, not a verdict. The fold decides whether the visit counts, so that a
@@ -37,7 +43,14 @@ const VisitsSummed = z.object({
 /** Audit record of an agent's calls, batched over at most one second. */
 const ActivityRecorded = z.object({
   agent_id: z.string(),
-  entries: z.array(z.object({ ...auditEntry, key_id: z.string() })),
+  entries: z.array(
+    z.object({
+      ...auditEntry,
+      key_id: z.string(),
+      /** Of a read of performance or leads, for an owner who wants it. */
+      answer: recordedAnswer.optional(),
+    }),
+  ),
 });
 
 /**

@@ -119,6 +119,7 @@ export const submitLead = defineOperation({
 
 export const listLeads = defineOperation({
   kind: 'query',
+  recordsAnswers: true,
   scope: 'leads:read',
   http: { method: 'GET', path: '/leads', status: 200 },
   summary: "List the owner's leads, newest first",

@@ -17,6 +17,8 @@ const OwnerProfileSet = z.object({
   stale_stock_days: z.number().optional(),
   /** Where the owner's links lead that would lead nowhere; `ref` of a product is its id. */
   fallback: linkTarget.optional(),
+  /** Whether the answers of agents are recorded. Once they were, the subject for which their questions are sealed stays. */
+  answers: z.object({ sealed_for: z.string(), are_recorded: z.boolean() }).optional(),
 });
 
 /** With a reason, staff know that the mailbox is the owner's. Without one, its holder confirmed it with the mailed link. */

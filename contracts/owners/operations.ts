@@ -16,6 +16,8 @@ import { LIMITS } from '#contracts/limits.ts';
 import { linkRecord, target } from '#contracts/links/records.ts';
 import { mailbox } from '#contracts/mailbox.ts';
 
+const recordAnswers = z.enum(['on', 'off']);
+
 /* Who an owner is, and the mailbox that gets the notices to the owner. */
 
 const profile = {
@@ -41,6 +43,12 @@ const profile = {
     .describe(
       'Where links without an expired_target lead when they have expired or their product is withdrawn, and all ' +
         'disabled links. Default: nowhere; for a withdrawn product, its page',
+    ),
+  record_answers: recordAnswers
+    .optional()
+    .describe(
+      'Whether the hash of each answer with performance or leads is recorded, so that auditReplay can answer again. ' +
+        'Stays as it is if it is left out; off at first',
     ),
 };
 const exampleProfile = {
@@ -77,7 +85,7 @@ export const setOwnerProfile = ownerCommand({
   guidance:
     'Replaces the profile. A mailbox that is not confirmed gets a link to confirm it, which works for ' +
     `${LIMITS.MAILED_LINK_DAYS} days and ends with the next change of the profile. Notices are sent to a confirmed mailbox ` +
-    'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again; ' +
+    'only: the decision on a request for access. They never contain a contact of a buyer. A field that is left out has its default again, except record_answers; ' +
     'attribution_days is set by staff, and an owner leaves it as it is.',
   problems: ['link_target_invalid'],
   fields: profile,
@@ -101,12 +109,13 @@ const readOwnerProfile = deskQuery({
     attribution_days: z.int(),
     stale_stock_days: z.int(),
     fallback: linkRecord.shape.target.optional(),
+    record_answers: recordAnswers,
     updated_at: time,
   }),
   example: {
     name: 'a company',
     input: { owner_id: 'acme' },
-    output: { owner_id: 'acme', ...exampleProfile, updated_at: EXAMPLE_AT },
+    output: { owner_id: 'acme', ...exampleProfile, record_answers: 'off', updated_at: EXAMPLE_AT },
   },
 });
 
@@ -128,7 +137,8 @@ const removeOwnerProfile = ownerCommand({
   destructive: true,
   verb: 'profile/remove',
   summary: "Remove an owner's profile and destroy the key of its texts",
-  guidance: 'No notice is sent to the owner any more, and none that is queued.',
+  guidance:
+    'No notice is sent to the owner any more, and none that is queued. Recorded answers can no longer be made again.',
   fields: {
     reason: line(500).describe('Stays in the log as it is: name no person'),
   },

@@ -62,6 +62,7 @@ export const OF_FILE_LIMIT = '; a file has all rows unless limit or cursor is se
 
 export const getPerformance = defineOperation({
   kind: 'query',
+  recordsAnswers: true,
   scope: 'performance:read',
   http: { method: 'GET', path: '/performance', status: 200 },
   summary: "Read the owner's performance by day, week or month",

@@ -212,7 +212,8 @@ export const findRequest = async (
   };
 };
 
-const findWritten = async (
+/** The same, as the events that have them. */
+export const findWritten = async (
   deps: Pick<AuditingDeps, 'log' | 'readModels'>,
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },

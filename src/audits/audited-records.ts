@@ -142,6 +142,15 @@ const sealUnread = (value: unknown): unknown => {
   );
 };
 
+/** Shows something with the texts that the vault opens; without one they are `[sealed]`. */
+export const showSealed = async (
+  vault: OpeningVault | undefined,
+  show: (vault: OpeningVault) => Promise<object> | object,
+): Promise<Record<string, unknown>> => {
+  const shown = await show(vault ?? CLOSED);
+  return (vault ? shown : sealUnread(shown)) as Record<string, unknown>;
+};
+
 /**
  * Renders a record. Without a vault its personal data is shown as `[sealed]`, or as `[erased]` after the erasure that the
  * row has seen: the answer depends on the log alone.
@@ -151,8 +160,9 @@ export const renderAudited = async (
   row: object,
   { vault, ...view }: { ownerId: string; at: number; vault?: OpeningVault | undefined },
 ): Promise<{ status: string; record: Record<string, unknown> }> => {
-  const rendered = await AUDITED[kind].render(row, { ...view, vault: vault ?? CLOSED });
-  const record = (vault ? rendered : sealUnread(rendered)) as Record<string, unknown>;
+  const record = await showSealed(vault, (opening) =>
+    AUDITED[kind].render(row, { ...view, vault: opening }),
+  );
   return { status: String(record['status'] ?? record['state']), record };
 };
 

@@ -12,6 +12,9 @@ import { attribute } from '#src/writing/attribution.ts';
 import type { Recorder } from '#src/writing/recorder.ts';
 
 type AuditEntry = EventData<'CallsAudited'>['entries'][number];
+export type RecordedAnswer = NonNullable<
+  EventData<'ActivityRecorded'>['entries'][number]['answer']
+>;
 
 /** Entries of one subject that are not stored yet; equal calls are one entry with a count. */
 type AuditBatch<Subject> = { subject: Subject; entries: Map<string, AuditEntry> };
@@ -142,6 +145,7 @@ export type AuditedCall = {
   asked?: string | undefined;
   /** The page of a person. */
   page?: string | undefined;
+  answer?: RecordedAnswer | undefined;
 };
 
 /**
@@ -272,7 +276,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
   const summed = queuesOf(SUMMED);
   const holders = holderQueue(deps);
   return {
-    record(subject, { operation, surface, requestId, asked, page }, outcome) {
+    record(subject, { operation, surface, requestId, asked, page, answer }, outcome) {
       if (deps.holdsCalls && subject.kind !== 'agent') return;
       const { decision, code } = resultOf(outcome);
       const entry: AuditEntry = {
@@ -290,8 +294,10 @@ export const auditLog = (deps: AuditDeps): Audit => {
       switch (subject.kind) {
         case 'agent': {
           const { ownerId, agentId, keyId } = subject;
-          const keyed = { ...entry, key_id: keyId };
-          agents.add(`${ownerId}/${agentId}`, subject, { like: `${keyId}/${like}`, entry: keyed });
+          const keyed = { ...entry, key_id: keyId, ...present({ answer }) };
+          // Each recorded answer has an entry of its own.
+          const own = `${keyId}/${like}/${answer ? requestId : ''}`;
+          agents.add(`${ownerId}/${agentId}`, subject, { like: own, entry: keyed });
           break;
         }
         case 'desk':

@@ -23,7 +23,7 @@ import {
   isRefusal,
 } from '#src/shared/outcome.ts';
 import { readKeyClaims, refuseOtherRequest } from '#src/writing/idempotency.ts';
-import type { AuditedCall, AuditedCaller } from './audit.ts';
+import type { AuditedCall, AuditedCaller, RecordedAnswer } from './audit.ts';
 import {
   mappingFailures,
   replacedLog,
@@ -157,7 +157,7 @@ const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
  *     steps 1, 3 and 6, counts only if this process had read what the log had; see `askCurrent`.
  * 13. Check the outcome against the contract: the problem codes that it declares, the schema of the answer.
  * 14. Wait a little for the read models of this process, so that the caller reads what it wrote.
- * 15. Audit what no event records, count the call, and free the place.
+ * 15. Audit what no event records, with the hash of the answer where the owner wants that; count the call, and free the place.
  *
  * @example
  * const admitted = await agents.admit(arrival, 'createLink');
@@ -304,15 +304,24 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const { caller, surface } = incoming;
     const trail: Trail = {};
     let outcome: Outcome<S[Id]['answer']> = INTERNAL_ERROR;
+    let answer: RecordedAnswer | undefined;
     try {
       outcome = await this.#run(id, incoming, trail);
+      const { question } = trail;
+      // The rows of a file are read while it is sent.
+      if (question && outcome.ok && !outcome.rows)
+        answer = await rules.recordAnswer?.(operation, caller, { ...question, ...outcome });
       return outcome;
     } finally {
       // 15. Audit and count. A task is audited by the first operation that it performed inside itself.
       const asked = rules.askedIn?.(operation, incoming.input);
       const audited = trail.inner ?? { id: trail.operation ?? operation.id, outcome };
       if (trail.inner ? !isRecorded(trail.inner.outcome) : rules.isAudited(operation, outcome))
-        this.#record(caller, { ...incoming, operation: audited.id, asked }, audited.outcome);
+        this.#record(
+          caller,
+          { ...incoming, operation: audited.id, asked, answer },
+          audited.outcome,
+        );
       if (COUNTED_BY_CALL.has(surface)) {
         const called = { surface, operation: audited.id, outcome: countedAs(audited.outcome) };
         deps.metrics?.countCall(called);
@@ -332,28 +341,28 @@ export class Pipeline<S extends Signatures, A extends ActorTypes> {
     const allowed = { caller: incoming.caller };
     const refusal = await this.#authorize(operation, allowed);
     if (refusal) return refusal;
-    const { caller } = allowed;
     // 7. Parse.
     const parsed = rules.parse<S[Id]['input']>(operation, incoming.input);
     if ('refusal' in parsed) return parsed.refusal;
     const { input } = parsed;
-    const tooHeavy = rules.weigh?.(operation, caller, input);
+    const tooHeavy = rules.weigh?.(operation, allowed.caller, input);
     if (tooHeavy) return tooHeavy;
     // 8. Make the call.
-    const call = rules.callFor({ ...incoming, caller }, { operation, input, trail });
+    const call = rules.callFor({ ...incoming, ...allowed }, { operation, input, trail });
+    trail.question = { input, at: call.at };
     // 9. Guard the log. A query writes nothing.
     const log =
       operation.kind === 'query'
         ? undefined
         : callLog(deps, call, {
-            credential: rules.currentCredential?.bind(rules, operation, caller),
+            credential: rules.currentCredential?.bind(rules, operation, allowed.caller),
             keyStream: rules.keyStream,
           });
     const hasWritten = (): boolean =>
       log?.hasWritten() === true || (trail.inner !== undefined && isRecorded(trail.inner.outcome));
     try {
       // 10. Wait for earlier writes.
-      const reads = rules.reads(operation, caller);
+      const reads = rules.reads(operation, allowed.caller);
       const token = acceptsConsistencyToken(operation) ? incoming.consistencyToken : undefined;
       const lagging = reads && (await awaitWrites(deps, reads, token));
       if (lagging) return lagging;

@@ -41,7 +41,7 @@ import {
   streamOfToken,
 } from '#src/writing/streams.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { type Audit, type AuditedCaller, DESK } from './audit.ts';
+import { type Audit, type AuditedCaller, DESK, type RecordedAnswer } from './audit.ts';
 import {
   type Identified,
   type Authenticator,
@@ -71,7 +71,12 @@ export type Trail = {
   inner?: { id: string; outcome: Outcome<unknown> };
   /** The operation that it is about, where an earlier call performed it. */
   operation?: string;
+  /** What was asked, and when. */
+  question?: { input: object; at: number };
 };
+
+/** A question, and what it was answered. */
+export type Answered = NonNullable<Trail['question']> & { value: unknown };
 
 /** Rows of one owner, in one scope of the read models; without both, those of all owners. */
 export type RowsRead = { owner?: string; scope?: string };
@@ -118,6 +123,8 @@ export type ActorRules<
   auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False if a business event records the call, or if it needs no record. */
   isAudited(operation: Op, outcome: Outcome<unknown>): boolean;
+  /** What proves the answer later, where the owner wants that. */
+  recordAnswer?(operation: Op, caller: C, answered: Answered): Promise<RecordedAnswer | undefined>;
   /** What the call asks for, where its audit record must have it. */
   askedIn?(operation: Op, input: Record<string, unknown>): string | undefined;
 };
@@ -173,7 +180,7 @@ type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
 /** Limits of the calls in progress, by kind of operation. */
 type AtOnce = Record<Declared['kind'], Concurrency>;
 
-type AgentOperation = Pick<ToolOperation, 'openWorld' | 'weighs'> &
+type AgentOperation = Pick<ToolOperation, 'openWorld' | 'recordsAnswers' | 'weighs'> &
   Declared & { scope: NeededScope };
 
 /** `D`: what the handlers of its registry need. */
@@ -270,11 +277,16 @@ const weigher =
     return undefined;
   };
 
+type AgentParts = AgentLimiters & {
+  atOnce: AtOnce;
+  recordAnswer: NonNullable<ActorRules<AgentActor>['recordAnswer']>;
+};
+
 /** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
 export const agentRules = <D extends Deps>(
   deps: D,
   authenticator: Authenticator,
-  { atOnce, ...limiters }: AgentLimiters & { atOnce: AtOnce },
+  { atOnce, recordAnswer, ...limiters }: AgentParts,
 ): ActorRules<AgentActor<D>> => {
   const take = rateLimits(limiters);
 
@@ -325,6 +337,7 @@ export const agentRules = <D extends Deps>(
     reads: ({ kind }, { ownerId }) =>
       kind === 'query' ? { owner: ownerId, scope: ownerId } : undefined,
     auditedCallerOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
+    recordAnswer,
     isAudited: (_operation, outcome) => !isRecorded(outcome),
   };
 };

@@ -630,6 +630,35 @@ export const receiptsText = ({ receipts, retry_after_ms }: DeskAnswer<'getReceip
     )
     .join('\n');
 
+const RESULTS = {
+  equal: 'equal: the agent got exactly this answer',
+  not_equal: 'not equal',
+  not_recorded: 'not recorded',
+} as const;
+
+export const auditReplayText = ({
+  result,
+  why,
+  recorded,
+  replayed,
+  answer,
+  ...about
+}: DeskAnswer<'auditReplay'>): string =>
+  [
+    `${about.operation} of ${about.agent_id}, ${about.owner_id}, ${timeText(about.at)}`,
+    `${style('bold', RESULTS[result])}${why === undefined ? '' : `: ${why}`}`,
+    ...(recorded ? [`recorded ${hashText(recorded)}`] : []),
+    ...(replayed ? [`again    ${hashText(replayed)}`] : []),
+    ...(answer ? ['', JSON.stringify(answer, null, 2)] : []),
+  ].join('\n');
+
+const hashText = ({
+  sha256,
+  position,
+  version,
+}: NonNullable<DeskAnswer<'auditReplay'>['recorded']>): string =>
+  `${sha256} at position ${position}, version ${version}`;
+
 const pendingText = (ms: number | null): string => `pending: ask again in ${ms} ms`;
 
 export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: Trace): string => {

@@ -35,6 +35,7 @@ import {
   auditHistoryText,
   auditPerformanceText,
   performanceText,
+  auditReplayText,
   auditStateText,
   auditTraceText,
   receiptsText,
@@ -548,6 +549,7 @@ const VERBS: Verbs = {
   auditExport: { words: 'audit export' },
   auditCheck: { words: 'audit check' },
   auditTrace: { words: 'audit trace', text: auditTraceText },
+  auditReplay: { words: 'audit replay', text: auditReplayText },
   getReceipts: { words: 'audit receipt', text: receiptsText },
 };
 

@@ -1,5 +1,6 @@
 /** The operation that lists an agent's leads by state and time. */
 import { type LeadState, stateAt } from './lead.decider.ts';
+import type { Clock } from '#src/ports/system.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
 import {
   LATE_LEADS,
@@ -21,7 +22,8 @@ import { done, type Refusal } from '#src/shared/outcome.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { withRfqs } from './observe-rfq.ts';
 import { showLeads } from './render-lead.ts';
-import { suppressionInRows } from '#src/sealing/suppression.ts';
+import type { OpeningVault } from '#src/sealing/sealed-texts.ts';
+import { suppressionInRows, type SuppressionReader } from '#src/sealing/suppression.ts';
 import { leadIdOf } from '#src/writing/streams.ts';
 import { epoch, renderAsOf } from '#src/shared/time.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
@@ -114,8 +116,24 @@ type LeadSearch = {
   before: number | undefined;
 };
 
-export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at }) => {
-  const { ownerId } = caller;
+/** What lists of leads are read from. */
+type ListingDeps = Pick<Deps, 'readModels' | 'following' | 'secrets'> & {
+  log: Pick<Deps['log'], 'readStream'>;
+  clock: Pick<Clock, 'now'>;
+  vault: OpeningVault;
+  /** Whose contacts are masked. */
+  suppression: SuppressionReader;
+};
+
+export const listLeads: Handler<'listLeads'> = (deps, input, { caller: { ownerId }, at }) =>
+  answerLeads({ ...deps, suppression: suppressionInRows(deps) }, input, { ownerId, at });
+
+/** Lists the leads of an owner, with what each shows at a time. */
+export const answerLeads = async (
+  deps: ListingDeps,
+  input: LeadInput,
+  { ownerId, at }: { ownerId: string; at: number },
+): ReturnType<Handler<'listLeads'>> => {
   const binding = bindingOf(ownerId, 'listLeads', input);
   let before: number | undefined;
   if (input.cursor !== undefined) {
@@ -130,11 +148,7 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
       ? await findLeads(deps, search)
       : await findByExternalId(deps, search, input.external_id);
   const view = { ownerId, at };
-  const leads = await showLeads(
-    { vault: deps.vault, suppression: suppressionInRows(deps) },
-    rows,
-    view,
-  );
+  const leads = await showLeads(deps, rows, view);
   const read = (id: string) => deps.readModels.get<HandoffState>('handoffs', ownerId, id);
   return done({
     data: await withRfqs(deps, { ...view, read }, { states: rows, leads }),
@@ -147,7 +161,7 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
 };
 
 const findByExternalId = async (
-  { readModels }: Deps,
+  { readModels }: Pick<Deps, 'readModels'>,
   { ownerId, isMatch }: LeadSearch,
   externalId: string,
 ): Promise<Page> => {
@@ -156,7 +170,10 @@ const findByExternalId = async (
 };
 
 /** Reads the lists that the filters select best. Leads are listed by creation, so those that changed are sorted. */
-const findLeads = async ({ readModels }: Deps, search: LeadSearch): Promise<Page> => {
+const findLeads = async (
+  { readModels }: Pick<Deps, 'readModels'>,
+  search: LeadSearch,
+): Promise<Page> => {
   const { ownerId: scope, input, isMatch, before } = search;
   const { limit, updated_since } = input;
   const ranges = await rangesOf(readModels, search);

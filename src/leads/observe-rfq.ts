@@ -4,6 +4,7 @@ import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import { type RfqOutcomeForLead, type LeadState, lead, stateAt } from './lead.decider.ts';
 import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import { isRfqOutcome, rfqForAgents, type RfqProgress } from '#src/handoffs/rfq.decider.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
@@ -60,6 +61,7 @@ export const observeRfq = async (
 };
 
 type TiedLeads = Pick<Deps, 'readModels'>;
+type ReadingTied = TiedLeads & { log: Pick<EventLog, 'readStream'> };
 
 const leadsOf = async (
   { readModels }: TiedLeads,
@@ -87,7 +89,7 @@ export const informLeads = async (
 
 /** The leads of a handoff, in the order in which they named it. Reads the log once for each. */
 export const readTiedLeads = async (
-  deps: Pick<Deps, 'log'> & TiedLeads,
+  deps: ReadingTied,
   ownerId: string,
   handoffId: string,
 ): Promise<LeadState[]> => {
@@ -117,7 +119,7 @@ export const withLeadOutcome = <Rfq extends RfqProgress>(
 
 /** The handoff as agents see it: with the outcome of a lead that was won by itself. */
 export const handoffWithOutcome = async (
-  deps: Pick<Deps, 'log'> & TiedLeads,
+  deps: ReadingTied,
   ownerId: string,
   state: HandoffState,
 ): Promise<HandoffState> => {
@@ -130,7 +132,7 @@ type ReadHandoff = (handoffId: string) => Promise<HandoffState | undefined>;
 
 /** Adds to leads, as agents see them, the RFQ of the handoff that each names. Reads each handoff once. */
 export const withRfqs = async (
-  deps: Pick<Deps, 'log'> & TiedLeads,
+  deps: ReadingTied,
   { ownerId, at, read }: { ownerId: string; at: number; read: ReadHandoff },
   { states, leads }: { states: readonly LeadState[]; leads: readonly Lead[] },
 ): Promise<Lead[]> => {

@@ -142,6 +142,7 @@ export const profileFacts = (profile: Profile): Html =>
       'Ended links lead to',
       profile.fallback ? `${profile.fallback.kind} ${profile.fallback.ref}` : 'nowhere',
     ],
+    ['Answers to agents', profile.record_answers === 'on' ? 'recorded' : 'not recorded'],
   ]);
 
 const profileSection = (profile: Profile | undefined): Html =>
@@ -211,6 +212,16 @@ const profileFields = ({ roles }: You, profile: Profile | undefined): Fields => 
     label: 'Words, category or SKU',
     value: profile?.fallback?.ref,
     maxlength: 200,
+  },
+  {
+    name: 'record_answers',
+    label: 'Record what agents were answered',
+    value: profile?.record_answers,
+    hint: 'So that auditors can show what an agent read of numbers and leads.',
+    options: [
+      ['off', 'no'],
+      ['on', 'yes'],
+    ],
   },
 ];
 
@@ -468,6 +479,7 @@ export const SET_PROFILE: PageAct = {
     postal_address: sent['postal_address'] ?? '',
     mailbox: sent['mailbox'] ?? '',
     stale_stock_days: Number(sent['stale_stock_days']),
+    ...(sent['record_answers'] && { record_answers: sent['record_answers'] }),
     ...(sent['attribution_days'] !== undefined && {
       attribution_days: Number(sent['attribution_days']),
     }),

@@ -15,7 +15,7 @@ type Profile = EventData<'OwnerProfileSet'>;
 /** What an owner decides for all links and all agents, and its profile, whose name buyers see. */
 export type OwnerSettings = Pick<
   Profile,
-  'attribution_days' | 'fallback' | 'stale_stock_days' | 'sealed_profile'
+  'answers' | 'attribution_days' | 'fallback' | 'stale_stock_days' | 'sealed_profile'
 >;
 
 export type ProfileCommand =

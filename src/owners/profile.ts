@@ -126,8 +126,30 @@ const changeProfile = (
     }),
   });
 
+/** Makes the subject of the questions of recorded answers at the first use, and after a removal, which destroys its key. */
+const answersOf = (
+  { ids }: Pick<Deps, 'ids'>,
+  choice: 'on' | 'off' | undefined,
+  state: ProfileState | undefined,
+): Pick<ProfileState, 'answers'> => {
+  const before = state?.status === 'set' ? state.answers : undefined;
+  if (choice === undefined) return present({ answers: before });
+  if (choice === 'off' && !before) return {};
+  const sealed_for = before?.sealed_for ?? `ans_${ids.uuid().replaceAll('-', '')}`;
+  return { answers: { sealed_for, are_recorded: choice === 'on' } };
+};
+
+/** Destroys the keys of a profile that is removed. */
+const forgetAll = async (deps: Pick<Deps, 'vault'>, before: ProfileState | undefined) => {
+  if (before?.answers) await deps.vault.destroy(before.answers.sealed_for);
+  await forget(deps, before);
+};
+
 /** Destroys the key of a profile that is not the present one. */
-const forget = async ({ vault }: Deps, before: ProfileState | undefined): Promise<void> => {
+const forget = async (
+  { vault }: Pick<Deps, 'vault'>,
+  before: ProfileState | undefined,
+): Promise<void> => {
   if (before) await vault.destroy(before.sealed_for);
 };
 
@@ -181,6 +203,7 @@ export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, inpu
         ...(isKept && { keeps_mailbox: true as const }),
         mailbox_keys: deriveMailboxKeys(deps.secrets, mailbox),
         ...present({ attribution_days, stale_stock_days, fallback: fallback?.target }),
+        ...answersOf(deps, input.record_answers, state),
       };
       return issue(
         { type: 'SetProfile' as const, profile },
@@ -210,6 +233,7 @@ export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, in
     attribution_days: state.attribution_days ?? LIMITS.ATTRIBUTION_DAYS,
     stale_stock_days: state.stale_stock_days ?? LIMITS.STOCK_STALE_DAYS,
     ...present({ fallback }),
+    record_answers: state.answers?.are_recorded ? ('on' as const) : ('off' as const),
     ...(confirmed_at !== undefined && { mailbox_confirmed_at: iso(confirmed_at) }),
     updated_at: iso(updated_at),
   });
@@ -251,7 +275,7 @@ export const removeOwnerProfile: DeskHandler<'removeOwnerProfile'> = async (
       return issue({ type: 'RemoveProfile' as const, reason });
     },
   });
-  if (outcome.ok) await forget(deps, before);
+  if (outcome.ok) await forgetAll(deps, before);
   return outcome;
 };
 
@@ -261,11 +285,18 @@ export const eraseProfile = async (
   call: Call,
   { subject, reason }: { subject: string; reason: string },
 ) => {
+  let before: ProfileState | undefined;
   const outcome = await changeProfile(deps, call, {
     ownerId: call.ownerId,
-    command: () => issue({ type: 'RemoveProfile' as const, reason, sealedFor: subject }),
+    command(state) {
+      if (state?.sealed_for === subject) before = state;
+      return issue({ type: 'RemoveProfile' as const, reason, sealedFor: subject });
+    },
   });
-  if (outcome.ok) await deps.vault.destroy(subject);
+  if (outcome.ok) {
+    await forgetAll(deps, before);
+    await deps.vault.destroy(subject);
+  }
   return outcome;
 };
 

@@ -13,6 +13,7 @@ import {
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { requireOutput } from '#src/calls/pipeline.ts';
 import type { Position } from '#src/ports/event-log.ts';
+import type { Clock } from '#src/ports/system.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import { bindingOf, readPlace, writeCursor, listing } from '#src/reading/lists.ts';
 import {
@@ -157,8 +158,8 @@ export type PerformanceDeps = Deps & { facts: FactsCache };
 
 type CountingDeps = Pick<
   PerformanceDeps,
-  'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
-> & { log: Pick<Deps['log'], 'head' | 'readBack'> };
+  'facts' | 'readModels' | 'following' | 'secrets' | 'classifierVersion'
+> & { log: Pick<Deps['log'], 'head' | 'readBack'>; clock: Pick<Clock, 'now'> };
 
 type Choice = Partial<Pick<Input, 'metrics' | 'zeros'>>;
 
@@ -202,7 +203,7 @@ export const getPerformance: Handler<'getPerformance', PerformanceDeps> = (
 
 /** Counts the performance of an owner, with the names and the numbers that a call asks for. */
 export const answerPerformance = async (
-  deps: PerformanceDeps,
+  deps: CountingDeps & Readers,
   input: Input,
   asking: Asking,
 ): Promise<Outcome<z.output<typeof contract.output>>> => {

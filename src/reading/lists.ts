@@ -16,7 +16,7 @@ const BODY = z.tuple([z.unknown(), z.int()]);
 
 const MAC_CHARS = 32;
 
-type CursorDeps = { secrets: Secrets; clock: Clock };
+type CursorDeps = { secrets: Secrets; clock: Pick<Clock, 'now'> };
 
 type ReadPlace<Place> = { ok: true; place: Place } | Refusal;
 
@@ -50,6 +50,12 @@ export const readPlace = <Place>(
   if (!isLasting && deps.clock.now() - parsed.data[1] > LIMITS.CURSOR_AGE_MS_MAX)
     return refuse('cursor_expired', 'A cursor is valid for one day. Start again without it.');
   return { ok: true, place: place.data };
+};
+
+/** When a cursor of this service was written, in epoch milliseconds. */
+export const timeOfCursor = (cursor: string): number => {
+  const [body = ''] = cursor.split('.');
+  return BODY.parse(JSON.parse(Buffer.from(body, 'base64url').toString()))[1];
 };
 
 /** Reads a cursor whose place is a whole number. */

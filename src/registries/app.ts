@@ -33,6 +33,7 @@ import {
   type SignaturesOf,
 } from '#src/calls/rules.ts';
 import type { PerformanceDeps } from '#src/performance/get-performance.ts';
+import { recordAnswer } from '#src/owners/recorded-answers.ts';
 import { authenticator } from '#src/calls/authenticate.ts';
 import { consistencyToken, Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
 import { type DeskDeps, type DeskHandlers, deskHandlers } from './desk.ts';
@@ -136,6 +137,8 @@ const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) =
       write: limited('write', limits.writesPerMinute),
       outreach: limited('outreach', limits.outreachPerMinute),
       atOnce,
+      recordAnswer: async ({ recordsAnswers }, { ownerId }, answered) =>
+        recordsAnswers ? recordAnswer(deps, ownerId, answered) : undefined,
     }),
     desk: deskRules(deps, accounts, {
       read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),

@@ -19,6 +19,7 @@ import {
   listApprovals,
 } from '#src/outreach/approvals.ts';
 import { reviseOutbound } from '#src/outreach/revise.ts';
+import { auditReplay } from '#src/audits/answer-again.ts';
 import { auditCheck } from '#src/audits/audit-check.ts';
 import { auditDiff } from '#src/audits/audit-diff.ts';
 import { auditExport } from '#src/audits/audit-export.ts';
@@ -228,6 +229,7 @@ export const deskHandlers: DeskHandlers = {
   auditProgress,
   auditHistory: inTurn(auditHistory),
   auditTrace: inTurn(auditTrace),
+  auditReplay: inTurn(auditReplay),
   getReceipts: inTurn(getReceipts),
   auditExport: inTurn(auditExport),
   auditCheck,

@@ -137,6 +137,7 @@ const world = (
     write: few(),
     outreach: few(),
     atOnce,
+    recordAnswer: async () => undefined,
   });
   const none = () => {
     throw new Error('no call inside a call here');

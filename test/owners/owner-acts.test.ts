@@ -250,7 +250,14 @@ describe('The profile', () => {
       postal_address: '1 High Street\nLondon',
       attribution_days: 60,
       fallback: { kind: 'search', ref: 'mugs' },
+      record_answers: 'off',
     });
+    await act('/o/acme/profile', 'set', { ...PROFILE, record_answers: 'on' });
+    expect(await read()).toMatchObject({ record_answers: 'on' });
+    expect((await owner.get('/o/acme/profile')).text).toMatch(/value="on" selected/);
+    // A client that does not know the setting leaves it as it is.
+    await act('/o/acme/profile', 'set', PROFILE);
+    expect(await read()).toMatchObject({ record_answers: 'on' });
     const token = await person(app, ['owner'], 'acme');
     const body = { ...given, attribution_days: 90 };
     const path = '/api/desk/v1/owners/acme/profile';

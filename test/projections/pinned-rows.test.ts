@@ -27,7 +27,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'named-records@1': '88172f061b0d128f',
   'tasks@1': 'a59bce64f11c7328',
   'push-configs@1': '2c272b8dfafa3fbc',
-  'codes@4': '4d2a94f7793e7ef8',
+  'codes@5': '17b34a0e1d5cc554',
   'review-tokens@4': '08faef9008d32d1c',
   'credentials@9': 'f86d3da4bf22b956',
   'access@10': 'f6bfccdee5ef5217',

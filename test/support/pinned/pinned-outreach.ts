@@ -207,6 +207,7 @@ export const OWNERS = [
         keeps_mailbox: true,
         attribution_days: 7,
         fallback: { kind: 'search', ref: 'mugs' },
+        answers: { sealed_for: 'ans_1', are_recorded: true },
       },
     ],
     ['OwnerProfileRemoved', { reason: 'left' }],
