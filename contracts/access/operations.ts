@@ -384,7 +384,7 @@ const listDeskTokens = deskQuery({
   path: '/desk-tokens',
   summary: 'List desk tokens, newest first, without their secrets',
   guidance: 'Also those that are revoked. Read the next page with next_before until it is null.',
-  fields: { before, limit },
+  fields: { token_id: credentialId.optional().describe('Only this token'), before, limit },
   output: z.object({ data: z.array(listedToken), next_before: nextBefore, as_of: asOf }),
   example: {
     name: 'all',

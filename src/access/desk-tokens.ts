@@ -107,14 +107,16 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   );
 };
 
-/** All desk tokens, also those that are revoked, newest first. */
+/** All desk tokens or one, also those that are revoked, newest first. */
 export const listDeskTokens: DeskHandler<'listDeskTokens'> = async (deps, query) => {
   const { readModels, following } = deps;
+  const { token_id: id } = query;
   const scope = accessScope(DESK, 'desk');
-  const { rows, next_before } = await pageOf<DeskTokenRow>(readModels, 'access', {
-    ...query,
-    scope,
-  });
+  const one = id === undefined ? [] : [await readModels.get<DeskTokenRow>('access', scope, id)];
+  const { rows, next_before } =
+    id === undefined
+      ? await pageOf<DeskTokenRow>(readModels, 'access', { ...query, scope })
+      : { rows: one.filter((row) => row !== undefined), next_before: null };
   const lastUse = await lastUsesOfTokens(deps);
   const data = rows.map((row) => ({
     ...render(row),

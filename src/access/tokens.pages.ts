@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
 import { LIMITS } from '#contracts/limits.ts';
-import { type Answer, copied, everyRow, FULL_PAGE, reader } from '#src/owners/owner-frame.pages.ts';
+import { type Answer, copied, reader } from '#src/owners/owner-frame.pages.ts';
 import { lastUseOf } from '#src/owners/owner-agents.pages.ts';
 import { markOf } from '#src/owners/owner-links.pages.ts';
 import { rolesChoice, rolesIn } from '#src/people/people.pages.ts';
@@ -139,14 +139,11 @@ Writes, refusals and reads of personal data are recorded uses; other reads are n
   );
 };
 
-/** Finds a token among all tokens: a service has few. */
 const findToken = async ({ app, person, params }: PageRequest): Promise<Outcome<Token>> => {
-  const read = reader(app, person);
-  const tokens = await everyRow((before) =>
-    read('listDeskTokens', { ...FULL_PAGE, ...(before && { before }) }),
-  );
-  if (isRefusal(tokens)) return tokens;
-  const found = tokens.value.find(({ id }) => id === params['id']);
+  const { id = '' } = params;
+  const listed = await reader(app, person)('listDeskTokens', { token_id: id });
+  if (isRefusal(listed)) return listed.code === 'validation_failed' ? NO_TOKEN : listed;
+  const [found] = listed.value.data;
   return found ? done(found) : NO_TOKEN;
 };
 
