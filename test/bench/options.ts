@@ -1,4 +1,4 @@
-/** Options of a run: `make bench ONLY=W BENCH_JSON=rows.json BENCH_PROFILE=/tmp/profiles`. */
+/** Options of a run: `make bench ONLY=N NOTARY_EVENTS=1000000 BENCH_JSON=rows.json BENCH_PROFILE=/tmp/profiles`. */
 import { env } from 'node:process';
 
 export type Options = {
@@ -8,7 +8,11 @@ export type Options = {
   json: string | undefined;
   /** Directory for a .cpuprofile of each measured server; profiling slows it slightly. */
   profiles: string | undefined;
+  /** Events of the log whose tree is built and started with. */
+  notaryEvents: number;
 };
+
+const NOTARY_EVENTS = 200_000;
 
 const given = (name: string): string | undefined => env[name]?.trim() || undefined;
 
@@ -16,4 +20,5 @@ export const readOptions = (): Options => ({
   only: given('ONLY')?.toUpperCase(),
   json: given('BENCH_JSON'),
   profiles: given('BENCH_PROFILE'),
+  notaryEvents: Number(given('NOTARY_EVENTS') ?? NOTARY_EVENTS),
 });

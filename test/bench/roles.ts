@@ -32,5 +32,11 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   audit: async () => (await import('./rows/audit.ts')).auditServer,
   check: async () => (await import('./rows/audit-check.ts')).checkOnce,
   checkedServer: async () => (await import('./rows/audit-check.ts')).checkedServer,
+  treeMaker: async () => (await import('./rows/notary.ts')).treeMaker,
+  behindNotary: async () => (await import('./rows/notary.ts')).behindNotary,
+  notaryServer: async () => (await import('./rows/notary.ts')).notaryServer,
+  notaryStart: async () => (await import('./rows/notary.ts')).notaryStart,
+  proofMaker: async () => (await import('./rows/notary.ts')).proofMaker,
+  fileVerifier: async () => (await import('./rows/notary.ts')).fileVerifier,
   search: async () => (await import('./rows/search.ts')).searchServer,
 };

@@ -13,6 +13,7 @@ import { benchA2a } from './rows/a2a.ts';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
 import { benchEventStoreDb } from './rows/eventstoredb.ts';
+import { benchNotary } from './rows/notary.ts';
 import { benchFeed } from './rows/feed.ts';
 import { benchLists } from './rows/lists.ts';
 import { benchMcp } from './rows/mcp.ts';
@@ -70,6 +71,7 @@ const OURS: Record<string, Bench> = {
   I: benchFeed,
   start: benchReady,
   Q: benchSearch,
+  N: benchNotary,
   M: benchMcp,
   T: benchTokens,
   A: benchA2a,

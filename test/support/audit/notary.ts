@@ -5,7 +5,7 @@ import { signerOf } from '#src/proof/note.ts';
 import { LogTree } from '#src/proof/tree.ts';
 import { type Verdict, verifyExport, type VerifyOptions } from '#src/proof/verifier.ts';
 import { type PostText, type Witness, Witnesses } from '#src/proof/witnesses.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
 import type { ProofStore } from '#src/ports/proof-store.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
@@ -47,11 +47,19 @@ export type TestNotary = ReturnType<typeof notaryAt>;
 
 const meta = { at: 1, actor: 'system', surface: 'system', operation: 'test', request: 'r', v: 1 };
 
+const codeClaimed = (code: string, link_id = 'lnk_1') => ({
+  id: ids.uuid(),
+  type: 'CodeClaimed',
+  data: { code, link_id, owner_id: OWNER },
+  meta,
+});
+
+export const claimedCodes = (count: number) =>
+  Array.from({ length: count }, (_, place) => codeClaimed(String(place)));
+
 /** Appends an event of the owner, of a stream of its own. */
-export const claimCode = (log: EventLog, code: string, link_id = 'lnk_1') =>
-  log.append(`${OWNER}-code_${code}`, -1, [
-    { id: ids.uuid(), type: 'CodeClaimed', data: { code, link_id, owner_id: OWNER }, meta },
-  ]);
+export const claimCode = (log: EventLog, code: string, link_id?: string) =>
+  log.append(`${OWNER}-code_${code}`, -1, [codeClaimed(code, link_id)]);
 
 export const newestNote = (notary: TestNotary): string => {
   const { newest } = notary.tree;
@@ -62,7 +70,11 @@ export const newestNote = (notary: TestNotary): string => {
 /** The export of the owner, as the command writes it; `since` is the size of a checkpoint that it continues. */
 export const fileOf = async (notary: TestNotary, since?: number): Promise<Buffer> => {
   const { position } = await notary.log.head();
-  const events = await notary.log.readOwner(OWNER, { after: 0, limit: 1_000, upTo: position });
+  const events: StoredEvent[] = [];
+  const read = (after: number) =>
+    notary.log.readOwner(OWNER, { after, limit: 10_000, upTo: position });
+  for (let page = await read(0); page.length > 0; page = await read(events.at(-1)?.position ?? 0))
+    events.push(...page);
   const leaves = notary.tree.leavesOf(OWNER, { after: 0, upTo: position });
   const body = new AuditBody();
   const lines = events.map(({ owner: _owner, ...event }) =>
