@@ -91,7 +91,7 @@ const UTF8_BYTES_MAX = 3;
 const headHash = (line: string, own: string): string =>
   hash('sha256', line.replace(`"head_sha256":"${own}"`, '"head_sha256":""'), 'hex');
 
-/** The text before the type and the version in the canonical JSON of an event, which both end with. */
+/** What precedes the type, and the version, in the canonical JSON of an event: each is the last such member. */
 const TYPE = '"type":"';
 const VERSION = '"v":';
 
