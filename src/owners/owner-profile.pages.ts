@@ -163,6 +163,26 @@ const attributionField = (profile: Profile | undefined): Fields[number] => ({
   required: true,
 });
 
+const fallbackFields = (profile: Profile | undefined): Fields => [
+  {
+    name: 'fallback_kind',
+    label: 'Where links lead that have ended or are stopped',
+    value: profile?.fallback?.kind,
+    options: [
+      NOWHERE,
+      ['search', 'to a search for'],
+      ['category', 'to the category'],
+      ['product', 'to the product'],
+    ],
+  },
+  {
+    name: 'fallback_ref',
+    label: 'Words, category or SKU',
+    value: profile?.fallback?.ref,
+    maxlength: 200,
+  },
+];
+
 const profileFields = ({ roles }: You, profile: Profile | undefined): Fields => [
   {
     name: 'name',
@@ -196,23 +216,7 @@ const profileFields = ({ roles }: You, profile: Profile | undefined): Fields => 
     hint: `1 to ${LIMITS.STOCK_STALE_DAYS_MAX}`,
     required: true,
   },
-  {
-    name: 'fallback_kind',
-    label: 'Where links lead that have ended or are stopped',
-    value: profile?.fallback?.kind,
-    options: [
-      NOWHERE,
-      ['search', 'to a search for'],
-      ['category', 'to the category'],
-      ['product', 'to the product'],
-    ],
-  },
-  {
-    name: 'fallback_ref',
-    label: 'Words, category or SKU',
-    value: profile?.fallback?.ref,
-    maxlength: 200,
-  },
+  ...fallbackFields(profile),
   {
     name: 'record_answers',
     label: 'Record what agents were answered',
