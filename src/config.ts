@@ -197,7 +197,6 @@ const environment = z.object({
     )
     .transform((all) => all.map(([url = '', key = '']) => ({ url: url.replace(/\/+$/, ''), key })))
     .optional(),
-  MAILBOX_KEY_GENERATION: whole(1, 9).default(1),
   EVENT_LOG_URL: store('sqlite:', REMOTE_LOG, 'esdb://HOST esdb+discover://HOST').default(
     'sqlite:log',
   ),
@@ -391,8 +390,6 @@ const settings = complete.transform((env) => ({
   notaryKey: env.NOTARY_KEY,
   /** Who cosigns checkpoints: the address and the public key of each. */
   witnesses: env.WITNESSES ?? [],
-  /** Which key hashes the mailboxes of new contacts; earlier ones are also in the keyring. */
-  mailboxKeyGeneration: env.MAILBOX_KEY_GENERATION,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */
   eventLogUrl: env.EVENT_LOG_URL,
   /** May contain a password. */

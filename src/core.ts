@@ -50,7 +50,7 @@ import {
   openReadModels,
 } from '#src/wiring/read-models.ts';
 import { openProof } from '#src/wiring/proof.ts';
-import { openRoot, openSecrets, openVault, requireMailboxGeneration } from '#src/wiring/vault.ts';
+import { openRoot, openSecrets, openVault } from '#src/wiring/vault.ts';
 import { readLastEvent } from '#src/writing/streams.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { recorder } from '#src/writing/recorder.ts';
@@ -359,7 +359,6 @@ const openLogAndKeys = async (
   const stored = await openVault(config, log, secrets);
   const vault = metrics ? observedVault(stored, metrics) : stored;
   parts.defer(() => vault.close());
-  await requireMailboxGeneration(vault, secrets);
   return { log, time, secrets, vault };
 };
 

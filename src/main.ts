@@ -13,7 +13,6 @@ import {
 import { healthServer } from '#src/wiring/listener.ts';
 import { serviceLogger } from './wiring/logger.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
-import { markMailboxGeneration } from './wiring/vault.ts';
 
 export { serviceLogger };
 
@@ -96,7 +95,6 @@ const createServer = (
     await core.ready;
     if (isClosing) return;
     if (role !== 'dispatcher') await ensureRootToken(deps, config);
-    await markMailboxGeneration(deps.vault, deps.secrets);
     erasures = startFinishingErasures(deps, config, log);
     isStarting = false;
   };

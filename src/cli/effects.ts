@@ -193,7 +193,14 @@ export const confirmEffect = async (
 ): Promise<void> => {
   if (options.yes) return;
   const effect = await EFFECTS[id]?.(desk, request);
-  if (!effect) return;
+  if (effect) await requireAgreement(effect, options);
+};
+
+/** Throws CommandError unless a person on a terminal agrees. */
+export const requireAgreement = async (
+  effect: Effect,
+  options: Parameters<typeof canAsk>[0],
+): Promise<void> => {
   if (!canAsk(options)) {
     const detail = effect.lines.join('\n');
     throw new CommandError(

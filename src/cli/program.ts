@@ -296,14 +296,18 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   },
   {
     usage: 'root-key rotate',
-    about: 'Replace the root key, which wraps the secrets of the service; they stay the same',
+    about: 'Replace the root key, which wraps the secrets of the service',
     flags: [
       new Option(
         '--new <file>',
         'A file with the new root key, created if there is none; needed where the root key is not in the data directory',
       ),
+      new Option('--compromised', 'Replace the secrets as well, with every process stopped'),
+      new Option('--yes', 'Do not ask'),
     ],
-    help: 'The service can run meanwhile. After an interruption, run it again, or start the service.',
+    help:
+      'Without --compromised the secrets stay the same, and the service can run meanwhile. After an interruption, run it ' +
+      'again.',
     load: async () => (await import('#src/cli/commands/root-key.ts')).rotateRootKey,
   },
   {

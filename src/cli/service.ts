@@ -21,11 +21,7 @@ import type { DemoFacts } from '#src/demo/facts.ts';
 import { beginDemo } from '#src/demo/story.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { parkedOf } from '#src/reading/lag.ts';
-import {
-  inspectKeys,
-  listUnknownSubjects,
-  sqliteKeyring,
-} from '#src/stores/sqlite/keys/key-vault.ts';
+import { inspectKeys, sqliteKeyring } from '#src/stores/sqlite/keys/key-vault.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { fileAt } from '#src/stores/sqlite/log/log-mark.ts';
@@ -37,15 +33,10 @@ import {
   requireOwnDirectory,
 } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
-import { openStored } from '#src/system/keyring.ts';
+import { openKeyringText } from '#src/system/keyring.ts';
 import { hasRoot, requireRoot } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
-import {
-  lowGenerationText,
-  markOfGeneration,
-  NEWEST_EVENTS,
-  subjectsWithoutKey,
-} from '#src/wiring/vault.ts';
+import { NEWEST_EVENTS, subjectsWithoutKey } from '#src/wiring/vault.ts';
 import { commandLine, LOGIN } from './options.ts';
 import { formatCount, formatPlural, style, VERSION, CommandError, EXIT } from './terminal.ts';
 
@@ -392,12 +383,13 @@ const checkRoot = (directory: string, given: Buffer | undefined) =>
   runCheck('root key', async () => {
     const root = requireRoot(directory, given) ?? given;
     const file = join(directory, 'keys.db');
-    if (root && existsSync(file)) openStored(await sqliteKeyring(file, true).readKeyring(), root);
+    const text = existsSync(file) && (await sqliteKeyring(file, true).readKeyring());
+    if (root && text) openKeyringText(text, root);
     return ok(hasRoot(directory) ? 'in the data directory' : given ? 'ROOT_KEY' : 'none yet');
   });
 
 /** Looks for the keys of the newest events, which a vault that is older than its log does not have. */
-const checkKeys = (directory: string, generation: number) =>
+const checkKeys = (directory: string) =>
   runCheck('keys', async () => {
     const end = inspectLog(directory, 0);
     if (end === null) return ok('none yet');
@@ -408,8 +400,6 @@ const checkKeys = (directory: string, generation: number) =>
     const source = sqliteLogSource(directory);
     const unreadable = await subjectsWithoutKey(file, source, end - NEWEST_EVENTS);
     await source.close();
-    const next = new Set([markOfGeneration(generation + 1)]);
-    if (listUnknownSubjects(file, next).length === 0) return fault(lowGenerationText(generation));
     if (unreadable > 0) return warning(unreadableText(unreadable));
     const events = formatCount(Math.min(end, NEWEST_EVENTS));
     return ok(`complete for the newest ${events} events`);
@@ -420,7 +410,7 @@ export const checkDirectory = (
   config: Config,
   server: RunningServer | undefined,
 ): Promise<Check[]> => {
-  const { dataDirectory: directory, rootKey, mailboxKeyGeneration } = config;
+  const { dataDirectory: directory, rootKey } = config;
   return Promise.all([
     checkAccess(directory),
     checkFreeDisk(directory),
@@ -428,11 +418,7 @@ export const checkDirectory = (
     checkServer(directory, server),
     ...(isRemoteLog(config)
       ? []
-      : [
-          checkLogFile(directory),
-          checkRoot(directory, rootKey),
-          checkKeys(directory, mailboxKeyGeneration),
-        ]),
+      : [checkLogFile(directory), checkRoot(directory, rootKey), checkKeys(directory)]),
   ]);
 };
 

@@ -13,7 +13,12 @@ import { openOne } from '#src/sealing/sealed-texts.ts';
 import { blockMailbox } from '#src/sending/mail.ts';
 import type { HolderCall, Call } from '#src/shared/call.ts';
 import { done, refuse, type Outcome, type Refusal } from '#src/shared/outcome.ts';
-import { reviewTokenHash } from '#src/shared/signing.ts';
+import {
+  confirmationTokenOf,
+  quotationTokenOf,
+  reviewTokenHash,
+  reviewTokenOf,
+} from '#src/shared/signing.ts';
 import {
   changeStream,
   decideAndAppend,
@@ -160,17 +165,28 @@ export const NO_LIST = refuse(
   'There is no such list. Check that the link is complete.',
 );
 
+/** The token of a row now: that of an earlier generation of the secrets no longer works, because others may know it. */
+const tokenOf = (
+  secrets: Deps['secrets'],
+  { handoff_id: handoffId, confirms, quotes }: ReviewTokenRow,
+): string => {
+  if (confirms !== undefined) return confirmationTokenOf(secrets, { handoffId, number: confirms });
+  if (quotes !== undefined) return quotationTokenOf(secrets, { handoffId, number: quotes });
+  return reviewTokenOf(secrets, handoffId);
+};
+
 const rowOf = async (
-  { readModels }: Pick<Deps, 'readModels'>,
+  { readModels, secrets }: Pick<Deps, 'readModels' | 'secrets'>,
   token: string,
-): Promise<ReviewTokenRow | undefined> =>
-  TOKEN.test(token)
-    ? readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '')
-    : undefined;
+): Promise<ReviewTokenRow | undefined> => {
+  if (!TOKEN.test(token)) return undefined;
+  const row = await readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '');
+  return row && token === tokenOf(secrets, row) ? row : undefined;
+};
 
 /** Finds the handoff that the token of a review link opens, and its owner. */
 export const findHandoff = async (
-  deps: Pick<Deps, 'readModels'>,
+  deps: Pick<Deps, 'readModels' | 'secrets'>,
   token: string,
 ): Promise<ReviewTokenRow | undefined> => {
   const row = await rowOf(deps, token);
@@ -181,7 +197,7 @@ export type MailedLink = { owner: string; handoff_id: string; number: number };
 
 /** Finds the handoff of a link by mail, and the number of the sending that it confirms, or of the quotation that it shows. */
 export const findMailedLink = async (
-  deps: Pick<Deps, 'readModels'>,
+  deps: Pick<Deps, 'readModels' | 'secrets'>,
   token: string,
   of: 'confirms' | 'quotes',
 ): Promise<MailedLink | undefined> => {

@@ -6,7 +6,7 @@ import type { LeadCommand } from './lead.decider.ts';
 import { mailboxOf } from '#src/shared/mailbox.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
 import { decideClaim } from '#src/writing/idempotency.ts';
-import { stateOf } from '#src/writing/streams.ts';
+import { findKeyedStream, stateOf } from '#src/writing/streams.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import { type Call, unkeyed } from '#src/shared/call.ts';
@@ -38,7 +38,7 @@ export const decideContactClaim = async (
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
   const command = { type: 'ClaimContact' as const, at: call.at, claim };
   const since = await suppressionInLog(deps)(call.ownerId, email);
-  const stream = streamOfClaim(deps, call, email);
+  const stream = await streamOfClaim(deps, call, email);
   const stored = await deps.log.readStream(stream);
   const claiming = { stream, decider: contactClaim, stored, command };
   const decision = decideClaim(deps.ids, unkeyed(call), claiming);
@@ -54,7 +54,7 @@ export const claimOn = async (
   call: Call,
   email: string,
 ): Promise<EventData<'LeadClaimed'> | undefined> => {
-  const stream = streamOfClaim(deps, call, email);
+  const stream = await streamOfClaim(deps, call, email);
   const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
   return claim && claim.expires_at > call.at ? claim : undefined;
 };
@@ -103,10 +103,11 @@ const openClaimStream = async (
 };
 
 const streamOfClaim = (
-  { secrets }: Pick<ClaimDeps, 'secrets'>,
+  deps: Pick<ClaimDeps, 'log' | 'secrets'>,
   { ownerId }: Call,
   email: string,
-): string => {
+): Promise<string> => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
-  return `claims-lead_${secrets.mac('claim', `${space}:${mailboxOf(email)}`)}`;
+  const value = `${space}:${mailboxOf(email)}`;
+  return findKeyedStream(deps, 'claims-lead', { purpose: 'claim', value });
 };

@@ -20,7 +20,7 @@ import { attribute } from '#src/writing/attribution.ts';
 import { changeRecord, issue } from '#src/writing/decide-and-append.ts';
 import { present } from '#src/shared/json.ts';
 import { refuseRejected } from '#src/writing/rejections.ts';
-import { stateOf, streamOfPerson } from '#src/writing/streams.ts';
+import { stateOf, streamOfPerson, findKeyedStream } from '#src/writing/streams.ts';
 import { derivedFrom, isAnswered, isAsked, newAsked, sessionIdFrom } from './asked.ts';
 import { person, personClaim, type PersonCommand, type PersonState } from './person.decider.ts';
 import { findPersonOf, readPersonState, refuseName, sealMailbox } from './people.ts';
@@ -128,9 +128,12 @@ const CONTENDED = refuseAccount(
 
 /** Keyed, because a subject can be an address. */
 const claimStream = (
-  { secrets }: Pick<Deps, 'secrets'>,
+  deps: Pick<Deps, 'log' | 'secrets'>,
   { issuer, subject }: Pick<OpenIdAccount, 'issuer' | 'subject'>,
-): string => `claims-account_${secrets.mac('claim', JSON.stringify(['openid', issuer, subject]))}`;
+): Promise<string> => {
+  const value = JSON.stringify(['openid', issuer, subject]);
+  return findKeyedStream(deps, 'claims-account', { purpose: 'claim', value });
+};
 
 /** Makes the append that gives an account to its person, for good. */
 const claimOf = (
@@ -226,7 +229,7 @@ const findPersonFor = async (
   found: { account: OpenIdAccount; call: HolderCall },
 ): Promise<Found | Refusal> => {
   const { account } = found;
-  const stream = claimStream(deps, account);
+  const stream = await claimStream(deps, account);
   const claim = await stateOf(deps, { stream, decider: personClaim });
   if (!claim) return findByMailbox(deps, openId, found);
   const state = await readPersonState(deps, claim.person_id);
@@ -277,7 +280,7 @@ const enterWith = async (
     ],
     deps.ids,
   );
-  const claimed = { stream: claimStream(deps, account), personId: person_id };
+  const claimed = { stream: await claimStream(deps, account), personId: person_id };
   const appends: Append[] = [
     ...(isClaimed ? [] : claimOf(deps, begun.call, claimed)),
     {
@@ -358,7 +361,7 @@ export const linkAccount: DeskHandler<'linkAccount', Deps & OpenIdDeps> = async 
   if (result.outcome === 'refused') return result.isDenied ? DENIED : MISFIT;
   const { account } = result;
   const { issuer, subject } = account;
-  const stream = claimStream(deps, account);
+  const stream = await claimStream(deps, account);
   const claim = await stateOf(deps, { stream, decider: personClaim });
   const owned = { account, personId, ...present({ claimedBy: claim?.person_id }) };
   if (await isOfAnother(deps, owned)) return OF_ANOTHER;

@@ -62,11 +62,11 @@ export const MAC_PURPOSES = [
 
 /** The secrets of the service. They never leave the process, and derivations are one-way. */
 export type Secrets = {
-  /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose` and `generation`, by default 1. */
+  /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose` and `generation`, by default the newest. */
   mac(purpose: (typeof MAC_PURPOSES)[number], value: string, generation?: number): string;
+  /** The generations of a purpose, the newest first. What earlier ones named stays in the log and must still be found. */
+  generations(purpose: (typeof MAC_PURPOSES)[number]): [number, ...number[]];
   readonly pepperVersion: number;
-  /** The generation of the key of `privacy` that hashes new contacts. */
-  readonly mailboxGeneration: number;
   /** Signs published documents and notifications. */
   readonly signing: SigningKey;
   /** Signs only attribution tokens. */

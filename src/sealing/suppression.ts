@@ -26,17 +26,16 @@ import {
 
 const KEY_CHARS = 32;
 
-type Keys = Pick<Secrets, 'mac' | 'mailboxGeneration'>;
+type Keys = Pick<Secrets, 'mac' | 'generations'>;
+
+const newestOf = ({ generations }: Keys): number => generations('privacy')[0];
 
 const keyOf = ({ mac }: Keys, generation: number, value: string): string =>
   `${generation}.${mac('privacy', value, generation).slice(0, KEY_CHARS)}`;
 
 /** Keyed hash of an address's mailbox, which is equal for all spellings of one mailbox. */
-const deriveMailboxKey = (
-  secrets: Keys,
-  email: string,
-  generation = secrets.mailboxGeneration,
-): string => keyOf(secrets, generation, `mailbox:${mailboxOf(email)}`);
+const deriveMailboxKey = (secrets: Keys, email: string, generation = newestOf(secrets)): string =>
+  keyOf(secrets, generation, `mailbox:${mailboxOf(email)}`);
 
 /**
  * Keyed hashes by which the records of a person are found: of the address, and of its mailbox. The generation of the key
@@ -45,15 +44,14 @@ const deriveMailboxKey = (
 export const deriveMailboxKeys = (
   secrets: Keys,
   email: string,
-  generation = secrets.mailboxGeneration,
+  generation = newestOf(secrets),
 ) => ({
   address: keyOf(secrets, generation, `address:${canonicalAddress(email)}`),
   mailbox: deriveMailboxKey(secrets, email, generation),
 });
 
 /** The generations of the key, the newest first. Hashes of earlier ones stay in the log. */
-export const generationsOf = ({ mailboxGeneration }: Keys): number[] =>
-  Array.from({ length: mailboxGeneration }, (_, older) => mailboxGeneration - older);
+export const generationsOf = ({ generations }: Keys): number[] => generations('privacy');
 
 const mailboxStream = (mailboxKey: string): string => `${DESK}-mailbox_${mailboxKey}`;
 

@@ -15,7 +15,7 @@ import { present } from '#src/shared/json.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import { decideAndAppend, issue } from '#src/writing/decide-and-append.ts';
-import { stateOf, streamOf } from '#src/writing/streams.ts';
+import { stateOf, streamOf, findKeyedStream } from '#src/writing/streams.ts';
 import { mail, mailedMailbox, waitMs } from './mail.decider.ts';
 
 type Totals = EventData<'HandoffCreated'>['totals'];
@@ -269,9 +269,10 @@ const MAILBOX_LIMITS = {
 };
 
 /** The name contains the address only as a keyed hash. Test spaces have limits of their own. */
-const mailboxStream = ({ secrets }: MailboxDeps, { ownerId }: Call, address: string): string => {
+const mailboxStream = (deps: MailboxDeps, { ownerId }: Call, address: string): Promise<string> => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
-  return `claims-mailbox_${secrets.mac('mailbox', `${space}:${mailboxOf(address)}`)}`;
+  const value = `${space}:${mailboxOf(address)}`;
+  return findKeyedStream(deps, 'claims-mailbox', { purpose: 'mailbox', value });
 };
 
 /**
@@ -284,7 +285,7 @@ export const countUnconfirmed = async (
   call: Call,
   { mailId, to, isApproved }: { mailId: string; to: string; isApproved: boolean },
 ): Promise<DeliveryResult | undefined> => {
-  const stream = mailboxStream(deps, call, to);
+  const stream = await mailboxStream(deps, call, to);
   const { at } = call;
   const written = await decideAndAppend(deps, unkeyed(call), {
     stream,
@@ -314,7 +315,7 @@ export const blockMailbox = async (
   const { at } = call;
   const until = at + LIMITS.MAILBOX_BLOCK_DAYS * DAY_MS;
   const written = await decideAndAppend(deps, unkeyed(call), {
-    stream: mailboxStream(deps, call, address),
+    stream: await mailboxStream(deps, call, address),
     decider: mailedMailbox,
     command: () => issue({ type: 'BlockMailbox' as const, at, until }),
   });

@@ -57,9 +57,21 @@ export const freshKey = (): KeyObject => {
   return key;
 };
 
-/** Encrypts a subject's key for storage. */
-export const wrapKey = (wrapping: KeyObject, subject: string, key: KeyObject): Buffer =>
-  encrypt(wrapping, subject, key.export());
+/** The keys that wrap subjects' keys, generation 1 first. */
+export type Wrapping = readonly KeyObject[];
+
+const WRAPPED_BYTES = IV_BYTES + TAG_BYTES + KEY_BYTES;
+
+/** Encrypts a subject's key for storage, under the newest generation: after the first one, a byte says which. */
+export const wrapKey = (wrapping: Wrapping, subject: string, key: KeyObject): Buffer => {
+  const newest = wrapping.at(-1);
+  if (!newest) throw new TypeError('there is no wrapping key');
+  const wrapped = encrypt(newest, subject, key.export());
+  return wrapping.length === 1 ? wrapped : Buffer.concat([Buffer.of(wrapping.length), wrapped]);
+};
+
+export const generationOf = (wrapped: Uint8Array): number =>
+  wrapped.length > WRAPPED_BYTES ? (wrapped[0] ?? 0) : 1;
 
 /** A stored key is not what was written. A write that needs it is refused. */
 export class KeyDamaged extends LogUnavailable {
@@ -69,9 +81,10 @@ export class KeyDamaged extends LogUnavailable {
 }
 
 /** Throws KeyDamaged if `wrapped` was changed, or belongs to another subject or another wrapping key. */
-export const unwrapKey = (wrapping: KeyObject, subject: string, wrapped: Buffer): KeyObject => {
+export const unwrapKey = (wrapping: Wrapping, subject: string, wrapped: Buffer): KeyObject => {
   try {
-    return createSecretKey(decrypt(wrapping, subject, wrapped));
+    const key = wrapping[generationOf(wrapped) - 1] as KeyObject;
+    return createSecretKey(decrypt(key, subject, wrapped.subarray(-WRAPPED_BYTES)));
   } catch {
     throw new KeyDamaged(subject);
   }

@@ -7,11 +7,9 @@ import { type KeyringStore, MAC_PURPOSES } from '#src/ports/system.ts';
 import { decrypt, encrypt } from './crypto-seal.ts';
 
 const KEY_BYTES = 32;
-/** As many as MAILBOX_KEY_GENERATION may name. */
-const MAILBOX_GENERATIONS = 9;
 
 const KEY_NAMES = [...MAC_PURPOSES, 'vault', 'notary', 'signing', 'attribution'] as const;
-type KeyName = (typeof KEY_NAMES)[number];
+export type KeyName = (typeof KEY_NAMES)[number];
 
 /** Keys of 32 bytes, generation 1 first. */
 export type Keyring = { readonly [name in KeyName]: readonly Buffer[] };
@@ -20,26 +18,27 @@ const derive = (root: Buffer, name: string, generation = 1): Buffer =>
   Buffer.from(hkdfSync('sha256', root, '', `tributary:${name}:${generation}`, KEY_BYTES));
 
 /** Adds a key for each purpose that `known` does not have: a later version may need more, and an earlier one keeps them. */
-const completed = (
-  known: Partial<Keyring>,
-  make: (name: KeyName, generation: number) => Buffer,
-): Keyring => {
-  const keysOf = (name: KeyName): readonly Buffer[] =>
-    known[name] ??
-    Array.from({ length: name === 'privacy' ? MAILBOX_GENERATIONS : 1 }, (_, index) =>
-      make(name, index + 1),
-    );
-  const keys = Object.fromEntries(KEY_NAMES.map((name) => [name, keysOf(name)]));
+const completed = (known: Partial<Keyring>, make: (name: KeyName) => Buffer): Keyring => {
+  const keys = Object.fromEntries(KEY_NAMES.map((name) => [name, known[name] ?? [make(name)]]));
   return { ...known, ...keys } as Keyring;
 };
 
 const randomKey = (): Buffer => randomBytes(KEY_BYTES);
 
+const withGeneration = (keyring: Keyring): Keyring =>
+  Object.fromEntries(
+    Object.entries(keyring).map(([name, keys]) => [name, [...keys, randomKey()]]),
+  ) as unknown as Keyring;
+
 export const freshKeyring = (): Keyring => completed({}, randomKey);
 
-/** The keys of a service from before there were keyrings. */
-export const derivedKeyring = (root: Buffer): Keyring =>
-  completed({}, (name, generation) => derive(root, name, generation));
+/** The keys of a service from before there were keyrings, which may have raised the generation of the mailbox key. */
+export const derivedKeyring = (root: Buffer, mailboxGenerations = 1): Keyring => {
+  const privacy = Array.from({ length: mailboxGenerations }, (_, earlier) =>
+    derive(root, 'privacy', earlier + 1),
+  );
+  return completed({ privacy }, (name) => derive(root, name));
+};
 
 /** Tells a root key from others, and nothing else about it. */
 const idOf = (root: Buffer): string => derive(root, 'root-id').toString('hex', 0, 8);
@@ -100,7 +99,8 @@ const requireRootOf = ({ root: present, former }: Head, root: Buffer): void => {
 
 type Opened = { known: Partial<Keyring>; former: string[] };
 
-const open = (text: string, root: Buffer): Opened => {
+/** Throws StartupError. */
+export const openKeyringText = (text: string, root: Buffer): Opened => {
   const wrapped = parse(text);
   requireRootOf(wrapped, root);
   try {
@@ -111,30 +111,61 @@ const open = (text: string, root: Buffer): Opened => {
   }
 };
 
+/** Whether an earlier version left this name among the subjects of a vault. */
+export type IsKnown = (subject: string) => Promise<boolean>;
+
+/** Earlier versions marked each generation of the mailbox key that they used. */
+const mailboxGenerationsOf = async (isKnown: IsKnown): Promise<number> => {
+  let generation = 1;
+  while (await isKnown(`mailbox_keys_${generation + 1}`)) generation += 1;
+  return generation;
+};
+
+/** The keyring of a log from before there were keyrings. `openVault` throws if its keys are wrapped by another key. */
+const olderKeyring = async (
+  root: Buffer,
+  openVault: (vaultKeys: readonly Buffer[]) => Promise<IsKnown>,
+): Promise<Keyring> => {
+  const isKnown = await openVault(derivedKeyring(root).vault);
+  return derivedKeyring(root, await mailboxGenerationsOf(isKnown));
+};
+
+type OpenVault = Parameters<typeof olderKeyring>[1];
+
 /** What a store has: nothing if the log is new. Throws StartupError. */
-export const openStored = (text: string | null | undefined, root: Buffer): Opened => {
-  if (typeof text === 'string') return open(text, root);
-  return { known: text === null ? derivedKeyring(root) : {}, former: [] };
+const openStored = async (
+  text: string | null | undefined,
+  root: Buffer,
+  openVault: OpenVault,
+): Promise<Opened> => {
+  if (typeof text === 'string') return openKeyringText(text, root);
+  return { known: text === null ? await olderKeyring(root, openVault) : {}, former: [] };
 };
 
 /**
  * Opens the keyring, or makes one: random for a new log; with the keys that are derived from the root key for an older one,
- * after `confirm`, which throws if they do not belong to it. Several processes that start at once use the same one. Throws
+ * if they open its vault. Several processes that start at once use the same one. Throws
  * StartupError.
  */
 export const openKeyring = async (
   store: KeyringStore,
   root: Buffer,
-  confirm: (keyring: Keyring) => Promise<void>,
+  openVault: OpenVault,
 ): Promise<Keyring> => {
   for (;;) {
     const text = await store.readKeyring();
-    const { known, former } = openStored(text, root);
+    const { known, former } = await openStored(text, root, openVault);
     const keyring = completed(known, randomKey);
     if (typeof text === 'string' && KEY_NAMES.every((name) => known[name])) return keyring;
-    if (text === null) await confirm(keyring);
     if (await store.replaceKeyring(text, wrapKeyring(keyring, root, former))) return keyring;
   }
+};
+
+export type Rotation = {
+  root: Buffer;
+  next: Buffer;
+  /** Adds a generation of every key: others may know the present ones. */
+  isCompromised?: boolean | undefined;
 };
 
 /**
@@ -143,7 +174,7 @@ export const openKeyring = async (
  */
 export const rotateRoot = async (
   store: KeyringStore,
-  { root, next }: { root: Buffer; next: Buffer },
+  { root, next, isCompromised }: Rotation,
 ): Promise<void> => {
   const text = await store.readKeyring();
   if (typeof text !== 'string')
@@ -151,10 +182,11 @@ export const rotateRoot = async (
       'This log has no keyring yet. Start the service once with this version, which makes it.',
     );
   if (isWrappedBy(text, next)) return;
-  const { known, former } = open(text, root);
+  const { known, former } = openKeyringText(text, root);
   if (former.includes(idOf(next)))
     throw new StartupError('The new root key is a former one of this log. Use another.');
-  const keyring = completed(known, randomKey);
+  const present = completed(known, randomKey);
+  const keyring = isCompromised ? withGeneration(present) : present;
   if (!(await store.replaceKeyring(text, wrapKeyring(keyring, next, [...former, idOf(root)]))))
     throw new StartupError(
       'Another process changed the keyring meanwhile, and nothing was changed here. Run the command again.',
@@ -165,13 +197,15 @@ export const rotateRoot = async (
 export const copyKeyring = async (
   { from, to }: { from: Pick<KeyringStore, 'readKeyring'>; to: KeyringStore },
   root: Buffer,
+  openSource: OpenVault,
 ): Promise<Keyring> => {
   // A source without one has the derived keys; it makes them its keyring when a service starts.
-  const { known } = openStored((await from.readKeyring()) ?? null, root);
+  const { known } = await openStored((await from.readKeyring()) ?? null, root, openSource);
   const before = await to.readKeyring();
   const first = wrapKeyring(completed(known, randomKey), root);
   if (typeof before !== 'string') await to.replaceKeyring(before, first);
-  const copied = openStored(await to.readKeyring(), root).known;
+  const text = await to.readKeyring();
+  const copied = typeof text === 'string' ? openKeyringText(text, root).known : {};
   if (
     Object.entries(known).every(([name, keys]) => isDeepStrictEqual(copied[name as KeyName], keys))
   )

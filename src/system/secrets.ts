@@ -20,15 +20,15 @@ import type { Keyring } from './keyring.ts';
 const ROOT_BYTES = 32;
 
 export type SystemSecrets = Secrets & {
-  /** Key that wraps the keys of personal data. */
-  readonly vaultKey: Buffer;
+  /** The keys that wrap the keys of personal data, generation 1 first. */
+  readonly vaultKeys: readonly Buffer[];
   /** Of the key that signs checkpoints where no other one is set. */
   readonly notarySeed: Buffer;
 };
 
 /** Makes the secrets of a keyring usable, each for its own purpose, so that a value of one is worthless for another. */
-export const secretsOf = (keyring: Keyring, mailboxGeneration = 1): SystemSecrets => {
-  const keyOf = (name: keyof Keyring, generation = 1): Buffer => {
+export const secretsOf = (keyring: Keyring): SystemSecrets => {
+  const keyOf = (name: keyof Keyring, generation = keyring[name].length): Buffer => {
     const key = keyring[name][generation - 1];
     if (!key) throw new TypeError(`there is no key ${generation} of ${name}`);
     return key;
@@ -36,13 +36,17 @@ export const secretsOf = (keyring: Keyring, mailboxGeneration = 1): SystemSecret
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
   const keys = new Map<string, KeyObject>();
   return {
-    pepperVersion: 1,
-    mailboxGeneration,
-    vaultKey: keyOf('vault'),
+    pepperVersion: keyring['api-key'].length,
+    generations(purpose) {
+      const newest = keyring[purpose].length;
+      const earlier = Array.from({ length: newest - 1 }, (_, index) => newest - 1 - index);
+      return [newest, ...earlier];
+    },
+    vaultKeys: keyring.vault,
     notarySeed: keyOf('notary'),
     signing: signingKey(keyOf('signing')),
     attribution: signingKey(keyOf('attribution')),
-    mac(purpose, value, generation = 1) {
+    mac(purpose, value, generation = keyring[purpose].length) {
       const name = `${purpose}:${generation}`;
       const key = keys.get(name) ?? createSecretKey(keyOf(purpose, generation));
       keys.set(name, key);

@@ -61,8 +61,10 @@ const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<Issue
 
 /** Returns the first derived token that is not revoked in the log; rows may be lagging. */
 const deriveToken = async (deps: AppDeps): Promise<IssuedToken> => {
+  const [keys] = deps.secrets.generations('root-token');
+  const prefix = keys === 1 ? 'root' : `root-of-${keys}`;
   for (let generation = 0; ; generation += 1) {
-    const key = `root-${generation}`;
+    const key = `${prefix}-${generation}`;
     const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);
     const id = keyIdOf('desk', deskIdem(CALLER, 'issueDeskToken', key));
     let events = await deps.log.readStream(streamOfToken(id));

@@ -10,7 +10,14 @@ import {
   sqliteKeyVault,
 } from '#src/stores/sqlite/keys/key-vault.ts';
 import { subjectsIn } from '#src/system/crypto-seal.ts';
-import { isWrappedBy, type Keyring, openKeyring } from '#src/system/keyring.ts';
+import {
+  type IsKnown,
+  isWrappedBy,
+  openKeyring,
+  openKeyringText,
+  type Rotation,
+  rotateRoot,
+} from '#src/system/keyring.ts';
 import {
   hasRoot,
   readRoot,
@@ -25,6 +32,8 @@ import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyringStore, KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';
+import { lockDirectory } from '#src/stores/sqlite/lock.ts';
+import { copyKeys } from '#src/transfer/copy-log.ts';
 import { openEventLog } from './event-log.ts';
 import { commandLogger } from './logger.ts';
 
@@ -89,18 +98,20 @@ export const openSecrets = async (
   log: EventLog,
   root = openRoot(config),
 ): Promise<SystemSecrets> => {
-  const { dataDirectory, mailboxKeyGeneration } = config;
-  const file = keyFileOf(dataDirectory);
+  const file = keyFileOf(config.dataDirectory);
   const { position: head } = await log.head();
   if (!isEventStore(log)) await requireKeyFile(file, log, head);
   const store = isEventStore(log) ? log.keyring : sqliteKeyring(file, head > 0);
-  const used = (keyring: Keyring) => secretsOf(keyring, mailboxKeyGeneration);
-  const keyring = await openKeyring(
-    store,
-    await completeRotation(config, store, root),
-    async (older) => (await openVault(config, log, used(older))).close(),
-  );
-  return used(keyring);
+  const older = async (vaultKeys: readonly Buffer[]): Promise<IsKnown> => {
+    const vault = await openVault(config, log, { vaultKeys });
+    await vault.close();
+    return async (subject) =>
+      isEventStore(log)
+        ? (await vault.knows(subject)) !== 'never'
+        : listUnknownSubjects(file, new Set([subject])).length === 0;
+  };
+  const rootKey = await completeRotation(config, store, root);
+  return secretsOf(await openKeyring(store, rootKey, older));
 };
 
 /** Names every subject whose key was destroyed, so that a backup that is restored does not bring a key back. */
@@ -125,27 +136,53 @@ const listErasures = (directory: string): ((subject: string) => void) => {
 export const openVault = async (
   { dataDirectory }: Config,
   log: EventLog,
-  { vaultKey }: Pick<SystemSecrets, 'vaultKey'>,
+  { vaultKeys }: Pick<SystemSecrets, 'vaultKeys'>,
 ): Promise<KeyVault> =>
   isEventStore(log)
-    ? log.keyVault(vaultKey)
-    : sqliteKeyVault(keyFileOf(dataDirectory), vaultKey, {
+    ? log.keyVault(vaultKeys)
+    : sqliteKeyVault(keyFileOf(dataDirectory), vaultKeys, {
         head: (await log.head()).position,
         onDestroy: listErasures(dataDirectory),
       });
 
-/** Opens only the keyring, which a running service may use as well. */
-export const withKeyring = async <Result>(
+/** Opens the log on a server to change its keyring. */
+const withServer = async (
   config: Config,
-  use: (store: KeyringStore) => Promise<Result>,
-): Promise<Result> => {
-  if (!isRemoteLog(config)) return use(sqliteKeyring(keyFileOf(config.dataDirectory), true));
+  use: (log: EventStoreLog) => Promise<void>,
+): Promise<void> => {
   const logger = commandLogger(config.logLevel);
   const { log, close } = await openEventLog(config, { logger, directory: 'inspect' });
   try {
-    return await use((log as EventStoreLog).keyring);
+    await use(log as EventStoreLog);
   } finally {
     await close();
+  }
+};
+
+/**
+ * Wraps the keyring, and after a new generation the keys of personal data, with new keys. A call that was interrupted is
+ * repeated. Throws StartupError.
+ */
+export const rotate = async (config: Config, rotation: Rotation): Promise<void> => {
+  const { next, isCompromised } = rotation;
+  const vaultKeysIn = async (store: KeyringStore): Promise<readonly Buffer[]> => {
+    await rotateRoot(store, rotation);
+    return openKeyringText((await store.readKeyring()) ?? '', next).known.vault ?? [];
+  };
+  if (isRemoteLog(config))
+    return withServer(config, async (log) => {
+      const vault = await log.keyVault(await vaultKeysIn(log.keyring));
+      // Each key is stored again, under the newest generation.
+      if (isCompromised) await copyKeys(log, { from: vault, to: vault });
+    });
+  const file = keyFileOf(config.dataDirectory);
+  const lock = isCompromised ? lockDirectory(config.dataDirectory) : undefined;
+  try {
+    const vaultKeys = await vaultKeysIn(sqliteKeyring(file, true));
+    // The vault wraps its keys again when it is opened.
+    if (isCompromised) await sqliteKeyVault(file, vaultKeys).close();
+  } finally {
+    lock?.release();
   }
 };
 
@@ -176,31 +213,4 @@ export const subjectsWithoutKey = async (
   }
   const unerased = subjects.difference(erased);
   return unerased.size === 0 ? 0 : listUnknownSubjects(file, unerased).length;
-};
-
-/** The subject whose key shows that services used a generation of the mailbox key. */
-export const markOfGeneration = (generation: number): string => `mailbox_keys_${generation}`;
-
-export const lowGenerationText = (generation: number): string =>
-  `MAILBOX_KEY_GENERATION is ${generation}, and was higher before: contacts that were stored since, and who refuses ` +
-  `contact since, would not be found. Set it to what it was, at least ${generation + 1}.`;
-
-type Generation = Pick<SystemSecrets, 'mailboxGeneration'>;
-
-/** Throws StartupError if a service hashed mailboxes with a later generation: this process would not find what it stored. */
-export const requireMailboxGeneration = async (
-  vault: KeyVault,
-  { mailboxGeneration }: Generation,
-): Promise<void> => {
-  if ((await vault.knows(markOfGeneration(mailboxGeneration + 1))) !== 'never')
-    throw new StartupError(lowGenerationText(mailboxGeneration));
-};
-
-/** Marks the generations up to the present one as used. Commands do not: one with a wrong setting would bind the service. */
-export const markMailboxGeneration = async (
-  vault: KeyVault,
-  { mailboxGeneration }: Generation,
-): Promise<void> => {
-  for (let used = 2; used <= mailboxGeneration; used += 1)
-    await vault.seal(markOfGeneration(used), '');
 };

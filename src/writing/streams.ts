@@ -4,6 +4,7 @@ import { type HandoffState, handoff } from '#src/handoffs/handoff.decider.ts';
 import { type LeadState, lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
 import type { EventLog, StoredEvent, Position } from '#src/ports/event-log.ts';
+import type { Secrets } from '#src/ports/system.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { canonicalJson } from '#src/shared/json.ts';
 
@@ -34,6 +35,26 @@ export const stateOf = async <State, Command, E extends DomainEvent, Reason exte
   { log }: { log: Pick<EventLog, 'readStream'> },
   { stream, decider }: { stream: string; decider: Decider<State, Command, E, Reason> },
 ): Promise<State | undefined> => foldOf(decider, await log.readStream(stream));
+
+/**
+ * Names the stream of a value that its name has only as a keyed hash: under the generation of the key in which it began,
+ * otherwise the newest. Reads the log only after a new generation.
+ */
+export const findKeyedStream = async (
+  {
+    log,
+    secrets: { mac, generations },
+  }: { log: Pick<EventLog, 'readStream'>; secrets: Pick<Secrets, 'mac' | 'generations'> },
+  prefix: string,
+  { purpose, value }: { purpose: 'claim' | 'mailbox'; value: string },
+): Promise<string> => {
+  const [newest, ...earlier] = generations(purpose);
+  const nameOfGeneration = (generation: number): string =>
+    `${prefix}_${mac(purpose, value, generation)}`;
+  for (const name of earlier.map(nameOfGeneration))
+    if ((await log.readStream(name, 0, 1)).length > 0) return name;
+  return nameOfGeneration(newest);
+};
 
 /**
  * Returns position and time of the last event; 0 and null for a log without events. The head of the log

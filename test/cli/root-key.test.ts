@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '#src/config.ts';
+import { sqliteKeyring } from '#src/stores/sqlite/keys/key-vault.ts';
+import { rotateRoot } from '#src/system/keyring.ts';
 import { runHere } from '../support/clients/cli-here.ts';
 import { endLogServers, logServer } from '../support/eventstoredb/log-server.ts';
 import { directories } from '../support/processes/directories.ts';
-import { testApp, type TestApp } from '../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { openService } from '../support/world/open-service.ts';
 import { people } from '../support/world/people.ts';
+import { reviews } from '../support/world/reviews.ts';
 
 const MAILBOX = 'ada@shop.example';
 const directory = directories('tributary-root-key-');
@@ -34,11 +37,14 @@ const reads = async (data: string, key: string, env: Record<string, string> = {}
 
 describe('The root key of a data directory', () => {
   let app: TestApp;
-  let [key, data] = ['', ''];
+  let [key, data, path] = ['', '', ''];
   beforeAll(async () => {
     app = await testApp();
     ({ key } = await app.agent('acme'));
     await people(app).lead(key, MAILBOX);
+    await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
+    ({ path } = await reviews({ app: () => app, key: () => key }).handoff());
+    expect((await app.send({ url: path })).status).toBe(200);
     await app.service.close();
   });
   afterAll(() => app.close());
@@ -98,6 +104,59 @@ describe('The root key of a data directory', () => {
     expect(await service.deps.vault.unseal([text ?? ''])).toEqual(['Ada']);
     await service.close();
     expect(await reads(data, key)).toBe(true);
+  });
+
+  it('A rotation with --compromised says what stops, and then replaces every secret and every wrapping of a key', async () => {
+    const wrappedIn = (): Buffer[] => {
+      const db = new DatabaseSync(join(data, 'keys.db'), { readOnly: true });
+      const rows = db.prepare('SELECT wrapped FROM keys WHERE wrapped IS NOT NULL').all();
+      db.close();
+      return rows.map(({ wrapped }) => Buffer.from(wrapped as Uint8Array));
+    };
+    const asked = await rotate('--compromised');
+    expect(asked).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/API keys: issue new ones.*--yes/s),
+    });
+    const [before, root] = [wrappedIn(), readFileSync(join(data, 'root.key'), 'utf8')];
+    const done = await rotate('--compromised', '--yes');
+    expect(done.code, done.stderr).toBe(0);
+    expect(readFileSync(join(data, 'root.key'), 'utf8')).not.toBe(root);
+    const file = ['keys.db', 'keys.db-wal']
+      .filter((name) => existsSync(join(data, name)))
+      .map((name) => readFileSync(join(data, name)));
+    for (const wrapped of before)
+      for (const bytes of file) expect(bytes.includes(wrapped)).toBe(false);
+    expect(wrappedIn().map((wrapped) => wrapped[0])).toEqual(before.map(() => 2));
+    expect(await reads(data, key)).toBe(false);
+    const config = readConfig({ DATA_DIR: data, PORT: '0', PUBLIC_URL: 'https://t.example' });
+    const service = await openService(config);
+    const { log, vault } = service.deps;
+    const [lead] = await log.readAll({ after: 0, limit: 1, types: ['LeadSubmitted'] });
+    const { contact } = (lead?.data ?? {}) as { contact: string };
+    expect(await vault.unseal([contact])).toEqual([expect.stringContaining(MAILBOX)]);
+    const desk = readFileSync(join(data, 'desk.token'), 'utf8').trim();
+    const answer = await service.server.inject({
+      url: '/api/desk/v1/agents?owner_id=acme',
+      headers: { authorization: `Bearer ${desk}` },
+    });
+    expect(answer.statusCode).toBe(200);
+    expect((await service.server.inject({ url: path })).statusCode).toBe(404);
+    await service.close();
+  });
+
+  it('A rotation with --compromised that was killed before the keys were wrapped again is completed by a start', async () => {
+    const root = Buffer.from(readFileSync(join(data, 'root.key'), 'utf8'), 'base64');
+    const next = Buffer.alloc(32, 8);
+    writeFileSync(join(data, 'root.key.new'), next.toString('base64'));
+    const store = sqliteKeyring(join(data, 'keys.db'), true);
+    await rotateRoot(store, { root, next, isCompromised: true });
+    await reads(data, key);
+    const db = new DatabaseSync(join(data, 'keys.db'), { readOnly: true });
+    const rows = db.prepare('SELECT hex(substr(wrapped, 1, 1)) AS generation FROM keys').all();
+    db.close();
+    expect(new Set(rows.map(({ generation }) => generation))).toEqual(new Set(['02']));
+    expect(readFileSync(join(data, 'root.key'), 'utf8').trim()).toBe(next.toString('base64'));
   });
 
   it('A rotation to a file that has no root key, or to the present one, is refused', async () => {

@@ -93,7 +93,7 @@ describe('finishErasures', () => {
       store.list('erasures@1.1', query),
     );
     const readModels = { list } as unknown as ReadModels;
-    const vault = sqliteKeyVault(':memory:', Buffer.alloc(32, 1));
+    const vault = sqliteKeyVault(':memory:', [Buffer.alloc(32, 1)]);
     for (const subject of subjects.slice(2)) await vault.seal(subject, 'Ada');
     const standing = async () => Promise.all(subjects.map((subject) => vault.knows(subject)));
     return { readModels, vault, list, standing };

@@ -7,7 +7,7 @@ import type { HandoffState } from '#src/handoffs/handoff.decider.ts';
 import type { LeadState } from '#src/leads/lead.decider.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 
-const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));
+const vault = () => sqliteKeyVault(':memory:', [Buffer.alloc(32, 7)]);
 const CONTACT = { name: 'Ada', email: 'ada@shop.example' };
 
 const shownTexts = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) => {

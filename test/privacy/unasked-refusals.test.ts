@@ -5,6 +5,8 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import { markTree } from '#src/proof/notary.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { asAgent, configure, person } from '../support/world/outreach.ts';
+import { endLogServers, logServer } from '../support/eventstoredb/log-server.ts';
+import { withNewSecrets } from '../support/world/new-secrets.ts';
 import { people } from '../support/world/people.ts';
 
 const MINUTE_MS = 60_000;
@@ -13,12 +15,20 @@ let app: TestApp;
 let acme: string;
 let world: ReturnType<typeof people>;
 beforeAll(async () => {
-  app = await testApp({ MAILBOX_KEY_GENERATION: '2' });
+  const shared = {
+    EVENT_LOG_URL: (await logServer()).url,
+    ROOT_KEY: Buffer.alloc(32, 9).toString('base64'),
+  };
+  await (await testApp(shared)).close();
+  app = await testApp(await withNewSecrets(shared));
   world = people(app);
   await app.publish([feedProduct('MUG-1')]);
   acme = (await app.agent('acme')).key;
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await app.close();
+  await endLogServers();
+});
 
 type Fields = Record<string, unknown> & { id?: string };
 type Step = { operation: OperationId | 'readRecord'; answer: unknown; work: string[] };

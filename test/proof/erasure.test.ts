@@ -61,7 +61,7 @@ const wrappedKeys = (): Buffer[] => {
   return rows.map(({ wrapped }) => Buffer.from(wrapped));
 };
 
-const vaultKey = (): Buffer => (app.service.deps.secrets as SystemSecrets).vaultKey;
+const vaultKeys = (): readonly Buffer[] => (app.service.deps.secrets as SystemSecrets).vaultKeys;
 
 /** The keys of subjects themselves, as bytes and in the forms of JSON and of SQL. */
 const plainKeys = async (
@@ -116,7 +116,7 @@ const expectErasedAndProved = async (): Promise<void> => {
 it('After an erasure no file, no mail and no log line has the text or the key, and every proof verifies', async () => {
   await open();
   const subjects = await recorded();
-  const vault = openKeysToRead(join(app.directory, 'keys.db'), vaultKey());
+  const vault = openKeysToRead(join(app.directory, 'keys.db'), vaultKeys());
   const needles = [MAILBOX, ...wrappedKeys(), ...(await plainKeys(vault, subjects))];
   vault?.close();
   expect(filesWith(app.directory, needles).length).toBeGreaterThan(2);
@@ -137,7 +137,7 @@ describe.skipIf(!hasRedis)(`On a log server and Redis, ${ON_REDIS},`, () => {
     await open(settings);
     const subjects = await recorded();
     const log = await patientLog({ url: world.log.url });
-    const needles = [MAILBOX, ...(await plainKeys(await log.keyVault(vaultKey()), subjects))];
+    const needles = [MAILBOX, ...(await plainKeys(await log.keyVault(vaultKeys()), subjects))];
     await log.close();
     // The search finds what is there: the records, and the mail that was stored.
     expect(await inRedis(redis, subjects)).toHaveLength(subjects.length);

@@ -122,7 +122,11 @@ export const adoptRemoteLog = async (
 };
 
 /** One end of a copy: its events, and beside them the keyring and the keys of personal data. */
-type End<Log, Keys> = { log: Log; keyring: KeyringStore; keys(vaultKey: Buffer): Promise<Keys> };
+type End<Log, Keys> = {
+  log: Log;
+  keyring: KeyringStore;
+  keys(vaultKeys: readonly Buffer[]): Promise<Keys>;
+};
 /** Undefined keys: the source has no vault. */
 type SourceEnd = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
 type TargetEnd = End<CopyTarget, MovableKeys>;
@@ -181,7 +185,7 @@ const openRemote = async (
       readKeyring: () => repeat(() => log.keyring.readKeyring()),
       replaceKeyring: (...texts) => repeat(() => log.keyring.replaceKeyring(...texts)),
     },
-    keys: async (vaultKey) => lastingKeys(await repeat(() => log.keyVault(vaultKey)), repeat),
+    keys: async (vaultKeys) => lastingKeys(await repeat(() => log.keyVault(vaultKeys)), repeat),
   };
 };
 
@@ -194,9 +198,9 @@ const openSource = async (url: string, opening: Opening): Promise<SourceEnd> => 
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
   const { openKeysToRead, sqliteKeyring } = await import('#src/stores/sqlite/keys/key-vault.ts');
-  const keys = async (vaultKey: Buffer) => {
+  const keys = async (vaultKeys: readonly Buffer[]) => {
     if (!existsSync(file)) return undefined;
-    const vault = openKeysToRead(file, vaultKey);
+    const vault = openKeysToRead(file, vaultKeys);
     stack.defer(() => vault?.close());
     return vault;
   };
@@ -213,8 +217,8 @@ const openTarget = async (url: string, opening: Opening): Promise<TargetEnd> => 
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
   const { sqliteKeyring, sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
-  const keys = async (vaultKey: Buffer) => {
-    const vault = sqliteKeyVault(file, vaultKey);
+  const keys = async (vaultKeys: readonly Buffer[]) => {
+    const vault = sqliteKeyVault(file, vaultKeys);
     stack.defer(() => vault.close());
     return vault;
   };
@@ -289,10 +293,12 @@ const commandErrorOf = (error: unknown): unknown => {
 
 /** Makes the secrets of both ends the same, and opens their keys. */
 const openKeys = async (source: SourceEnd, target: TargetEnd, root: Buffer) => {
-  const keyring = await copyKeyring({ from: source.keyring, to: target.keyring }, root);
-  const [vaultKey] = keyring.vault;
-  if (!vaultKey) throw new TypeError('a keyring without a key of the vault');
-  return { from: await source.keys(vaultKey), to: await target.keys(vaultKey) };
+  const stores = { from: source.keyring, to: target.keyring };
+  const { vault } = await copyKeyring(stores, root, async (vaultKeys) => {
+    const keys = await source.keys(vaultKeys);
+    return async (subject) => ((await keys?.keyOf(subject)) ?? 'never') !== 'never';
+  });
+  return { from: await source.keys(vault), to: await target.keys(vault) };
 };
 
 /** Copies the events and then the keys. Without `root` there are no keys to copy. */

@@ -47,9 +47,9 @@ export type EventStoreLog = EventLog & {
   readonly keyring: KeyringStore;
   /**
    * Opens the key vault on this log's client. It closes with the log. Throws LogUnavailable, and
-   * StartupError when the keys were wrapped with another key.
+   * StartupError when the keys were wrapped with other keys.
    */
-  keyVault(wrappingKey: Buffer): Promise<KeyVault & MovableKeys>;
+  keyVault(wrappingKeys: readonly Buffer[]): Promise<KeyVault & MovableKeys>;
 };
 
 type Parts = LiveFeedOptions & {
@@ -138,7 +138,7 @@ const logOn = (parts: Parts): EventStoreLog => {
     remember: () => memory.storeNow(),
     remembered: () => memory.stored(),
     keyring: eventStoreKeyring({ appends, stream }),
-    keyVault: (wrappingKey) =>
+    keyVault: (wrappingKeys) =>
       EventStoreKeyVault.open(
         {
           appends,
@@ -146,7 +146,7 @@ const logOn = (parts: Parts): EventStoreLog => {
           tombstone: (stream) => guard.run(() => tombstone(client, timing, stream)),
           requireOpen,
         },
-        wrappingKey,
+        wrappingKeys,
       ),
     close: () => (closed ??= closeAll(parts, live)),
   };

@@ -18,6 +18,7 @@ import {
   sealText,
   subjectOf,
   unwrapKey,
+  type Wrapping,
   wrapKey,
 } from '#src/system/crypto-seal.ts';
 import type { Appends } from './appends.ts';
@@ -103,9 +104,10 @@ const KEY_TYPE = '$TributaryKey';
 const VAULT_TYPE = '$TributaryVault';
 const SUBJECT = /^[a-z0-9_]{1,64}$/;
 
-const streamOf = (subject: string): string => {
+/** Each generation of the wrapping key has streams of its own, so that those before can be deleted. */
+const streamOf = (subject: string, generation: number): string => {
   if (!SUBJECT.test(subject)) throw new TypeError(`not a subject: ${JSON.stringify(subject)}`);
-  return `${STREAMS}-${subject}`;
+  return `${STREAMS}${generation === 1 ? '' : generation}-${subject}`;
 };
 
 const recordOf = (type: string, content: object): EncodedEvent => {
@@ -166,18 +168,24 @@ type VaultStreams = {
  */
 export class EventStoreKeyVault implements KeyVault, MovableKeys {
   readonly #streams: VaultStreams;
-  readonly #wrapping: KeyObject;
+  readonly #wrapping: Wrapping;
   readonly #cache = new KeyCache((subject) => this.#load(subject));
 
-  private constructor(streams: VaultStreams, wrapping: KeyObject) {
+  private constructor(streams: VaultStreams, wrapping: Wrapping) {
     this.#streams = streams;
     this.#wrapping = wrapping;
   }
 
-  /** Throws LogUnavailable, and StartupError when the keys were wrapped with another `wrappingKey`. */
-  static async open(streams: VaultStreams, wrappingKey: Buffer): Promise<EventStoreKeyVault> {
-    await requireSameKey(streams, wrappingKey);
-    return new EventStoreKeyVault(streams, createSecretKey(wrappingKey));
+  /** Throws LogUnavailable, and StartupError when the keys were wrapped with other `wrappingKeys`. */
+  static async open(
+    streams: VaultStreams,
+    wrappingKeys: readonly Buffer[],
+  ): Promise<EventStoreKeyVault> {
+    const [first] = wrappingKeys;
+    if (!first) throw new TypeError('there is no wrapping key');
+    await requireSameKey(streams, first);
+    const wrapping = wrappingKeys.map((key) => createSecretKey(key));
+    return new EventStoreKeyVault(streams, wrapping);
   }
 
   async seal(subject: string, text: string): Promise<string | null> {
@@ -196,7 +204,8 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
     const before = await this.#load(subject);
     if (before === 'destroyed') return false;
     // Also when there is no key: an erased subject must never get one.
-    const isDoneHere = await this.#streams.tombstone(streamOf(subject));
+    await this.#destroyEarlier(subject);
+    const isDoneHere = await this.#streams.tombstone(streamOf(subject, this.#wrapping.length));
     await this.#cache.put(subject, Promise.resolve('destroyed'));
     return before !== 'never' && isDoneHere;
   }
@@ -222,8 +231,14 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
       return true;
     }
     const adopted = createSecretKey(key);
-    const state = await this.#create(subject, adopted);
-    return typeof state !== 'string' && state.equals(adopted);
+    const isSame = (state: SubjectKeyState): boolean =>
+      typeof state !== 'string' && state.equals(adopted);
+    const before = await this.#load(subject);
+    if (before !== 'never' && !isSame(before)) return false;
+    // Also if the key is stored: it may be wrapped under an earlier generation.
+    if (!isSame(await this.#append(subject, adopted))) return false;
+    await this.#destroyEarlier(subject);
+    return true;
   }
 
   async close(): Promise<void> {
@@ -231,19 +246,35 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
   }
 
   async #load(subject: string): Promise<SubjectKeyState> {
-    const events = await orDestroyed(this.#streams.stream(streamOf(subject), 0, 1));
-    if (events === 'destroyed') return events;
-    const [event] = events;
-    if (!event) return 'never';
-    const { wrapped } = event.data as { wrapped: string };
-    return unwrapKey(this.#wrapping, subject, Buffer.from(wrapped, 'base64'));
+    for (let generation = this.#wrapping.length; generation > 0; generation -= 1) {
+      const stream = streamOf(subject, generation);
+      const events = await orDestroyed(this.#streams.stream(stream, 0, 1));
+      if (events === 'destroyed') return events;
+      const [event] = events;
+      if (!event) continue;
+      const { wrapped } = event.data as { wrapped: string };
+      return unwrapKey(this.#wrapping, subject, Buffer.from(wrapped, 'base64'));
+    }
+    return 'never';
   }
 
-  /** Creates the key. When several processes do so at once, all use the key that was stored first. */
-  async #create(subject: string, key = freshKey()): Promise<SubjectKeyState> {
+  async #destroyEarlier(subject: string): Promise<void> {
+    for (let generation = 1; generation < this.#wrapping.length; generation += 1)
+      await this.#streams.tombstone(streamOf(subject, generation));
+  }
+
+  /** Creates the key, unless an earlier generation has one. */
+  async #create(subject: string): Promise<SubjectKeyState> {
+    const before = this.#wrapping.length > 1 ? await this.#load(subject) : 'never';
+    return before === 'never' ? this.#append(subject, freshKey()) : before;
+  }
+
+  /** Stores a key. When several processes do so at once, all use the key that was stored first. */
+  async #append(subject: string, key: KeyObject): Promise<SubjectKeyState> {
     const wrapped = wrapKey(this.#wrapping, subject, key).toString('base64');
     const events = [recordOf(KEY_TYPE, { wrapped })];
-    const append = { stream: streamOf(subject), expected: NO_STREAM, events };
+    const stream = streamOf(subject, this.#wrapping.length);
+    const append = { stream, expected: NO_STREAM, events };
     const result = await orDestroyed(this.#streams.appends.append(append));
     if (result === 'destroyed') return result;
     return result.outcome === 'appended' ? key : this.#load(subject);

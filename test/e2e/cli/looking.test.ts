@@ -14,11 +14,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sqliteKeyring, sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
-import { openKeyring } from '#src/system/keyring.ts';
-import { rootKeyOf, secretsOf } from '#src/system/secrets.ts';
 import { program } from '#src/cli/program.ts';
-import { markMailboxGeneration } from '#src/wiring/vault.ts';
 import {
   ended,
   feed,
@@ -213,23 +209,6 @@ it('A data directory with a log.db of another program is refused, even without a
     expect({ code, left: readdirSync(data) }, asked.join()).toEqual({ code: 3, left: ['log.db'] });
     expect(stderr).toContain('log.db is not a Tributary event log.');
   }
-});
-
-describe('A data directory whose service had a later generation of the mailbox key', () => {
-  it('A data directory whose service had a later generation of the mailbox key is refused, and a fault for status --check', async () => {
-    const data = restore(...BACKUP);
-    const file = join(data, 'keys.db');
-    const root = rootKeyOf({ directory: data });
-    const keyring = await openKeyring(sqliteKeyring(file, true), root, async () => {});
-    const vault = sqliteKeyVault(file, secretsOf(keyring).vaultKey);
-    await markMailboxGeneration(vault, { mailboxGeneration: 3 });
-    await vault.close();
-    const low = /MAILBOX_KEY_GENERATION is 1, and was higher.*at least 2/s;
-    const tail = await run('events', 'tail', '--data', data);
-    expect(tail).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(low) });
-    const checked = await run('status', '--check', '--data', data);
-    expect(checked).toMatchObject({ code: 4, stdout: expect.stringMatching(low) });
-  });
 });
 
 describe('A data directory without its keys.db', () => {

@@ -123,10 +123,10 @@ test('The keys are copied with the log, and erased ones stay erased', async () =
   await embedded.desk('POST', `/subjects/${gone}/erase`, { reason: 'Asked' });
   const { log } = embedded.service.deps;
   const secrets = await openSecrets(readConfig({ DATA_DIR: embedded.directory, ROOT_KEY }), log);
-  const from = sqliteKeyVault(join(embedded.directory, 'keys.db'), secrets.vaultKey);
+  const from = sqliteKeyVault(join(embedded.directory, 'keys.db'), secrets.vaultKeys);
   const target = await patientLog({ url: server.url });
   const theirs = await openSecrets(readConfig({ EVENT_LOG_URL: server.url, ROOT_KEY }), target);
-  const to = await target.keyVault(theirs.vaultKey);
+  const to = await target.keyVault(theirs.vaultKeys);
   // An interrupted and repeated run has the same result.
   for (let run = 0; run < 2; run += 1)
     expect(await copyKeys(log, { from, to })).toEqual({ subjects: 2, destroyed: 1, differing: [] });
@@ -140,7 +140,7 @@ test('The keys are copied with the log, and erased ones stay erased', async () =
   // The state after an erasure that was killed before it destroyed the key, or with an older vault.
   const living = { keyOf: async () => new Uint8Array(32).fill(7) };
   expect(await copyKeys(log, { from: living, to })).toMatchObject({ differing: [kept] });
-  const fresh = sqliteKeyVault(':memory:', secrets.vaultKey);
+  const fresh = sqliteKeyVault(':memory:', secrets.vaultKeys);
   const adopt = vi.spyOn(fresh, 'adopt');
   const copied = { subjects: 2, destroyed: 1, differing: [] };
   expect(await copyKeys(log, { from: living, to: fresh })).toEqual(copied);

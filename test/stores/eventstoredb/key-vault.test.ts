@@ -22,7 +22,7 @@ const WRAPPING = Buffer.alloc(32, 1);
 const TEXT = 'ada@shop.example';
 
 const vaultOf = async (timing: Partial<Timing> = {}): Promise<KeyVault & MovableKeys> =>
-  (await log(timing)).keyVault(WRAPPING);
+  (await log(timing)).keyVault([WRAPPING]);
 
 keyVaultConformance(
   'EventStoreDB, stand-in',
@@ -82,7 +82,7 @@ describe('The key vault in EventStoreDB', () => {
     const [key] = stored.filter(({ stream }) => stream.endsWith('led_1'));
     if (!key) throw new Error('no key is stored');
     const { wrapped } = JSON.parse(key.data.toString()) as { wrapped: string };
-    const wrapping = createSecretKey(WRAPPING);
+    const wrapping = [createSecretKey(WRAPPING)];
     const plain = unwrapKey(wrapping, 'led_1', Buffer.from(wrapped, 'base64')).export();
     expect(plain).toHaveLength(32);
     const secrets = [plain, WRAPPING].flatMap((secret) => [
@@ -183,15 +183,43 @@ describe('The key vault in EventStoreDB', () => {
   });
 
   test('The key vault in EventStoreDB refuses another root secret when it opens', async () => {
-    const wrong = (await log()).keyVault(Buffer.alloc(32, 2));
+    const wrong = (await log()).keyVault([Buffer.alloc(32, 2)]);
     await expect(wrong).rejects.toThrow(/ROOT_KEY is not the one/);
-    await expect((await log()).keyVault(WRAPPING)).resolves.toBeDefined();
+    await expect((await log()).keyVault([WRAPPING])).resolves.toBeDefined();
   });
 
   test('The key vault in EventStoreDB closes with the log', async () => {
     const mine = await log();
-    const closed = await mine.keyVault(WRAPPING);
+    const closed = await mine.keyVault([WRAPPING]);
     await mine.close();
     await expect(closed.knows('led_1')).rejects.toMatchObject({ reason: 'closed' });
+  });
+});
+
+describe('A new generation of the wrapping key', () => {
+  test('A key that is stored again under a new generation leaves no readable stream of the one before, and can be erased', async () => {
+    const [first, second] = [WRAPPING, Buffer.alloc(32, 3)];
+    const before = await vaultOf();
+    const text = (await before.seal('led_moved', TEXT)) ?? '';
+    await before.seal('led_gone', TEXT);
+    await before.destroy('led_gone');
+    const opened = await log();
+    const vault = await opened.keyVault([first, second]);
+    expect(await vault.unseal([text])).toEqual([TEXT]);
+    expect(await vault.seal('led_gone', TEXT)).toBeNull();
+    const again = (await vault.seal('led_moved', TEXT)) ?? '';
+    // A run that was interrupted is repeated.
+    for (let run = 0; run < 2; run += 1) {
+      const key = await vault.keyOf('led_moved');
+      if (typeof key === 'string') throw new Error(key);
+      expect(await vault.adopt('led_moved', key)).toBe(true);
+    }
+    expect(await vault.unseal([text, again])).toEqual([TEXT, TEXT]);
+    expect(await (await vaultOf()).knows('led_moved')).toBe('destroyed');
+    expect(await vault.destroy('led_moved')).toBe(true);
+    expect(await (await opened.keyVault([first, second])).unseal([text, again])).toEqual([
+      null,
+      null,
+    ]);
   });
 });

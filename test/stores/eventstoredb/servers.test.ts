@@ -54,7 +54,7 @@ const vaults = async (command: string): Promise<VaultUnderTest> => {
   const another = async () => {
     const log = await eventStoreLog({ url: server.url, timing });
     logs.push(log);
-    return log.keyVault(Buffer.alloc(32, 1));
+    return log.keyVault([Buffer.alloc(32, 1)]);
   };
   const cleanup = async (): Promise<void> => {
     for (const log of logs) await log.close();

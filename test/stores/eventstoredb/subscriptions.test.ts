@@ -75,7 +75,7 @@ describe('A lost subscription', () => {
 
   test('A lost subscription misses nothing when the record it starts after was scavenged', async () => {
     const log = await open();
-    const vault = await log.keyVault(Buffer.alloc(32, 1));
+    const vault = await log.keyVault([Buffer.alloc(32, 1)]);
     await vault.seal('led_1', 'Ada');
     await add(log, 3);
     const client = EventStoreDBClient.connectionString(server().url);

@@ -11,7 +11,7 @@ afterAll(removeAll);
 
 const WRAPPING = Buffer.alloc(32, 1);
 const KEYS = 30;
-const vaultIn = (directory: string) => sqliteKeyVault(join(directory, 'keys.db'), WRAPPING);
+const vaultIn = (directory: string) => sqliteKeyVault(join(directory, 'keys.db'), [WRAPPING]);
 
 /** Returns a vault of KEYS acknowledged keys, its texts, and what a kill right after the last one would leave. */
 const filled = async () => {

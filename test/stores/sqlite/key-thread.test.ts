@@ -21,7 +21,7 @@ const WRAPPED_BYTES = 60;
 const filled = async () => {
   const directory = fresh();
   const path = join(directory, 'keys.db');
-  const vault = sqliteKeyVault(path, WRAPPING);
+  const vault = sqliteKeyVault(path, [WRAPPING]);
   const text = (await vault.seal('led_0', 'ada@shop.example')) ?? '';
   const other = new DatabaseSync(path);
   const row = other.prepare("SELECT wrapped FROM keys WHERE subject = 'led_0'").get();
@@ -79,7 +79,7 @@ describe('While a key waits for the disk', () => {
     const closed = vault.close();
     const sealed = await sealing;
     await closed;
-    const again = sqliteKeyVault(path, WRAPPING);
+    const again = sqliteKeyVault(path, [WRAPPING]);
     expect(await again.unseal(sealed.map(String))).toEqual(Array(3).fill('text'));
     await again.close();
   });
@@ -142,7 +142,7 @@ describe('A destroyed key', () => {
     for (const name of ['keys.db', 'keys.db-wal'])
       copyFileSync(join(directory, name), join(crashed, name));
     expect(isLeft(crashed)).toBe(true);
-    const after = sqliteKeyVault(join(crashed, 'keys.db'), WRAPPING);
+    const after = sqliteKeyVault(join(crashed, 'keys.db'), [WRAPPING]);
     expect(isLeft(crashed)).toBe(false);
     await after.close();
 

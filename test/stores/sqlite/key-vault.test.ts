@@ -10,7 +10,7 @@ afterAll(removeAll);
 const wrapping = Buffer.alloc(32, 1);
 
 const make = (file: string): VaultUnderTest => {
-  const vault = sqliteKeyVault(file, wrapping);
+  const vault = sqliteKeyVault(file, [wrapping]);
   return { vault, cleanup: () => vault.close() };
 };
 keyVaultConformance('SQLite', () => make(join(fresh(), 'keys.db')));
@@ -22,18 +22,18 @@ const filesHold = (directory: string, bytes: Buffer): boolean =>
 describe('The key vault in a file', () => {
   it('The key vault in a file opens its texts after a restart, and only with the same root key', async () => {
     const file = join(fresh(), 'keys.db');
-    const vault = sqliteKeyVault(file, wrapping);
+    const vault = sqliteKeyVault(file, [wrapping]);
     const sealed = (await vault.seal('led_1', 'ada@shop.example')) ?? '';
     await vault.close();
-    const again = sqliteKeyVault(file, wrapping);
+    const again = sqliteKeyVault(file, [wrapping]);
     expect(await again.unseal([sealed])).toEqual(['ada@shop.example']);
     await again.close();
-    expect(() => sqliteKeyVault(file, Buffer.alloc(32, 2))).toThrow(/another root key/);
+    expect(() => sqliteKeyVault(file, [Buffer.alloc(32, 2)])).toThrow(/another root key/);
   });
 
   it('The key vault in a file leaves no byte of a destroyed key', async () => {
     const directory = fresh();
-    const vault = sqliteKeyVault(join(directory, 'erase.db'), wrapping);
+    const vault = sqliteKeyVault(join(directory, 'erase.db'), [wrapping]);
     await vault.seal('hnd_1', 'text');
     await vault.seal('hnd_2', 'text');
     const before = readdirSync(directory).map((name) => readFileSync(join(directory, name)));

@@ -48,7 +48,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     clock: time.clock,
     readModels: localReadModels(store, PROJECTIONS, engine),
     secrets,
-    vault: sqliteKeyVault(':memory:', Buffer.alloc(32, 1)),
+    vault: sqliteKeyVault(':memory:', [Buffer.alloc(32, 1)]),
     following: engine,
     schedule: time.schedule,
     channels: { file: channel, webhook: channel, a2a: channel },

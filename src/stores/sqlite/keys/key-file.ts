@@ -4,21 +4,27 @@ import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Recording } from '#src/stores/sqlite/log/committer.ts';
 import { type LogEnd, readMark, requireMark } from '#src/stores/sqlite/log/log-mark.ts';
-import { openStore, queryValue, type StoreKind } from '#src/stores/sqlite/open.ts';
+import { inTransaction, openStore, queryValue, type StoreKind } from '#src/stores/sqlite/open.ts';
 
 // Rows are in the order of their insertion and never move to another page. When SQLite moves a row, it
 // sometimes leaves a copy in free space, where a key that is destroyed later would survive. Format 1
 // had this fault, because its rows were in the order of their subjects.
 // A row is never removed, so the last rowid counts the subjects. `accepted` is the position of the log
 // up to which a person accepts that keys are missing. `keyring` has the wrapped secrets of the service.
-const SCHEMA = `
-  CREATE TABLE keys (subject TEXT NOT NULL UNIQUE, wrapped BLOB, crc INTEGER NOT NULL) STRICT;
+const KEYS = `
+  CREATE TABLE keys (subject TEXT NOT NULL UNIQUE, wrapped BLOB, crc INTEGER NOT NULL) STRICT;`;
+const SCHEMA = `${KEYS}
   CREATE TABLE about (id TEXT NOT NULL, accepted INTEGER NOT NULL, keyring TEXT) STRICT;
   INSERT INTO about VALUES (lower(hex(randomblob(16))), 0, NULL);`;
 
 /** The checksum of a row: a flipped bit could turn a key into one that was destroyed. */
 export const keyCrc = (subject: string, wrapped: Uint8Array | null): number =>
   crc32(wrapped ?? 'destroyed', crc32(subject));
+
+export type WrappedRow = { subject: string; wrapped: Uint8Array | null; crc: number };
+
+export const isIntact = ({ subject, wrapped, crc }: WrappedRow): boolean =>
+  (wrapped === null || wrapped instanceof Uint8Array) && keyCrc(subject, wrapped) === crc;
 
 /** Defines `key_crc` for statements. */
 export const defineKeyCrc = (db: DatabaseSync): void =>
@@ -48,6 +54,26 @@ export const KEY_STORE: StoreKind = {
     `);
   },
 };
+
+/**
+ * Replaces each key with what `rewrap` returns, in one transaction. Writes all rows again in their order, because a row that
+ * grew could be moved.
+ */
+export const replaceKeys = (
+  db: DatabaseSync,
+  rewrap: (subject: string, wrapped: Uint8Array) => Uint8Array,
+): void =>
+  inTransaction(db, () => {
+    db.exec(`ALTER TABLE keys RENAME TO keys_before; ${KEYS}`);
+    const insert = db.prepare('INSERT INTO keys VALUES (?, ?, ?)');
+    const rows = db.prepare('SELECT subject, wrapped, crc FROM keys_before ORDER BY rowid');
+    for (const row of rows.iterate()) {
+      const { subject, wrapped, crc } = row as WrappedRow;
+      const next = wrapped && isIntact(row as WrappedRow) ? rewrap(subject, wrapped) : wrapped;
+      insert.run(subject, next, next === wrapped ? crc : keyCrc(subject, next));
+    }
+    db.exec('DROP TABLE keys_before');
+  });
 
 /** Stores a key for a subject without one; or NULL, which replaces the key for good. */
 export const KEY_RECORDING: Recording = {

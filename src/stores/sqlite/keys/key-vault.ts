@@ -20,14 +20,19 @@ import { hasContent, inspectStore, openToRead, queryValue } from '#src/stores/sq
 import {
   unwrapKey,
   freshKey,
+  generationOf,
   KeyDamaged,
   openText,
   sealText,
   subjectOf,
+  type Wrapping,
   wrapKey,
 } from '#src/system/crypto-seal.ts';
 import {
   acceptsKeyLoss,
+  isIntact,
+  type WrappedRow,
+  replaceKeys,
   KEY_RECORDING,
   KEY_STORE,
   keyCrc,
@@ -39,18 +44,13 @@ import {
   vaultIdIn,
 } from './key-file.ts';
 
-type KeyRow = { subject: string; wrapped: Uint8Array | null; crc: number };
-
-const isIntact = ({ subject, wrapped, crc }: KeyRow): boolean =>
-  (wrapped === null || wrapped instanceof Uint8Array) && keyCrc(subject, wrapped) === crc;
-
 /** Reads keys of keys.db and unwraps them. */
 export class KeyReader {
-  readonly #wrapping: KeyObject;
+  readonly #wrapping: Wrapping;
   readonly #find;
 
   /** Throws StartupError, and closes `db`, if the keys were wrapped with another key. */
-  constructor(db: DatabaseSync, file: string, wrapping: KeyObject) {
+  constructor(db: DatabaseSync, file: string, wrapping: Wrapping) {
     const rows = rowsOf(db);
     requireSameKey(db, file, { wrapping, rows });
     this.#wrapping = wrapping;
@@ -66,9 +66,9 @@ export class KeyReader {
     return wrapped && unwrapKey(this.#wrapping, subject, Buffer.from(wrapped));
   }
 
-  #readRow(subject: string): KeyRow | undefined {
+  #readRow(subject: string): WrappedRow | undefined {
     try {
-      return this.#find.get(subject) as KeyRow | undefined;
+      return this.#find.get(subject) as WrappedRow | undefined;
     } catch (error) {
       const text = `the key vault cannot be read: ${messageOfError(error)}`;
       throw new LogUnavailable('fault', 'no', text);
@@ -94,12 +94,12 @@ const rowsOf = (db: DatabaseSync): string => {
 const requireSameKey = (
   db: DatabaseSync,
   file: string,
-  { wrapping, rows }: { wrapping: KeyObject; rows: string },
+  { wrapping, rows }: { wrapping: Wrapping; rows: string },
 ): void => {
   const row = db
     .prepare(`${rows} WHERE wrapped IS NOT NULL LIMIT 100`)
     .all()
-    .find((one) => isIntact(one as KeyRow)) as KeyRow | undefined;
+    .find((one) => isIntact(one as WrappedRow)) as WrappedRow | undefined;
   if (!row) return;
   try {
     unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped ?? []));
@@ -215,7 +215,7 @@ export type VaultOptions = {
 
 class SqliteKeyVault implements KeyVault, MovableKeys {
   readonly #db: DatabaseSync;
-  readonly #wrapping: KeyObject;
+  readonly #wrapping: Wrapping;
   readonly #reader: KeyReader;
   readonly #writer: KeyWriter;
   /** Valid because no other process changes the file while this one has it. */
@@ -225,12 +225,17 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
 
   readonly #onDestroy: (subject: string) => void;
 
-  constructor(file: string, wrappingKey: Buffer, { head = 0, onDestroy = () => {} }: VaultOptions) {
+  constructor(
+    file: string,
+    wrappingKeys: readonly Buffer[],
+    { head = 0, onDestroy = () => {} }: VaultOptions,
+  ) {
     this.#onDestroy = onDestroy;
     const { db, start } = file === ':memory:' ? openInMemory() : openInFile(file, head);
     this.#db = db;
-    this.#wrapping = createSecretKey(wrappingKey);
+    this.#wrapping = wrappingKeys.map((key) => createSecretKey(key));
     this.#reader = new KeyReader(db, file, this.#wrapping);
+    wrapAgain(db, this.#wrapping);
     this.#writer = new KeyWriter(start);
   }
 
@@ -350,18 +355,31 @@ class SqliteKeyVault implements KeyVault, MovableKeys {
   }
 }
 
+/** Wraps the keys of earlier generations under the newest one, and leaves no byte of what they were. */
+const wrapAgain = (db: DatabaseSync, wrapping: Wrapping): void => {
+  const newest = wrapping.length;
+  if (newest === 1) return;
+  const rows = db.prepare('SELECT wrapped FROM keys WHERE wrapped IS NOT NULL').iterate();
+  if (!rows.some((row) => generationOf((row as { wrapped: Uint8Array }).wrapped) < newest)) return;
+  replaceKeys(db, (subject, wrapped) => {
+    if (generationOf(wrapped) === newest) return wrapped;
+    return wrapKey(wrapping, subject, unwrapKey(wrapping, subject, Buffer.from(wrapped)));
+  });
+  new Committer(db, KEY_RECORDING).scrub();
+};
+
 /**
- * Opens a file of personal data's keys, each wrapped by `wrappingKey` (AES-256-GCM, the subject as
- * associated data). Destroying a key overwrites it in the file (secure_delete) and truncates the
+ * Opens a file of personal data's keys, each wrapped by the newest of `wrappingKeys` (AES-256-GCM, the subject as
+ * associated data), those of earlier generations again. Destroying a key overwrites it in the file (secure_delete) and truncates the
  * write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A
  * thread writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were wrapped with another key, or acknowledged
  * ones are missing.
  */
 export const sqliteKeyVault = (
   file: string,
-  wrappingKey: Buffer,
+  wrappingKeys: readonly Buffer[],
   options: VaultOptions = {},
-): KeyVault & MovableKeys => new SqliteKeyVault(file, wrappingKey, options);
+): KeyVault & MovableKeys => new SqliteKeyVault(file, wrappingKeys, options);
 
 /** The connection that reads, and the function that starts the writer. */
 type OpenKeys = { db: DatabaseSync; start(): Commits };
@@ -467,11 +485,15 @@ export type ReadOnlyKeys = Pick<MovableKeys, 'keyOf'> & { close(): void };
  * Opens keys.db to read it without changing a byte, even while a service has it open. Returns undefined if the file is
  * empty. Throws StartupError as the vault does.
  */
-export const openKeysToRead = (file: string, wrappingKey: Buffer): ReadOnlyKeys | undefined => {
+export const openKeysToRead = (
+  file: string,
+  wrappingKeys: readonly Buffer[],
+): ReadOnlyKeys | undefined => {
   inspectKeys(file);
   if (inspectStore(file, KEY_STORE, () => true) === null) return undefined;
   const db = openToRead(file);
-  const reader = new KeyReader(db, file, createSecretKey(wrappingKey));
+  const wrapping = wrappingKeys.map((key) => createSecretKey(key));
+  const reader = new KeyReader(db, file, wrapping);
   return {
     keyOf: async (subject) => reader.exportKey(subject),
     close: () => db.close(),
