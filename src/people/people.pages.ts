@@ -103,6 +103,18 @@ const inviteForm = (state: FormState): ActForm => ({
   button: 'Invite',
 });
 
+/** The search by name, and the promoter whose people are shown. */
+const narrowing = (name: string, owner: string | undefined): Html =>
+  html`${findForm(PATH, { what: 'People', label: 'Name', field: ['name', name], maxlength: NAME_CHARS })}${
+    owner !== undefined &&
+    filters('Only', [{ text: `Promoter ${owner} ×`, href: PATH, isCurrent: true }])
+  }`;
+
+const nobody = (isNarrowed: boolean): Html =>
+  isNarrowed
+    ? html`Nobody is found. <a href="${PATH}">See all people.</a>`
+    : html`Nobody signs in yet. Invite the first person with <code>tributary people invite</code>.`;
+
 const showPeople = async (
   { app, person, query }: PageRequest,
   form: FormState,
@@ -123,10 +135,7 @@ const showPeople = async (
       main: html`${
         mayPerform(you, 'invitePerson') &&
         actForm(you, { path: PATH, state: form }, inviteForm(form))
-      }${findForm(PATH, { what: 'People', label: 'Name', field: ['name', name], maxlength: NAME_CHARS })}${
-        owner !== undefined &&
-        filters('Only', [{ text: `Promoter ${owner} ×`, href: PATH, isCurrent: true }])
-      }${dataTable(
+      }${narrowing(name, owner)}${dataTable(
         'People, newest first',
         [
           { head: 'Person' },
@@ -147,10 +156,7 @@ const showPeople = async (
             one.ways.map((way) => WAYS[way]).join(', '),
             one.invited_by ?? 'nobody',
           ]),
-          empty:
-            Object.keys(chosen).length === 0
-              ? html`Nobody signs in yet. Invite the first person with <code>tributary people invite</code>.`
-              : html`Nobody is found. <a href="${PATH}">See all people.</a>`,
+          empty: nobody(Object.keys(chosen).length > 0),
         },
       )}${nextPage(
         next_before === null
