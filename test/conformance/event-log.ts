@@ -162,7 +162,7 @@ const contents = (log: () => EventLog): void => {
     expect(await log().head()).toMatchObject({ at: meta.at });
   });
 
-  test('Large, unusual and Unicode payloads are read as they were written', async () => {
+  test('Large, unusual and Unicode payloads are read as they were written, but half a surrogate pair as U+FFFD', async () => {
     const texts = [
       '',
       'x'.repeat(900_000),
@@ -174,7 +174,7 @@ const contents = (log: () => EventLog): void => {
     const events = texts.map((text) => bound(text));
     await log().append('anna-lead_1', NO_STREAM, events);
     const stored = await log().readStream('anna-lead_1');
-    expect(stored.map(printOf)).toEqual(texts);
+    expect(stored.map(printOf)).toEqual(texts.map((text) => text.toWellFormed()));
     const folded = await log().readFold({ after: 0, limit: 100 });
     expect(folded.map((event) => event.data)).toEqual(stored.map((event) => event.data));
   });
