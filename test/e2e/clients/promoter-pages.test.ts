@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
-import { invite, settled } from '../../support/world/browsing.ts';
+import { invite, mailedPaths, settled, signedInAs } from '../../support/world/browsing.ts';
 import { BROWSER, createShortLink } from '../../support/world/links.ts';
 import { configure, post, proposed } from '../../support/world/outreach.ts';
 import { people } from '../../support/world/people.ts';
@@ -139,4 +139,45 @@ describe.skipIf(!hasChromium)(`The home of promoters, ${IN_CHROMIUM}`, () => {
     },
     120_000,
   );
+
+  it('An owner signs in by mail, edits what waits, and a colleague on a phone approves the new text', async () => {
+    const [ann, bea] = [
+      await invite(app, ['owner'], { owners: ['acme'] }),
+      await invite(app, ['owner'], { owners: ['acme'] }),
+    ];
+    await signedInAs(app, ann);
+    const { key } = await app.agent('acme');
+    const { id } = await proposed(app, key, 'requestSocialPost', post({ text: 'Before the edit' }));
+    await settled(app);
+
+    const desktop = await visitor(browser, origin, DESKTOP);
+    await desktop.page.goto('/o/acme');
+    await desktop.page.getByLabel('E-mail address').fill(ann.mailbox);
+    await desktop.page.keyboard.press('Enter');
+    await desktop.page.getByRole('button', { name: 'Sign in with the code' }).waitFor();
+    const [link = ''] = await mailedPaths(app, ann.mailbox);
+    await desktop.page.goto(link);
+    await desktop.page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(desktop.page, 'Overview');
+    await desktop.page.locator(`a[href="/approvals/${id}"]`).first().click();
+    await desktop.page.getByText('Before the edit').first().waitFor();
+    await desktop.page.getByText('Edit the text').click();
+    await desktop.page.getByLabel('Text', { exact: true }).fill('After the edit');
+    await desktop.page.getByRole('button', { name: 'Propose this text' }).click();
+    await desktop.page.getByText('The new text is proposed.').waitFor();
+    await desktop.page.getByText('wrote this text, and cannot approve it').waitFor();
+
+    const phone = await visitor(browser, origin, PHONE);
+    await phone.page.goto(bea.link);
+    await phone.page.getByRole('button', { name: 'Accept and sign in' }).click();
+    await heading(phone.page, 'Overview');
+    await phone.page.locator(`a[href="/approvals/${id}"]`).first().click();
+    await phone.page.locator('pre.exact').getByText('After the edit').waitFor();
+    await phone.page.getByRole('button', { name: 'Approve exactly this' }).click();
+    await phone.page.getByText('Your approval is recorded.').waitFor();
+    for (const { context, faults } of [desktop, phone]) {
+      expect(faults).toEqual([]);
+      await context.close();
+    }
+  }, 120_000);
 });
