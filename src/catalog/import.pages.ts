@@ -382,6 +382,12 @@ const refusedState = (typed: Typed, detail: string, faultOf = 'feed'): FormState
   refused: { title: 'The feed cannot be imported', detail, faults: [] },
 });
 
+/** After a sign-in in the middle: what a form has is read only of somebody who is signed in. */
+const NOT_READ = refusedState(
+  {},
+  'Your session had ended, so the file was not read. You are signed in again: choose it again.',
+);
+
 /** What is wrong with a form before its feed is read. */
 const formFaultOf = (
   sent: Typed,
@@ -451,7 +457,7 @@ export const importRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     const person = await signedIn(request, reply, app);
     if (!person) return reply;
     return mayPerform(person.you, 'importProducts')
-      ? sendPage(reply, 200, formPage(person.you, NO_FORM))
+      ? sendPage(reply, 200, formPage(person.you, person.kept ? NOT_READ : NO_FORM))
       : answerRefusal(request, reply, { app, refusal: NOT_STAFF });
   });
   for (const [name, answer] of [

@@ -1,7 +1,14 @@
 /** The import of a feed on a page of the desk: a preview, and the import of exactly what it showed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testApp, type TestApp } from '../support/world/app.ts';
-import { browsing, type Browsing, invite, settled, signedInAs } from '../support/world/browsing.ts';
+import {
+  browsing,
+  type Browsing,
+  invite,
+  settled,
+  signedInAs,
+  signInByMail,
+} from '../support/world/browsing.ts';
 
 let app: TestApp;
 let staff: Browsing;
@@ -30,6 +37,7 @@ const send = async (name: string, fields: Fields, browser = staff) => {
     statusCode: status,
     body: text,
     headers,
+    cookies,
   } = await app.service.server.inject({
     method: 'POST',
     url: `${PAGE}/${name}`,
@@ -41,6 +49,7 @@ const send = async (name: string, fields: Fields, browser = staff) => {
     },
     payload: Buffer.from(await body.arrayBuffer()),
   });
+  for (const { name: cookie, value } of cookies) browser.cookies.set(cookie, value);
   return { status, text, to: headers.location };
 };
 
@@ -204,5 +213,18 @@ describe('The import of a feed on a page', () => {
     const done = await confirm(shown.text);
     expect(done.text).toContain('<dd>1,200</dd>');
     expect((await priceOf('B-1199')).status).toBe('published');
+  });
+
+  it('A file that was sent after the session had ended is asked for again after the sign-in, once', async () => {
+    const person = await invite(app, ['staff']);
+    const browser = await signedInAs(app, person);
+    const hidden = await opened(browser);
+    await browser.press('/me', '/signout');
+    const sent = await send('preview', { ...hidden, feed: Buffer.from(FIRST) }, browser);
+    expect(sent.to).toBe(`/signin?to=${encodeURIComponent(PAGE)}`);
+    expect((await signInByMail(app, browser, person.mailbox, PAGE)).to).toBe(PAGE);
+    const said = 'Your session had ended, so the file was not read.';
+    expect((await browser.get(PAGE)).text).toContain(said);
+    expect((await browser.get(PAGE)).text).not.toContain(said);
   });
 });
