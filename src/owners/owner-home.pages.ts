@@ -211,7 +211,7 @@ ${fileLink(`${home}/days`, periodQuery(period))}</section>
               caption: `The links with most visits in ${period.text}`,
               head: 'Link',
               name: linkName(owner.value, period),
-              empty: html`No link had a visit in ${period.text}. <a href="${home}/links">All links</a>`,
+              empty: html`No link had a visit in ${period.text}.`,
             },
             links.data,
           )}

@@ -9,12 +9,14 @@ import type { LeadState } from '#src/leads/lead.decider.ts';
 import {
   accessScope,
   type AgentRow,
+  ALL_OWNERS,
   ALL_RECORDS,
   BEGINNING_OF_ID,
   foldedWords,
   listBy,
   listOfBeginning,
   type NamedRow,
+  type OwnerRow,
 } from '#src/ports/rows.ts';
 import { findRecords } from '#src/privacy/find-records.ts';
 import { ownerSpaces } from '#src/reading/find-owner.ts';
@@ -70,20 +72,25 @@ const byId = async (deps: Deps, text: string): Promise<Found[]> => {
 /** The words of a text without capitals and accents. */
 const foldedText = (text: string | undefined): string => foldedWords(text ?? '').join(' ');
 
+const ownerFound = (owner: string): Found => ({
+  kind: 'owner',
+  id: owner,
+  owner_id: owner,
+  by: 'name',
+});
+
 /** Promoters and agents whose name is the text, or whose agent's id begins with it. */
 const byName = async (deps: Deps, call: DeskCall, { text, owner_id }: Input): Promise<Found[]> => {
-  const found: Found[] = [];
   const wanted = foldedText(text);
   const wantedOwner = text.toLowerCase();
+  const exact = await deps.readModels.get<OwnerRow>('owners', ALL_OWNERS, wantedOwner);
+  const found: Found[] = exact ? [ownerFound(exact.owner)] : [];
   let owners = 0;
   for await (const spaces of ownerSpaces(deps, call)) {
     for (const owner of spaces) {
       if (owner_id !== undefined && owner !== owner_id) continue;
-      if (
-        owner === wantedOwner ||
-        (text.length >= BEGINNING_OF_ID && owner.startsWith(wantedOwner))
-      )
-        found.push({ kind: 'owner', id: owner, owner_id: owner, by: 'name' });
+      const isBegun = text.length >= BEGINNING_OF_ID && owner.startsWith(wantedOwner);
+      if (isBegun && owner !== exact?.owner) found.push(ownerFound(owner));
       const query = { scope: accessScope(owner, 'agent'), limit: ROWS_MAX };
       for (const { row } of await deps.readModels.list<AgentRow>('access', query)) {
         const isNamed = wanted !== '' && foldedText(row.name) === wanted;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { referenceOf, readReference } from '#src/ports/reference.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { type Browsing, invite, settled, signedInAs } from '../support/world/browsing.ts';
+import { appendCopies } from '../support/world/copies.ts';
 import { people } from '../support/world/people.ts';
 import { buyerOver, quotationOver } from '../support/world/server-over.ts';
 
@@ -197,6 +198,16 @@ describe('The search in the header', () => {
     expect((await search(staff, 'x'.repeat(300))).status).toBe(400);
     const wrong = referenceOf(id).slice(0, -1) + (referenceOf(id).endsWith('A') ? 'B' : 'A');
     expect((await search(staff, wrong)).text).toContain('looks like a reference');
+  });
+
+  it('A promoter is found by the whole name however many others are newer', async () => {
+    await app.agent('earliest');
+    const { agentId } = await app.agent('others');
+    const stream = `others-agent_${agentId.slice(4)}`;
+    await appendCopies(app, { stream, count: 210 }, (text, number) =>
+      text.replaceAll('others', `others${number}`),
+    );
+    expect((await search(staff, 'Earliest')).text).toContain('href="/desk/owners/earliest"');
   });
 
   it('A mailbox is searched by the role privacy alone, and is in no address', async () => {
