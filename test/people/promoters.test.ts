@@ -23,6 +23,8 @@ let scenes: ReturnType<typeof deskScenes>;
 const callers = new Map<string, DeskCaller>();
 /** Records of acme, by the name of the field that names one. */
 const records: Record<string, string> = {};
+/** A read of an agent of acme. */
+let read_request: string;
 
 const personWith = async (role: string, owners: string[]): Promise<string> => {
   const invited = await invite(app, [role], { owners });
@@ -58,6 +60,9 @@ beforeAll(async () => {
   const request_id = submitted?.meta.request ?? '';
   Object.assign(records, named, { request_id, product: 'MUG-1' });
   Object.assign(records, { owner_id: 'acme', record_id: lead, id: lead });
+  const { headers } = await app.send({ url: '/api/affiliate/v1/performance', key });
+  await app.service.deps.audit.flush();
+  read_request = headers['request-id'] ?? '';
   await settled(app);
 });
 afterAll(() => app.close());
@@ -158,6 +163,7 @@ describe.each(others.filter(({ kind }) => kind === 'query'))(
         ...(operation.http.path.startsWith('/audit') && example),
         ...Object.fromEntries(wanted.map((field) => [field, records[field]])),
         ...(id === 'searchDesk' && { text: records['lead_id'] }),
+        ...(id === 'auditReplay' && { request_id: read_request }),
         ...(id === 'readEvents' && { stream: `acme-agent_${records['agent_id']?.slice(4)}` }),
       };
       if (id === 'readEvents') delete asked['owner_id'];

@@ -167,7 +167,7 @@ describe('docs/rest.md', () => {
 
 describe('docs/mcp.md', () => {
   type Call = { name: string; arguments: Json };
-  type Result = { isError?: true; structuredContent?: Made };
+  type Result = { isError?: true; structuredContent?: Made; _meta: { requestId: string } };
   const exampleOf = (tool: string): Made =>
     Object.values(agentOperations).find((one) => toolName(one) === tool)?.examples[0]
       ?.output as Made;
@@ -176,8 +176,11 @@ describe('docs/mcp.md', () => {
     const blocks = blocksIn(await page('/docs/mcp.md'), 'json');
     const called: string[] = [];
     const calls = answering(exampleOf);
+    let written: string | undefined;
     for (const { lead, block } of blocks) {
       const params = JSON.parse(calls.putIn(lead, block)) as Call;
+      // The id of a request is beside its answer, and not in it. The other writes repeat those of REST.
+      if (params.name === 'get_receipt') params.arguments['request_id'] = written ?? '';
       const { text: answer } = await send({
         method: 'POST',
         path: '/api/affiliate/mcp',
@@ -187,6 +190,7 @@ describe('docs/mcp.md', () => {
       const { result } = JSON.parse(answer) as { result?: Result };
       expect(result?.isError, `${lead} ${answer}`).toBeUndefined();
       if (result?.structuredContent) calls.keep(params.name, result.structuredContent);
+      if (params.name === 'update_link') written ??= result?._meta.requestId;
       called.push(params.name);
     }
     expect([...new Set(called)]).toEqual(Object.values(agentOperations).map(toolName));

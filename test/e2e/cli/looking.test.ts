@@ -41,6 +41,7 @@ const BACKUP = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
 
 /** Commands that read, with their arguments. */
 const READS: Record<string, string[]> = {
+  backup: [join(directory.fresh(), 'backup')],
   'access list': ['--owner', 'northwind'],
   'access requests': [],
   'key list': ['--owner', 'northwind'],
@@ -100,7 +101,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|root-key rotate|witness|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections rebuild|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|root-key rotate|witness|restore|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {

@@ -8,6 +8,7 @@ import { demoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import type { Service } from '#src/main.ts';
+import { shareSecrets } from '../../support/world/new-secrets.ts';
 import { openService } from '../../support/world/open-service.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -27,7 +28,7 @@ const PAUSE_MS = 3_000;
 
 const temporary = directories('tributary-demo-same-');
 
-type Demo = { service: Service; facts: DemoFacts; deskToken: string };
+type Demo = { service: Service; facts: DemoFacts; deskToken: string; directory: string };
 
 /** Performs the story on these stores, with a clock that does not advance. */
 const openDemo = async (settings: Record<string, string>, ids = countedIds()): Promise<Demo> => {
@@ -49,7 +50,7 @@ const openDemo = async (settings: Record<string, string>, ids = countedIds()): P
   const facts = await ensureDemo({ ...service, deps }, clock);
   if (!facts) throw new Error('the story was not performed');
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
-  return { service, facts, deskToken };
+  return { service, facts, deskToken, directory };
 };
 
 /**
@@ -140,6 +141,7 @@ describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
   beforeAll(async () => {
     const { log, redis } = await remoteWorld();
     embedded = await openDemo({});
+    await shareSecrets(embedded.directory, { url: log.url, rootKey: ROOT_KEY });
     remote = await openDemo({ EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href });
   });
   afterAll(async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { untilServed } from '../../support/clients/cli.ts';
+import { shareSecrets } from '../../support/world/new-secrets.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
@@ -133,6 +134,7 @@ describe.skipIf(!hasRedis)(`The embedded default and the servers, ${ON_REDIS}`, 
   beforeAll(async () => {
     const { log, redis } = await remoteWorld();
     embedded = await testApp({ ROOT_KEY }, { ids: countedIds() });
+    await shareSecrets(embedded.directory, { url: log.url, rootKey: ROOT_KEY });
     const urls = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
     remote = await testApp({ ROOT_KEY, ...urls }, { ids: countedIds() });
   });
