@@ -12,6 +12,7 @@ import type { ProofStore } from '#src/ports/proof-store.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import { claimedCodes, fileOf, notaryAt, OWNER, SIGNERS } from '../../support/audit/notary.ts';
+import { hasChromium, launchChromium, visitor } from '../../support/clients/browser.ts';
 import { memoryEventLog } from '../../support/memory-event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
@@ -149,8 +150,25 @@ export const proofMaker: Role<never, number[]> = async () => {
 
 const RECORDS = 100_000;
 
+/** Seconds in which the page /verify of a service checks a file; undefined without Chromium. */
+const secondsInBrowser = async (url: string, path: string): Promise<number | undefined> => {
+  if (!hasChromium) return undefined;
+  const browser = await launchChromium();
+  const { page } = await visitor(browser, url.replace('127.0.0.1', 'localhost'));
+  await page.goto('/verify');
+  await page.getByLabel('File').setInputFiles(path);
+  const began = performance.now();
+  await page.getByRole('button', { name: 'Verify' }).click();
+  await page.locator('#verdict.good').waitFor();
+  const seconds = (performance.now() - began) / 1_000;
+  await browser.close();
+  return seconds;
+};
+
+type Verified = { node: number; chromium: number | undefined };
+
 /** Seconds in which the verifier checks a file of so many records. */
-export const fileVerifier: Role<never, number> = async () => {
+export const fileVerifier: Role<{ url: string }, Verified> = async ({ url }) => {
   const directory = temporaryDirectory();
   const made = await madeLog(directory);
   for (const event of claimedCodes(RECORDS)) made.append(OWNER, `${OWNER}-codes_1`, [event]);
@@ -166,7 +184,7 @@ export const fileVerifier: Role<never, number> = async () => {
   const seconds = (performance.now() - began) / 1_000;
   if (status !== 0 || records !== RECORDS) throw new Error(reason ?? `${records} records`);
   await log.close();
-  return { details: seconds };
+  return { details: { node: seconds, chromium: await secondsInBrowser(url, path) } };
 };
 
 const detailsOf = async <Details>(role: string, args: object = {}): Promise<Details> => {
@@ -218,7 +236,9 @@ export const benchNotary: Bench = async ({ million, note }) => {
     without: () => startedSeconds(directory, false),
   });
   const times = await detailsOf<number[]>('proofMaker');
-  const verified = await detailsOf<number>('fileVerifier');
+  const server = await start<WriteDetails>('notaryServer', { isMarking: false });
+  const verified = await detailsOf<Verified>('fileVerifier', { url: server.details.url });
+  await server.stop();
   const log = `${events.toLocaleString('en')} events`;
   const second = (value: number): number => value;
   return [
@@ -271,10 +291,23 @@ export const benchNotary: Bench = async ({ million, note }) => {
       {
         id,
         what: `verifying ${RECORDS.toLocaleString('en')} records in Node`,
-        value: verified,
+        value: verified.node,
         unit: 's',
       },
       { of: 'value', atMost: 10 },
     ),
+    ...(verified.chromium === undefined
+      ? []
+      : [
+          rowOf(
+            {
+              id,
+              what: `verifying ${RECORDS.toLocaleString('en')} records in Chromium`,
+              value: verified.chromium,
+              unit: 's',
+            },
+            { of: 'value', atMost: 30 },
+          ),
+        ]),
   ];
 };
