@@ -19,7 +19,7 @@ import { firstOf, localeAsked, type SentValue } from '#src/web/http.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { referenceOf } from '#src/ports/reference.ts';
 import type { App } from '#src/registries/app.ts';
-import { cached } from '#src/shared/cached.ts';
+import { cached } from '#src/shared/work.ts';
 import { LANGUAGES, languageOf } from '#src/shared/messages.ts';
 import { HOUSE_LOCALE, type Writer, writerFor, writerOf } from '#src/shared/money.ts';
 import { isRefusal, type Outcome, type Refusal } from '#src/shared/outcome.ts';

@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encode } from 'uqr';
 import type { App } from '#src/registries/app.ts';
-import { cached } from '#src/shared/cached.ts';
+import { cached } from '#src/shared/work.ts';
 import { present } from '#src/shared/json.ts';
 import { sendTagged } from '#src/web/documents.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '#src/web/error-pages.ts';

@@ -20,7 +20,7 @@ import { categoriesAbove, stepsOf } from '#src/ports/folded-text.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Ids, Clock, Secrets } from '#src/ports/system.ts';
 import { readOwnerSettings } from '#src/reading/live-sources.ts';
-import { cached } from '#src/shared/cached.ts';
+import { cached } from '#src/shared/work.ts';
 import type { Call, VisitorCall } from '#src/shared/call.ts';
 import { done, refuse, type Outcome } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/json.ts';

@@ -5,9 +5,8 @@ import {
   type ReportRow,
   METRICS,
 } from '#contracts/performance/records.ts';
-import { cached } from '#src/shared/cached.ts';
+import { byText, cached, inTurns, sortedInTurns } from '#src/shared/work.ts';
 import { DAY_MS } from '#src/shared/time.ts';
-import { byText, inTurns, sortedInTurns } from '#src/shared/work.ts';
 
 /**
  * Assigns the quarter hours of UTC days to the days of an IANA time zone. All offsets in use today are

@@ -1,6 +1,6 @@
 /** Names that look like the service or the people who run it, which no promoter and no agent can have. */
 import { DIRECT_OWNER, SYSTEM_OWNERS } from '#contracts/fields.ts';
-import { cached } from './cached.ts';
+import { cached } from './work.ts';
 import { type Refusal, refuse } from './outcome.ts';
 import { skeletonsOf } from './person.ts';
 

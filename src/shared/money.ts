@@ -1,6 +1,6 @@
 /** Writes amounts, counts, times and texts for a locale. */
 import { decimalsOf } from '#contracts/currencies.ts';
-import { cached } from './cached.ts';
+import { cached } from './work.ts';
 import { languageOf, LANGUAGES, type MessageKey, messageParts, type ValuesIf } from './messages.ts';
 
 export type Writer = {

@@ -1,4 +1,4 @@
-/** Long work in turns, so that other requests are served in between, and queues by key. */
+/** Long work in turns, so that other requests are served in between, queues by key, and results that are kept. */
 
 /** How long all long work together may hold one turn of the event loop. Ordinary requests finish within it. */
 const TURN_MS = 5;
@@ -195,5 +195,24 @@ export const runs = <State extends RunState>(
         active.delete(name);
       });
     return state;
+  };
+};
+
+/**
+ * Returns `make` with a cache of its results, for one that costs far more than a lookup. A full cache is emptied: at
+ * most `max` results are stored, and none is when `make` throws.
+ */
+export const cached = <Key, Value extends {}>(
+  max: number,
+  make: (key: Key) => Value,
+): ((key: Key) => Value) => {
+  const values = new Map<Key, Value>();
+  return (key) => {
+    const stored = values.get(key);
+    if (stored !== undefined) return stored;
+    const made = make(key);
+    if (values.size >= max) values.clear();
+    values.set(key, made);
+    return made;
   };
 };
