@@ -5,6 +5,18 @@ import { openPrivate, openToRead, queryValue } from './open.ts';
 
 /** Copied in one step: 4 MB. */
 const STEP_PAGES = 1_000;
+/** A pause lasts so many times as long as the step before it, so that the service keeps the disk and the cores. */
+const PAUSE_STEPS = 5;
+
+/** Blocks the thread, because SQLite begins the next step when this returns. */
+const pausing = (): (() => void) => {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  let began = performance.now();
+  return () => {
+    Atomics.wait(never, 0, 0, PAUSE_STEPS * (performance.now() - began));
+    began = performance.now();
+  };
+};
 
 /** The order matters: a key is stored before the event that needs it, so keys that are copied later are enough for the log. */
 const DATABASES = ['log.db', 'keys.db'] as const;
@@ -22,9 +34,13 @@ const copyDatabase = async (
   source.exec('BEGIN');
   queryValue(source, 'SELECT count(*) FROM sqlite_schema');
   openPrivate(to).close();
+  const rest = pausing();
   await backup(source, to, {
     rate: STEP_PAGES,
-    progress: ({ totalPages, remainingPages }) => onStep(totalPages - remainingPages, totalPages),
+    progress({ totalPages, remainingPages }) {
+      onStep(totalPages - remainingPages, totalPages);
+      rest();
+    },
   });
   using copy = openPrivate(to);
   // One file, without a write-ahead log beside it.
