@@ -9,6 +9,7 @@ import { type Config, readConfig } from '#src/config.ts';
 import { type Core, openForCommand } from '#src/core.ts';
 import type { DeskCaller } from '#src/shared/call.ts';
 import type { Outcome, Refusal } from '#src/shared/outcome.ts';
+import { systemIds } from '#src/system/ids.ts';
 import { problemBody } from '#src/web/problem.ts';
 import { ensureRootToken } from '#src/wiring/root-token.ts';
 import { problemError } from './problem-text.ts';
@@ -96,4 +97,21 @@ export const deskInProcess = async (config: Config): Promise<Transport> => {
       await core?.close();
     },
   };
+};
+
+/** Performs commands of the desk in this process, one after the other, and closes the data directory again. `name`: of their keys. */
+export const performInProcess = async (
+  config: Config,
+  name: string,
+  acts: readonly (readonly [id: DeskOperationId, input: object])[],
+): Promise<void> => {
+  const desk = await deskInProcess(config);
+  try {
+    for (const [id, input] of acts) {
+      const key = `${name}-${systemIds().uuid()}`;
+      await desk.send(id, { ...input, idempotency_key: key }, key);
+    }
+  } finally {
+    await desk.close();
+  }
 };

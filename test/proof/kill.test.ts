@@ -129,7 +129,7 @@ const mark = async (notary: TestNotary, ...codes: string[]): Promise<void> => {
   await markTree(notary);
 };
 
-it('An older tree beside a newer log goes on, and has the tree that the log alone gives', async () => {
+it('An older tree beside a newer log continues, and has the tree that the log alone gives', async () => {
   const directory = fresh();
   await opened(directory, (notary) => mark(notary, 'one', 'two'));
   const older = join(fresh(), 'proof.db');

@@ -59,7 +59,7 @@ describe.each([
     await expect(open(store, OTHER)).rejects.toThrow(/is not the one that this log needs/);
   });
 
-  it('A rotated root key opens the same keyring, and the former one is told what to do', async () => {
+  it('A rotated root key opens the same keyring, and the former one is refused with what to set', async () => {
     const before = await open(store, ROOT);
     await rotateRoot(store, { root: ROOT, next: NEXT });
     expect(await open(store, NEXT)).toEqual(before);

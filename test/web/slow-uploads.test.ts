@@ -1,4 +1,4 @@
-/** Files over slow lines: people who are signed in are waited for, within bounds, and nobody else is. */
+/** Files over slow lines: the service waits, within bounds, for people who are signed in, and not for others. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -28,7 +28,7 @@ afterEach(() => {
   Object.assign(app.service.server.server, { requestTimeout, headersTimeout });
 });
 
-/** An upload of which the body arrives in two parts. */
+/** An upload whose body arrives in two parts. */
 type Upload = { client: Socket; request: IncomingMessage; rest: Buffer; answer: Promise<string> };
 
 /** Sends a feed without the end of its form, and resolves once the service reads it. */

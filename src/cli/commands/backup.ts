@@ -16,8 +16,9 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { deskInProcess } from '#src/cli/desk-in-process.ts';
+import { performInProcess } from '#src/cli/desk-in-process.ts';
 import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
 import { hasLog, noDataError } from '#src/cli/service.ts';
 import {
@@ -33,8 +34,10 @@ import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
 import { openForCommand } from '#src/core.ts';
 import { iso } from '#src/shared/time.ts';
 import { copyLogFiles } from '#src/stores/sqlite/backup.ts';
+import { messageOfError } from '#src/stores/sqlite/failure.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
-import { systemClock, systemIds } from '#src/system/ids.ts';
+import { replaceFile } from '#src/system/directory.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { hasRoot } from '#src/system/secrets.ts';
 import { ERASURES_FILE } from '#src/wiring/vault.ts';
 
@@ -109,7 +112,7 @@ const describeFile = async (
 const copyWithProgress = async (from: string, to: string): Promise<readonly string[]> => {
   const bar = startProgress({ label: 'backup', total: 0, unit: 'pages' });
   try {
-    return await copyLogFiles(from, to, ({ done, total }) => bar.update(done, total));
+    return await copyLogFiles(from, to, (done, total) => bar.update(done, total));
   } finally {
     bar.stop();
   }
@@ -146,10 +149,7 @@ const backUpOnce = (
       made_at: iso(systemClock().now()),
       files,
     };
-    writeFileSync(join(directory, MANIFEST), `${JSON.stringify(made, null, 2)}\n`, {
-      mode: 0o600,
-      flush: true,
-    });
+    replaceFile(join(directory, MANIFEST), `${JSON.stringify(made, null, 2)}\n`);
     return made;
   });
 
@@ -182,7 +182,7 @@ const requireEmbedded = (config: Config): void => {
 const SERIES_NAME = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
 const seriesName = (): string => iso(systemClock().now()).replace(/\.\d+/, '').replaceAll(':', '');
 
-/** Makes a backup now and then again and again, and removes all but the newest ones. A failed one is reported, and the next one is tried. */
+/** Makes a backup now and after each interval, and keeps the newest ones. A failed one is reported, and the next one is tried. */
 const backUpRepeatedly = async (
   config: Config,
   series: string,
@@ -201,14 +201,11 @@ const backUpRepeatedly = async (
         .sort();
       for (const name of all.slice(0, -keep)) rmSync(join(series, name), { recursive: true });
     } catch (error) {
-      printNotice(`No backup was made: ${failureText(error)}`);
+      printNotice(`No backup was made: ${messageOfError(error)}`);
     }
     await pause(everyMs, undefined, { signal }).catch(() => undefined);
   }
 };
-
-const failureText = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
 
 export const backUp = async (target: string, options: BackupOptions): Promise<void> => {
   const config = configFor(options);
@@ -226,7 +223,9 @@ export const backUp = async (target: string, options: BackupOptions): Promise<vo
     printResult(options, { directory, ...made }, reportOf(config, directory, made));
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw refused(`no backup was made, and nothing is left in ${directory}: ${failureText(error)}`);
+    throw refused(
+      `no backup was made, and nothing is left in ${directory}: ${messageOfError(error)}`,
+    );
   }
 };
 
@@ -248,13 +247,13 @@ const checkBackup = async (directory: string): Promise<Manifest> => {
     throw refused(
       `${path} cannot be read: it is damaged, or of another version. Nothing was restored.`,
     );
-  for (const { name, bytes, sha256 } of read.data.files) {
+  for (const listed of read.data.files) {
+    const { name } = listed;
     const file = join(directory, name);
     const isWhole =
       basename(name) === name &&
       existsSync(file) &&
-      statSync(file).size === bytes &&
-      (await sha256Of(file)) === sha256;
+      isDeepStrictEqual(await describeFile(directory, name), listed);
     if (!isWhole)
       throw new CommandError(
         EXIT.differs,
@@ -278,16 +277,16 @@ const readErasures = (path: string): string[] => {
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
-  return lines.map((line, index) => {
+  return lines.flatMap((line, index) => {
     const { subject } = (jsonIn(line) ?? {}) as { subject?: unknown };
+    if (typeof subject === 'string') return [subject];
     // A crash can cut off the last line, whose erasure had not begun.
-    if (typeof subject !== 'string' && index < lines.length - 1)
-      throw refused(`${path}, line ${index + 1}: not a list of erasures. Nothing was restored.`);
-    return String(subject);
+    if (index === lines.length - 1) return [];
+    throw refused(`${path}, line ${index + 1}: not a list of erasures. Nothing was restored.`);
   });
 };
 
-/** Copies the root key from where it is: the backup, or a file. Undefined if ROOT_KEY has it. Throws CommandError. */
+/** Returns the file with the root key: the one that was named, or that of the backup. Undefined if ROOT_KEY has it. Throws CommandError. */
 const rootKeyFile = (
   backup: string,
   config: Config,
@@ -321,23 +320,17 @@ const ERASED_REASON = 'Erased after the backup that was restored';
 const HALT_REASON = 'A backup was restored: check which requests were sent after it, then resume.';
 
 /** Writes the erasures of records into the log, and halts outreach: what was sent after the backup would be sent again. */
-const recordRestore = async (config: Config, erased: readonly string[]): Promise<void> => {
-  const desk = await deskInProcess(config);
-  const send = async (id: 'eraseSubject' | 'haltOutreach', input: object): Promise<unknown> => {
-    const key = `restore-${systemIds().uuid()}`;
-    return desk.send(id, { ...input, idempotency_key: key }, key);
-  };
-  try {
-    await send('haltOutreach', { reason: HALT_REASON });
-    for (const subject of erased.filter((one) => RECORD.test(one)))
-      await send('eraseSubject', { subject, reason: ERASED_REASON });
-  } finally {
-    await desk.close();
-  }
-};
+const recordRestore = (config: Config, erased: readonly string[]): Promise<void> =>
+  performInProcess(config, 'restore', [
+    ['haltOutreach', { reason: HALT_REASON }],
+    ...erased
+      .filter((subject) => RECORD.test(subject))
+      .map((subject) => ['eraseSubject', { subject, reason: ERASED_REASON }] as const),
+  ]);
 
-const erasuresText = (erased: readonly string[], listed: number, isListed: boolean): string => {
-  if (!isListed)
+/** `listed`: how many erasures the list has; undefined without a list. */
+const erasuresText = (erased: readonly string[], listed: number | undefined): string => {
+  if (listed === undefined)
     return 'Nobody was erased again: who was erased after the backup can be read again, and must be erased once more.';
   return erased.length === 0
     ? `The backup has all ${formatPlural(listed, 'erasure')} of the list.`
@@ -358,14 +351,14 @@ export const restore = async (backup: string, options: RestoreOptions): Promise<
   requireEmpty(config.dataDirectory);
   const made = await checkBackup(from);
   const rootFile = rootKeyFile(from, config, options);
-  const listed = erasures === undefined ? [] : readErasures(erasures);
+  const listed = erasures === undefined ? undefined : readErasures(erasures);
   const erased = await makeWhole(config.dataDirectory, async (directory) => {
     for (const { name } of made.files)
       if (name !== ROOT_FILE) copyFileSync(join(from, name), join(directory, name));
     if (rootFile !== undefined)
       writeFileSync(join(directory, ROOT_FILE), readFileSync(rootFile), { mode: 0o600 });
     const restored = { ...config, dataDirectory: directory };
-    const again = await eraseAgain(restored, listed);
+    const again = await eraseAgain(restored, listed ?? []);
     await recordRestore(restored, again);
     return again;
   });
@@ -382,7 +375,7 @@ export const restore = async (backup: string, options: RestoreOptions): Promise<
     },
     [
       `Restored in ${config.dataDirectory}: every event up to ${upTo(made)}, compared with the manifest.`,
-      erasuresText(erased, listed.length, erasures !== undefined),
+      erasuresText(erased, listed?.length),
       'Credentials that were revoked after the backup work again: revoke them. Outreach and mail are halted: compare what ' +
         `was sent since, start the service, then run ${commandLine('outreach resume', config.dataDirectory)}.`,
     ].join('\n'),

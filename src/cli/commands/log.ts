@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readNote } from '#src/cli/commands/audit.ts';
-import { deskInProcess } from '#src/cli/desk-in-process.ts';
+import { performInProcess } from '#src/cli/desk-in-process.ts';
 import { commandLine, type CommonOptions, configFor } from '#src/cli/options.ts';
 import { hasLog, noDataError, findServer, unreadableText } from '#src/cli/service.ts';
 import {
@@ -32,7 +32,7 @@ import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import { requireKnownTypes } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
-import { systemClock, systemIds } from '#src/system/ids.ts';
+import { systemClock } from '#src/system/ids.ts';
 import { copyKeyring } from '#src/system/keyring.ts';
 import { hasRoot, rootKeyOf } from '#src/system/secrets.ts';
 import {
@@ -74,16 +74,10 @@ const textOf = (
 
 /** Halts outreach in the adopted log: what was sent after a backup would be sent again. */
 const haltOutreach = async (config: Config): Promise<void> => {
-  const key = `log-adopt-${systemIds().uuid()}`;
   printNotice(
     `Halting outreach: if this fails, run ${commandLine('outreach halt', config.dataDirectory)} before any other process.`,
   );
-  const desk = await deskInProcess(config);
-  try {
-    await desk.send('haltOutreach', { reason: HALT_REASON, idempotency_key: key }, key);
-  } finally {
-    await desk.close();
-  }
+  await performInProcess(config, 'log-adopt', [['haltOutreach', { reason: HALT_REASON }]]);
 };
 
 /** Makes this installation belong to the log that its server has now. */

@@ -52,8 +52,8 @@ const effectOf = () => ({
 });
 
 /**
- * Wraps the keyring with a new root key, with new secrets if others may know the present ones. The new one is durable in a file before the keyring needs it, so the command can be
- * repeated after a crash at any step.
+ * Wraps the keyring with a new root key, with new secrets if others may know the present ones. The new root key is durable in
+ * a file before the keyring needs it, so the command can be repeated after a crash at any step.
  */
 export const rotateRootKey = async (options: RotateOptions): Promise<void> => {
   const config = configFor(options);

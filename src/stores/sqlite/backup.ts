@@ -21,14 +21,10 @@ const pausing = (): (() => void) => {
 /** The order matters: a key is stored before the event that needs it, so keys that are copied later are enough for the log. */
 const DATABASES = ['log.db', 'keys.db'] as const;
 
-/** Pages of the file that is being copied. */
-export type CopiedPages = { file: string; done: number; total: number };
+/** Receives the pages of the present file that are copied, and how many it has. */
+type OnStep = (done: number, total: number) => void;
 
-const copyDatabase = async (
-  from: string,
-  to: string,
-  onStep: (done: number, total: number) => void,
-): Promise<void> => {
+const copyDatabase = async (from: string, to: string, onStep: OnStep): Promise<void> => {
   using source = openToRead(from);
   // One snapshot for all steps: without it each write of the service makes the copy begin again.
   source.exec('BEGIN');
@@ -55,11 +51,8 @@ const copyDatabase = async (
 export const copyLogFiles = async (
   from: string,
   to: string,
-  onStep: (copied: CopiedPages) => void,
+  onStep: OnStep,
 ): Promise<readonly string[]> => {
-  for (const file of DATABASES)
-    await copyDatabase(join(from, file), join(to, file), (done, total) =>
-      onStep({ file, done, total }),
-    );
+  for (const file of DATABASES) await copyDatabase(join(from, file), join(to, file), onStep);
   return DATABASES;
 };

@@ -231,6 +231,22 @@ describe('What cannot be backed up or restored', () => {
     expect(stdout).toContain('must be erased once more');
   });
 
+  it('A list of erasures whose last line was cut off is read without that line, and one with another bad line is refused', async () => {
+    const list = join(directory.fresh(), 'erasures.jsonl');
+    mkdirSync(dirname(list), { recursive: true });
+    writeFileSync(list, '{"subject":"con_unknown"}\n{"subj');
+    const { target, end } = restoreOf(backup, ...rootKey(), '--erasures', list, '--json');
+    const cut = await end;
+    expect(cut.stderr).toBe('');
+    expect(JSON.parse(cut.stdout)).toMatchObject({ erased: 0 });
+    const again = readFileSync(join(target, 'erasures.jsonl'), 'utf8').trim().split('\n');
+    expect(again.at(-1)).toBe('{"subject":"con_unknown"}');
+    writeFileSync(list, '{"subj\n{"subject":"con_unknown"}\n');
+    const bad = await restoreOf(backup, ...rootKey(), '--erasures', list).end;
+    expect(bad.code).toBe(1);
+    expect(bad.stderr).toContain('line 1: not a list of erasures');
+  });
+
   it('A restore without the root key, or with another one, changes nothing', async () => {
     const without = restoreOf(backup, ...erasures());
     expect((await without.end).stderr).toContain('--root-key');

@@ -369,11 +369,11 @@ const wrapAgain = (db: DatabaseSync, wrapping: Wrapping): void => {
 };
 
 /**
- * Opens a file of personal data's keys, each wrapped by the newest of `wrappingKeys` (AES-256-GCM, the subject as
- * associated data), those of earlier generations again. Destroying a key overwrites it in the file (secure_delete) and truncates the
- * write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A
- * thread writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were wrapped with another key, or acknowledged
- * ones are missing.
+ * Opens a file of personal data's keys, each wrapped by the newest of `wrappingKeys` (AES-256-GCM, the subject as associated
+ * data); those of earlier generations are wrapped again. Destroying a key overwrites it in the file (secure_delete) and
+ * truncates the write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A thread
+ * writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were wrapped with another key, or
+ * acknowledged ones are missing.
  */
 export const sqliteKeyVault = (
   file: string,
