@@ -404,7 +404,7 @@ const buildOnce = async (
     for (const { projection, space } of targets)
       state.reportFill(projection.name, { space, position, head });
   };
-  await fill({ ...state.context, log, targets, onProgress });
+  await fill({ ...state.context, setsAside: false, log, targets, onProgress });
   const adoptTarget = async (target: FoldTarget): Promise<void> => {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
@@ -437,7 +437,8 @@ const adoptPending = async (state: LoopState): Promise<void> => {
   const adoptions = state.adoptions.splice(0);
   if (adoptions.length === 0) return;
   const targets = adoptions.map(({ target }) => target);
-  const filled = fill({ ...context, log: options.log, targets, upTo: position });
+  const own = { ...context, setsAside: false };
+  const filled = fill({ ...own, log: options.log, targets, upTo: position });
   for (const { target, settle } of adoptions)
     await filled.then((filledTo) => adoptNow(state, target, filledTo)).then(() => settle(), settle);
 };
@@ -555,7 +556,7 @@ class LoopState {
     const { signal, onParked, onFault, onUnknownType, partitions } = options;
     this.options = options;
     this.catalog = catalog;
-    this.context = { signal, onParked, onFault, onUnknownType };
+    this.context = { signal, onParked, onFault, onUnknownType, setsAside: true };
     this.own = partitions && new Set(partitions);
   }
 

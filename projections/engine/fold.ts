@@ -11,6 +11,7 @@ import {
   type PartitionBatch,
   partitionOf,
   PARTITIONS,
+  RowsUnwritable,
 } from '#src/ports/read-model.ts';
 import type { FoldTarget, ParkedPartition } from './target.ts';
 
@@ -320,6 +321,11 @@ export type FoldContext = {
   onUnknownType?: ((event: FoldEvent) => void) | undefined;
   /** True while the last commit failed. */
   isFailing?: boolean;
+  /**
+   * Gives up a target at once whose store takes no writes, as if it had lost rows, so that the others continue: a fill beside
+   * the loop tries again.
+   */
+  setsAside?: boolean;
   /** Waits for a turn of the event loop, so that folds and commits do not delay requests. */
   awaitTurn?(): Promise<unknown>;
 };
@@ -327,7 +333,7 @@ export type FoldContext = {
 /** Events for one target, from a reading of the log up to `upTo`. */
 type EventBatch = { events: readonly FoldEvent[]; upTo: Position };
 
-/** `lost`: the stored checkpoint is lower than the confirmed one (a flush, or an older copy). */
+/** `lost`: the stored checkpoint is lower than the confirmed one (a flush, or an older copy), or cannot be moved. */
 export type AdvanceOutcome = 'held' | 'lost';
 
 /** The first pause after a failure, and the longest; each pause is twice the one before. */
@@ -360,6 +366,7 @@ export const advance = async (
     } catch (error) {
       context.isFailing = true;
       onFault?.(error);
+      if (context.setsAside && error instanceof RowsUnwritable) return 'lost';
       await pause(wait, undefined, { ref: false, ...(signal && { signal }) });
       // If the commit did happen, the next attempt is stale and reads the new checkpoints.
     }

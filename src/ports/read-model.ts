@@ -182,6 +182,11 @@ export class ReadModelParked extends ReadModelRebuilding {
   override readonly name = 'ReadModelParked';
 }
 
+/** The store takes no writes: its disk is full or fails. Nothing of the commit is stored. */
+export class RowsUnwritable extends Error {
+  override readonly name = 'RowsUnwritable';
+}
+
 export type RowPlace = RowKey & { readModel: string };
 
 /** The rows of one owner at one position of the log, folded in memory by the projections of the read models. */

@@ -249,9 +249,9 @@ const openLocalStore = (
   const store = sqliteStore({
     file: join(config.dataDirectory, name),
     log: log.id,
+    kept: ['credentials', 'codes'],
     ...(log.remember && { beforeWrite: log.remember }),
     onDiscarded: discardLogger(logger),
-    onFault: throttledLog(logger, 'the file of the read models cannot be written'),
   });
   parts.defer(() => store.close());
   return store;

@@ -96,6 +96,27 @@ describe.skipIf(!built)('A service whose disk reports errors (needs cc on Linux)
     expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 
+  it('A service whose disk reports errors refuses a key that is revoked while views.db has no space, answers other reads 503, and continues with space', async () => {
+    const world = await start(faults);
+    expect((await send(world, LEAD)).status).toBe(201);
+    const other = await agentKey(world.service, 'other');
+    const desk = { ...world, key: world.service.deskToken };
+    const keys = await untilStatus(desk, '/api/desk/v1/keys?owner_id=acme', 200);
+    const [{ id }] = (keys.body as unknown as { data: [{ id: string }] }).data;
+    await untilStatus(world, LEADS, 200);
+    faults.fail(['write'], 'ENOSPC', '/views.db');
+    await atDesk(world.service, `/keys/${id}/revoke`, { reason: 'Leaked' });
+    expect((await get(world, LEADS)).status).toBe(401);
+    expect((await get({ ...world, key: other }, LEADS)).status).toBe(503);
+
+    faults.end();
+    expect((await untilStatus({ ...world, key: other }, LEADS, 200)).body).toMatchObject({
+      data: [],
+    });
+    expect((await get(world, LEADS)).status).toBe(401);
+    expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  });
+
   it('A service whose disk reports errors answers 503 while keys.db cannot be read or written, and continues without an operator', async () => {
     const world = await start(faults);
     expect((await send(world, LEAD)).status).toBe(201);

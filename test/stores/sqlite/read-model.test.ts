@@ -1,10 +1,16 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sqliteStore, type SqliteStoreOptions } from '#src/stores/sqlite/rows/read-model.ts';
-import { type LocalStore, partitionOf } from '#src/ports/read-model.ts';
+import {
+  type LocalStore,
+  partitionOf,
+  ReadModelRebuilding,
+  type RowWrite,
+  RowsUnwritable,
+} from '#src/ports/read-model.ts';
 import { readModelConformance } from '../../conformance/read-model.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { readersOf } from '../../support/world/readers.ts';
@@ -14,6 +20,21 @@ afterAll(() => temporary.removeAll());
 
 const SPACE = 'things@1.1';
 const PARTITION = partitionOf('anna');
+
+/** Has every commit of this process fail as on a full disk, until it is emptied. */
+const fullDisk = () => {
+  const original = DatabaseSync.prototype.exec;
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (
+    this: DatabaseSync,
+    sql: string,
+  ) {
+    if (sql === 'COMMIT')
+      throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
+    original.call(this, sql);
+  });
+  const empty = (): void => exec.mockRestore();
+  return { empty, [Symbol.dispose]: empty };
+};
 
 /** Copies the file and its write-ahead log as a kill at this moment would leave them. */
 const copyOf = (file: string): string => {
@@ -27,7 +48,7 @@ readModelConformance(
   'sqlite',
   async () => {
     const file = join(temporary.fresh(), 'rows.db');
-    const stores = [sqliteStore({ file, schedule: () => () => {} })];
+    const stores = [sqliteStore({ file })];
     return {
       store: stores[0] as LocalStore,
       readModels: readersOf(stores[0] as LocalStore),
@@ -44,34 +65,20 @@ readModelConformance(
   { outlives: true },
 );
 
-readModelConformance('sqlite, every row to the file and no cache', async () => {
-  const store = sqliteStore({
-    file: join(temporary.fresh(), 'rows.db'),
-    flushRowsMax: 1,
-    cacheRowsMax: 0,
-  });
+readModelConformance('sqlite, without a cache', async () => {
+  const store = sqliteStore({ file: join(temporary.fresh(), 'rows.db'), cacheRowsMax: 0 });
   return { store, readModels: readersOf(store), cleanup: () => store.close() };
 });
 
 describe('The file of the read models', () => {
   let file: string;
-  let scheduled: (() => void)[];
   let discarded: string[];
   beforeEach(() => {
     file = join(temporary.fresh(), 'rows.db');
-    scheduled = [];
     discarded = [];
   });
   const open = (options: Partial<SqliteStoreOptions> = {}) =>
-    sqliteStore({
-      file,
-      schedule: (flush) => {
-        scheduled.push(flush);
-        return () => {};
-      },
-      onDiscarded: (reason) => discarded.push(reason),
-      ...options,
-    });
+    sqliteStore({ file, onDiscarded: (reason) => discarded.push(reason), ...options });
   const commit = (store: LocalStore, from: number, count = 1) =>
     store.commit(SPACE, [
       {
@@ -92,37 +99,6 @@ describe('The file of the read models', () => {
     await copy.close();
     return reached;
   };
-
-  test.each([
-    ['a row', 1],
-    ['a block of rows', 100],
-  ])("The read models' file adds %s without reading the file for each", async (_what, count) => {
-    using get = vi.spyOn(StatementSync.prototype, 'get');
-    const rowsRead = () => {
-      const statements = get.mock.contexts as StatementSync[];
-      return statements.filter(({ sourceSQL }) => sourceSQL.includes('FROM rows')).length;
-    };
-    const store = open();
-    await commit(store, 0, count);
-    await store.flush();
-    expect(rowsRead()).toBe(0);
-    await store.close();
-    get.mockClear();
-
-    // At least one of these exists, and the next store has read neither.
-    const next = open();
-    const writes = [
-      { scope: 'anna', key: 'k0', row: { n: 'changed' }, sort: 5 },
-      { scope: 'anna', key: 'k1', row: null, sort: null },
-    ];
-    await next.commit(SPACE, [{ partition: PARTITION, from: count, to: count + 1, writes }]);
-    await next.flush();
-    expect(rowsRead()).toBe(2);
-    await next.check?.(SPACE, PARTITION);
-    expect(await next.count(SPACE)).toBe(Math.max(1, count - 1));
-    expect(discarded).toEqual([]);
-    await next.close();
-  });
 
   test("The read models' file gives the rows of a partition as of one checkpoint while they are written, added and removed", async () => {
     const store = open({ cacheRowsMax: 0 });
@@ -160,91 +136,72 @@ describe('The file of the read models', () => {
     await store.close();
   });
 
-  test("The read models' file gets the changes of memory with one scheduled flush", async () => {
+  test("The read models' file gets all commits of a turn in one transaction, before they are answered", async () => {
     const store = open();
     await store.goLive(SPACE);
-    for (let n = 0; n < 5; n++) await commit(store, n);
-    expect(scheduled).toHaveLength(1);
-    expect(await written()).toBe(0);
-    scheduled[0]?.();
+    using exec = vi.spyOn(DatabaseSync.prototype, 'exec');
+    const commits = Array.from({ length: 5 }, (_, n) => commit(store, n));
+    expect(await Promise.all(commits)).toEqual(new Array(5).fill(['committed']));
+    expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(1);
     expect(await written()).toBe(5);
-    await commit(store, 5);
-    expect(scheduled).toHaveLength(2);
-    await store.close();
-    expect(await written()).toBe(6);
-  });
-
-  test("The read models' file gets the changes at once if there are too many rows", async () => {
-    const store = open({ flushRowsMax: 10 });
-    await store.goLive(SPACE);
-    await commit(store, 0, 9);
-    expect(await written()).toBe(0);
-    await commit(store, 9, 1);
-    expect(await written()).toBe(10);
     await store.close();
   });
 
-  test("The read models' file gets many changes over several turns, each partition as a whole", async () => {
+  test("The read models' file undoes a turn that the disk has no space for, and takes it later", async () => {
     const store = open();
     await store.goLive(SPACE);
-    const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
-    for (const [n, scope] of scopes.entries()) {
-      const partition = partitionOf(scope);
-      const from = (await store.checkpoints(SPACE))[partition] ?? 0;
-      const writes = [0, 1, 2].map((key) => ({ scope, key: `k${key}`, row: { n }, sort: null }));
-      await store.commit(SPACE, [{ partition, from, to: from + 3, writes }]);
-    }
-    /** Counts the rows in the file; fails if a partition does not match its checkpoint. */
-    const rowsWritten = async (): Promise<number> => {
-      const copy = sqliteStore({ file: copyOf(file) });
-      let total = 0;
-      for (const [partition, reached] of (await copy.checkpoints(SPACE)).entries()) {
-        const { rows } = await copy.digest(SPACE, partition);
-        expect(rows).toBe(reached);
-        total += rows;
-      }
-      await copy.close();
-      return total;
-    };
-    scheduled[0]?.();
-    const first = await rowsWritten();
-    expect(first).toBeGreaterThan(0);
-    expect(first).toBeLessThan(600);
-    for (let turns = 0; turns < 20 && (await rowsWritten()) < 1_200; turns++) await turn();
-    expect(await rowsWritten()).toBe(1_200);
+    await commit(store, 0);
+    using disk = fullDisk();
+    const failed = [commit(store, 1), commit(store, 2)];
+    for (const each of failed) await expect(each).rejects.toThrow(RowsUnwritable);
+    expect(() => store.peek(SPACE, 'anna', 'k0')).toThrow(ReadModelRebuilding);
+    expect(() => store.list(SPACE, { scope: 'anna', limit: 9 })).toThrow(ReadModelRebuilding);
+    expect((await store.checkpoints(SPACE))[PARTITION]).toBe(1);
+    disk.empty();
+    expect(await commit(store, 1)).toEqual(['committed']);
+    expect(store.peek(SPACE, 'anna', 'k0')).toMatchObject({ n: 0 });
+    expect(store.list(SPACE, { scope: 'anna', limit: 9 })).toHaveLength(2);
+    await store.check?.(SPACE, PARTITION);
+    expect(await written()).toBe(2);
     await store.close();
   });
 
-  test("The read models' file gets the rows of a space that is being filled together, once they are many", async () => {
-    const store = open({ fillRowsMax: 100 });
-    await commit(store, 0, 99);
-    expect(scheduled).toEqual([]);
-    expect(await written()).toBe(0);
-    await commit(store, 99, 1);
-    expect(await written()).toBe(100);
-    await commit(store, 100, 5);
+  test("The read models' file leaves read models that are kept in memory while the disk is full, and gets them with the next commit", async () => {
+    const OTHERS = 'others@1.1';
+    const store = open({ kept: ['things'] });
+    for (const space of [SPACE, OTHERS]) await store.goLive(space);
+    await commit(store, 0, 2);
+    using disk = fullDisk();
+    const batch = (from: number, writes: RowWrite[]) => [
+      { partition: PARTITION, from, to: from + 1, writes },
+    ];
+    const revoked = { scope: 'anna', key: 'k0', row: { n: 'revoked' }, sort: null };
+    const gone = { scope: 'anna', key: 'k1', row: null, sort: null };
+    expect(await store.commit(SPACE, batch(2, [revoked]))).toEqual(['committed']);
+    expect(await store.commit(SPACE, batch(2, [gone]))).toEqual(['stale']);
+    expect(await store.commit(SPACE, batch(3, [gone]))).toEqual(['committed']);
+    await expect(store.commit(OTHERS, batch(0, []))).rejects.toThrow(RowsUnwritable);
+    expect(store.peek(SPACE, 'anna', 'k0')).toEqual({ n: 'revoked' });
+    expect(store.peek(SPACE, 'anna', 'k1')).toBeUndefined();
+    expect((await store.checkpoints(SPACE))[PARTITION]).toBe(4);
+    expect(() => store.peek(OTHERS, 'anna', 'k0')).toThrow(ReadModelRebuilding);
+    disk.empty();
+    expect(await written()).toBe(2);
+    expect(await store.commit(OTHERS, batch(0, []))).toEqual(['committed']);
+    expect(await written()).toBe(4);
+    expect(store.peek(SPACE, 'anna', 'k0')).toEqual({ n: 'revoked' });
+    await store.check?.(SPACE, PARTITION);
+    expect(await store.count(SPACE)).toBe(1);
+    await store.close();
+  });
+
+  test("The read models' file shows no change of a row that was loaded and never committed", async () => {
+    const store = open();
     await store.goLive(SPACE);
-    expect(await written()).toBe(105);
-    await store.close();
-  });
-
-  test("The read models' file gets the partitions of all spaces that are being filled in turn", async () => {
-    const store = open({ fillRowsMax: 500 });
-    const spaces = [SPACE, 'others@1.1'];
-    const add = async (space: string, count: number): Promise<number[]> => {
-      const from = (await store.checkpoints(space))[PARTITION] ?? 0;
-      const keys = Array.from({ length: count }, (_, n) => `k${from + n}`);
-      const writes = keys.map((key) => ({ scope: 'anna', key, row: {}, sort: null }));
-      await store.commit(space, [{ partition: PARTITION, from, to: from + count, writes }]);
-      const copy = sqliteStore({ file: copyOf(file) });
-      const reached = await Promise.all(spaces.map((one) => copy.checkpoints(one)));
-      await copy.close();
-      return reached.map((checkpoints) => checkpoints[PARTITION] ?? 0);
-    };
-    expect(await add(SPACE, 300)).toEqual([0, 0]);
-    expect(await add('others@1.1', 300)).toEqual([300, 0]);
-    expect(await add(SPACE, 250)).toEqual([300, 300]);
-    expect(await add('others@1.1', 300)).toEqual([550, 300]);
+    await commit(store, 0);
+    const [row] = (await store.load(SPACE, [{ scope: 'anna', key: 'k0' }])) ?? [];
+    Object.assign(row ?? {}, { n: 'changed' });
+    expect(store.peek(SPACE, 'anna', 'k0')).toMatchObject({ n: 0 });
     await store.close();
   });
 
