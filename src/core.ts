@@ -265,14 +265,15 @@ const open = async (
   const builds = openCatalogBuilds(base, log);
   const { catalog } = builds;
   parts.defer(() => catalog.close());
-  const models = await openReadModels(config, { ...base, role, log, catalog });
-  const { engine, readModels, following, stackOf, checkRows } = models;
+  const listener = createListener(config);
+  const { isListening } = listener;
+  const models = await openReadModels(config, { ...base, role, log, catalog, isListening });
+  const { engine, readModels, following } = models;
   parts.defer(async () => {
     stopping.abort();
     await engine.done;
   });
   const counts = await openSharedCount(config, role, { log, logger, parts });
-  const listener = createListener(config);
   const deps: AppDeps = {
     log: isRemoteLog(config) ? withOwnerIndex(log, { readModels, following }) : log,
     secrets,
@@ -295,7 +296,7 @@ const open = async (
     waits: waitsOf(log, parts),
     ...present({ metrics, counts }),
     ...auditsOf(base, { log, secrets, readModels }),
-    projections: projectionDesk({ ...builds, log, engine, stackOf, logger, checkRows }),
+    projections: projectionDesk({ ...builds, ...models, log, logger }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.

@@ -10,7 +10,7 @@ import {
   ALL_PARTITIONS,
   partitionOf,
 } from '#src/ports/read-model.ts';
-import { eventsUpTo, fill } from './fill.ts';
+import { eventsUpTo, fill, type FillInThreads } from './fill.ts';
 import { hasLostRows, type FoldContext, createRouter, type EventRouter, advance } from './fold.ts';
 import {
   type ParkedPartition,
@@ -285,6 +285,8 @@ export type EngineOptions = {
   store: ProjectionStore;
   projections: readonly Projection[];
   catalog?: OpeningCatalog;
+  /** Fills new spaces in other threads. */
+  inThreads?: FillInThreads;
   /** Ends the run; the engine flushes the store first. */
   signal: AbortSignal;
   /** The partitions that this process folds; all by default. */
@@ -404,7 +406,8 @@ const buildOnce = async (
     for (const { projection, space } of targets)
       state.reportFill(projection.name, { space, position, head });
   };
-  await fill({ ...state.context, setsAside: false, log, targets, onProgress });
+  const { inThreads } = state.options;
+  await fill({ ...state.context, setsAside: false, log, targets, inThreads, onProgress });
   const adoptTarget = async (target: FoldTarget): Promise<void> => {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);

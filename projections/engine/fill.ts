@@ -14,7 +14,14 @@ import {
   RETRY_MS_MAX,
   createRouter,
 } from './fold.ts';
-import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
+import { fillPartitions } from './folded-rows.ts';
+import {
+  advanceCheckpoints,
+  type FoldTarget,
+  lowestPosition,
+  type ParkedPartition,
+} from './target.ts';
+import { ALL_PARTITIONS, PARTITIONS, type Space } from '#src/ports/read-model.ts';
 
 export type FillOptions = FoldContext & {
   log: Pick<EventLog, 'readFold' | 'head'>;
@@ -23,10 +30,31 @@ export type FillOptions = FoldContext & {
   batchEvents?: number;
   /** Last position to fold; the end of the log by default. */
   upTo?: Position;
+  /** Folds empty partitions of many events in other threads, which this process does not wait for. */
+  inThreads?: FillInThreads | undefined;
   onProgress?(position: Position): void;
   /** Receives each batch that is read, up to a position; the next one is read after it. */
   onBatch?: ((events: readonly FoldEvent[], upTo: Position) => Promise<void>) | undefined;
 };
+
+/** Spaces of one store to fill from the beginning of the log up to a position. */
+export type ThreadedFill = {
+  spaces: readonly Space[];
+  upTo: Position;
+  signal?: AbortSignal | undefined;
+  onProgress(share: number): void;
+};
+
+/**
+ * Fills all partitions of the spaces, and returns those that stopped at an event that cannot be folded. Returns undefined if
+ * the spaces have to be filled in this thread.
+ */
+export type FillInThreads = (
+  fill: ThreadedFill,
+) => Promise<readonly { space: Space; parked: ParkedPartition }[]> | undefined;
+
+/** Fewer events are folded before a thread has started. */
+const EVENTS_FOR_THREADS = 20_000;
 
 /** Larger batches are no faster in this process, and those in flight cost memory. */
 const BATCH_EVENTS = 500;
@@ -42,6 +70,7 @@ const CHECKPOINT_EVENTS = 64_000;
 export const fill = async (options: FillOptions): Promise<Position> => {
   const preferred = options.targets.map(({ store }) => store.fillEvents ?? BATCH_EVENTS);
   const limit = options.batchEvents ?? Math.max(...preferred);
+  await fillEmpty(options);
   // A small batch needs only one turn, and its garbage never leaves the young generation.
   const lanes = new Lanes(limit > PAGE_EVENTS ? withSharedTurns(options) : options);
   try {
@@ -57,13 +86,91 @@ export const withSharedTurns = (options: FillOptions): FillOptions => {
   return { ...options, awaitTurn: () => (free = free.then(() => turn())) };
 };
 
+/** Folds the partitions that have nothing yet in memory, and writes each row once. The others, and what follows, are folded batch by batch. */
+const fillEmpty = async (options: FillOptions): Promise<void> => {
+  const { upTo = (await untilAnswered(options, () => options.log.head())).position } = options;
+  const stores = Map.groupBy(options.targets, ({ store }) => store);
+  for (const [store, targets] of stores) {
+    const empty = targets.filter((target) => !target.until && emptyOf(target).size > 0);
+    if (!store.fillPartition || empty.length === 0 || upTo === 0) continue;
+    const report = (share: number): void => options.onProgress?.(Math.floor(share * upTo));
+    const parked =
+      (await fillApart(options, empty, { upTo, report })) ??
+      (await fillHere(options, empty, { upTo, report }));
+    for (const target of empty) {
+      target.checkpoints = await store.checkpoints(target.space);
+      for (const one of parked)
+        if (one.space === target.space) {
+          target.parked.set(one.parked.partition, one.parked);
+          options.onParked?.(target.projection.name, one.parked);
+        }
+    }
+  }
+};
+
+type Filling = { upTo: Position; report(share: number): void };
+
+const emptyOf = ({ checkpoints, own }: FoldTarget): ReadonlySet<number> =>
+  new Set(ALL_PARTITIONS.filter((partition) => own.has(partition) && checkpoints[partition] === 0));
+
+/** Returns undefined if the partitions have to be filled in this thread. */
+const fillApart = async (
+  { inThreads, signal }: FillOptions,
+  targets: readonly FoldTarget[],
+  { upTo, report }: Filling,
+) => {
+  const isWhole = targets.every((target) => emptyOf(target).size === PARTITIONS);
+  if (!inThreads || !isWhole || upTo < EVENTS_FOR_THREADS) return undefined;
+  const spaces = targets.map(({ space }) => space);
+  return inThreads({ spaces, upTo, signal, onProgress: report });
+};
+
+const fillHere = async (
+  options: FillOptions,
+  targets: readonly FoldTarget[],
+  { upTo, report }: Filling,
+) => {
+  const parked: { space: Space; parked: ParkedPartition }[] = [];
+  let seen = 0;
+  const spaces = targets.map((target) => ({
+    projection: target.projection,
+    space: target.space,
+    partitions: emptyOf(target),
+  }));
+  const stores = new Map(targets.map(({ space, store }) => [space, store]));
+  const log = {
+    readFold: (page: Parameters<EventLog['readFold']>[0]) =>
+      untilAnswered(options, () => options.log.readFold(page)),
+  };
+  await fillPartitions({
+    log,
+    spaces,
+    partitions: ALL_PARTITIONS,
+    upTo,
+    signal: options.signal,
+    pageEvents: options.batchEvents,
+    async onPage(share, events, to) {
+      report(share);
+      if (to <= seen) return;
+      // Events that are read again for other partitions are known to whoever shares the reading.
+      await options.onBatch?.(eventsAfter(seen, eventsUpTo(events, to)), to);
+      seen = to;
+    },
+    async write({ space, partition, ...filled }) {
+      if (filled.parked) parked.push({ space, parked: filled.parked });
+      await stores.get(space)?.fillPartition?.(space, partition, filled);
+    },
+  });
+  return parked;
+};
+
 const fillThrough = async (
   options: FillOptions,
   lanes: Lanes,
   limit: number,
 ): Promise<Position> => {
   const { targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
-  // A page of large events is short, too. Beside writers the log has always another one, so a fill ends where the log ended.
+  // Beside writers the log has always another event, so a fill ends where the log ended.
   const end =
     upTo === Infinity ? (await untilAnswered(options, () => options.log.head())).position : upTo;
   const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
@@ -72,7 +179,7 @@ const fillThrough = async (
   let running: Promise<AdvanceOutcome[]> = Promise.resolve([]);
   for (let batches = 1; ; batches++) {
     signal?.throwIfAborted();
-    const events = after < upTo ? await readBatch(options, after, limit) : [];
+    const events = after < end ? await readBatch(options, after, limit) : [];
     const previous = running;
     const last = events.at(-1);
     if (last) {
@@ -82,7 +189,7 @@ const fillThrough = async (
       running = lanes.push(route(batch), after);
       await options.onBatch?.(batch, after);
     }
-    const isLast = events.length === 0 || after >= upTo || (events.length < limit && after >= end);
+    const isLast = events.length === 0 || after >= end;
     const isDue = batches % checkpointBatches === 0;
     // Reads and folds one batch ahead while a remote store writes the previous one.
     const outcomes = await (isLast || isDue ? running : previous);
@@ -115,6 +222,9 @@ const reloadLost = async (
 
 export const eventsUpTo = (events: readonly FoldEvent[], upTo: Position): FoldEvent[] =>
   events.filter(({ position }) => position <= upTo);
+
+const eventsAfter = (after: Position, events: readonly FoldEvent[]): FoldEvent[] =>
+  events.filter(({ position }) => position > after);
 
 /** Returns fewer than `limit` events where they are large, and none at the end of the log. */
 const readBatch = async (

@@ -20,6 +20,7 @@ type RebuildOptions = {
   stores: readonly RebuiltStore[];
   /** Also receives what is read, before the next batch is. */
   onBatch?: FillOptions['onBatch'] | undefined;
+  inThreads?: FillOptions['inThreads'];
   signal?: AbortSignal;
   batchEvents?: number;
 };

@@ -64,6 +64,9 @@ export type PartitionBatch = {
   writes: readonly RowWrite[];
 };
 
+/** All rows of a partition, in order of scope and key, as of a position. */
+export type PartitionFill = { position: Position; rows: readonly RowWrite[] };
+
 export type ListedRow<R extends Row = Row> = { row: R; sort: number; key: string };
 
 export type ListQuery = {
@@ -104,6 +107,11 @@ export type ProjectionStore = {
    * `from`; otherwise the batch is stale and has no effect. Returns the outcomes in order.
    */
   commit(space: Space, batches: readonly PartitionBatch[]): Promise<('committed' | 'stale')[]>;
+  /**
+   * Stores all rows of a partition that has no checkpoint, and its checkpoint with the last of them. Only one caller at a time
+   * may fill a space. A store that several processes share has none of this, and gets commits.
+   */
+  fillPartition?(space: Space, partition: number, filled: PartitionFill): Promise<void>;
   /** Reads checkpoint, number of rows and digest of a partition atomically. */
   digest(
     space: Space,

@@ -41,7 +41,7 @@ export const isOpenToOthers = (path: string): boolean =>
 
 /** Tributary's files in a data directory, with those that SQLite adds. */
 const OWN_FILES =
-  /^(?:(?:(?:log|streams|views|near|keys|proof|catalog[^/]*)\.db|lock)(?:-(?:wal|shm|journal|probe))?|service\.log|(?:(?:remote-)?log|keys)\.mark(?:\.new)?|root\.key(?:\.new|\.part)?|erasures\.jsonl|desk\.token|(?:demo|server)\.json|outbox|mail)$/;
+  /^(?:(?:(?:log|streams|(?:views|near)(?:-\d+)?|keys|proof|catalog[^/]*)\.db|lock)(?:-(?:wal|shm|journal|probe))?|service\.log|(?:(?:remote-)?log|keys)\.mark(?:\.new)?|root\.key(?:\.new|\.part)?|erasures\.jsonl|desk\.token|(?:demo|server)\.json|outbox|mail)$/;
 
 /** Returns Tributary's files in the directory that others may access. Follows no links. */
 export const filesOpenToOthers = (directory: string): string[] =>

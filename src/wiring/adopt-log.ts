@@ -12,7 +12,7 @@ import { openMarkPlaces } from './event-log.ts';
 
 /** Caches of the log in a data directory, and the desk token, which is an entry of the log. */
 const DERIVED_FILES =
-  /^(?:(?:views|near|proof|catalog[^/]*)\.db(?:-(?:wal|shm|journal))?|desk\.token|server\.json)$/;
+  /^(?:(?:(?:views|near)(?:-\d+)?|proof|catalog[^/]*)\.db(?:-(?:wal|shm|journal))?|desk\.token|server\.json)$/;
 
 /** What was adopted: names of places, files removed from the directory, and read models removed from Redis. */
 export type AdoptedLog = { places: string[]; files: string[]; readModels: number };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { UPCASTS } from '#src/stores/event-codec.ts';
+import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { rowCheckOf, type CheckTask, type CheckReport } from './check-rows.ts';
@@ -17,7 +18,7 @@ const { directory, file, rows } = workerData as CheckTask;
 
 const log = sqliteLogSource(directory, UPCASTS);
 
-using store = openRows(join(directory, file));
+using store = openRows(filesOf(join(directory, file)));
 
 export const check = rowCheckOf({ log, storeOf: () => store });
 

@@ -11,6 +11,7 @@ import { httpServer } from '#src/web/http.ts';
 export type Listener = {
   /** Returns the public origin; if the port is chosen at random, it is correct after `listen`. */
   origin(): string;
+  isListening(): boolean;
   /** Starts the server and returns the URL it listens on. */
   listen(server: FastifyInstance): Promise<string>;
 };
@@ -31,10 +32,13 @@ export const createListener = ({ host, port, publicUrl }: Config): Listener => {
     return `http://${name}:${actualPort}`;
   };
   let url = urlOf(port);
+  let isListening = false;
   return {
     origin: () => publicUrl ?? url,
+    isListening: () => isListening,
     async listen(server) {
       url = urlOf(new URL(await listenAt(server, { host, port })).port);
+      isListening = true;
       return url;
     },
   };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Engine, type ReadModelStatus, runProjections } from '#projections/engine/engine.ts';
-import type { FillOptions } from '#projections/engine/fill.ts';
+import type { FillInThreads, FillOptions } from '#projections/engine/fill.ts';
 import {
   rebuildAll,
   type ReadModelVerification,
@@ -35,7 +35,6 @@ import {
   PARTITIONS,
   type RemoteStore,
   type ReadModelFollower,
-  type LocalStore,
   type ProjectionStore,
   type ReadModels,
 } from '#src/ports/read-model.ts';
@@ -53,8 +52,9 @@ import { observedStore } from '#src/stores/observed.ts';
 import { networkRiskOf } from '#src/stores/redis/connect.ts';
 import { ROW_FORMAT } from '#src/stores/redis/scripts.ts';
 import { sqliteCatalog, type CatalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
-import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
+import { sqliteStore, type SqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/system/ids.ts';
+import { fillsInThreads } from './fill-threads.ts';
 import { checkInThread, type CheckRows, rowCheckOf } from './check-rows.ts';
 import { closeAfterGrace } from './listener.ts';
 import { throttledLog } from './logger.ts';
@@ -170,6 +170,8 @@ export type OpenReadModels = {
     projections: readonly Projection[];
   };
   checkRows: CheckRows;
+  /** Fills new spaces in other threads, where the stores are in this process. */
+  inThreads?: FillInThreads | undefined;
   following: ReadModelFollower;
   /** Resolves once the local read models are filled, which requests cannot do without. */
   ready: Promise<boolean>;
@@ -186,6 +188,8 @@ export type ReadModelOptions = {
   /** Closes what is opened here, in reverse order. */
   parts: AsyncDisposableStack;
   metrics?: Metrics | undefined;
+  /** Whether this process serves requests. */
+  isListening(): boolean;
 };
 
 /**
@@ -245,7 +249,7 @@ const openLocalStore = (
   config: Config,
   { log, logger, parts }: ReadModelOptions,
   name: string,
-): LocalStore => {
+): SqliteStore => {
   const store = sqliteStore({
     file: join(config.dataDirectory, name),
     log: log.id,
@@ -262,8 +266,19 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const { dataDirectory: directory } = config;
   const file = 'views.db';
   const store = openLocalStore(config, options, file);
-  const run = { log, signal, ...engineCallbacks(logger) };
-  const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
+  let isFilled = false;
+  const isServing = (): boolean => isFilled && options.isListening();
+  const inThreads = isRemoteLog(config) ? undefined : fillsInThreads(directory, store, isServing);
+  const engine = await runProjections({
+    log,
+    signal,
+    ...engineCallbacks(logger),
+    catalog,
+    store,
+    projections: PROJECTIONS,
+    ...(inThreads && { inThreads }),
+  });
+  void engine.ready.then(() => (isFilled = true)).catch(() => {});
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
   const stackOf = () => ({ store, engine, projections: PROJECTIONS });
@@ -273,7 +288,7 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const checkRows = isRemoteLog(config)
     ? rowCheckOf({ log, storeOf: () => store })
     : checkInThread({ directory, file }, parts);
-  const models = { local, localPassed, readModels: local, engine, stackOf, checkRows };
+  const models = { local, localPassed, readModels: local, engine, stackOf, checkRows, inThreads };
   return { ...models, following, ready, filling };
 };
 
@@ -292,7 +307,13 @@ const fillingOf =
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
 export const openRemoteStore = async (
   { readModelUrl: url, allowsPlainRedis }: Config,
-  { log, logger, signal, parts, metrics }: Omit<ReadModelOptions, 'role' | 'catalog'>,
+  {
+    log,
+    logger,
+    signal,
+    parts,
+    metrics,
+  }: Omit<ReadModelOptions, 'role' | 'catalog' | 'isListening'>,
 ) => {
   const { redisStore } = await import('#src/stores/redis/read-model.ts');
   const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
@@ -365,7 +386,7 @@ const openLocalAndRemote = async (
 };
 
 type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
-  Pick<OpenReadModels, 'stackOf' | 'checkRows'> & {
+  Pick<OpenReadModels, 'stackOf' | 'checkRows' | 'inThreads'> & {
     log: EventLog;
     engine: Pick<Engine, 'status' | 'recheck'>;
     logger: Logger;
@@ -422,7 +443,7 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
 
 /** Rebuilds read models in one reading of the log. Returns why the builds of some did not go live. */
 const rebuildNow = async (
-  { log, engine, stackOf, rebuild }: ProjectionDeps,
+  { log, engine, stackOf, rebuild, inThreads }: ProjectionDeps,
   names: readonly string[],
 ): Promise<Map<string, string>> => {
   const refusals = new Map<string, string>();
@@ -433,7 +454,7 @@ const rebuildNow = async (
   });
   const rebuildRows = async (onBatch?: FillOptions['onBatch']): Promise<void> => {
     if (stores.length === 0) return;
-    for (const { projection, refusal } of await rebuildAll({ log, stores, onBatch }))
+    for (const { projection, refusal } of await rebuildAll({ log, stores, onBatch, inThreads }))
       if (refusal !== undefined) refusals.set(projection, refusal);
   };
   if (!names.includes(CATALOG)) await rebuildRows();

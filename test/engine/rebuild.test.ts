@@ -106,11 +106,10 @@ describe('A rebuild', () => {
     await expect(
       rebuild({ log: stopping, store, projection, engine, signal, batchEvents: 10 }),
     ).rejects.toThrow('aborted');
-    expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@1.2']);
     expect(store.live('tally')).toBe('tally@1.1');
     expect((await engine.status())[0]).not.toHaveProperty('rebuilding');
     await rebuild({ log, store, projection, engine, batchEvents: 10 });
-    expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@1.3']);
+    expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@1.2']);
     expect(OWNERS.map(countOf)).toEqual([10, 10, 10, 10]);
     expect((await check()).mismatches).toEqual([]);
   });
@@ -288,11 +287,16 @@ describe('A new version', () => {
   test('A new version of a read model continues its first fill after an interruption', async () => {
     const position = await appendMany(log, OWNERS, 5);
     const controller = new AbortController();
-    const stopping = reading((batch) => (batch === 2 ? controller.abort() : undefined));
     const { signal } = controller;
-    await expect(
-      rebuild({ log: stopping, store, projection, signal, batchEvents: 10 }),
-    ).rejects.toThrow('aborted');
+    const stopping: ProjectionStore = {
+      ...store,
+      async fillPartition(space, partition, filled) {
+        await store.fillPartition?.(space, partition, filled);
+        // Some of the partitions with rows come later.
+        if (filled.rows.length > 0) controller.abort();
+      },
+    };
+    await expect(rebuild({ log, store: stopping, projection, signal })).rejects.toThrow('aborted');
     expect(store.live('tally')).toBeNull();
     let evolved = 0;
     const engine = await start({ projections: [tally({ onEvolve: () => (evolved += 1) })] });

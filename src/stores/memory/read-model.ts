@@ -73,6 +73,13 @@ export const memoryStore = (): LocalStore => {
       spaces.set(space, partitions);
       return batches.map((batch) => commitBatch(partitions, batch));
     },
+    async fillPartition(space, number, { position, rows }) {
+      const partitions = partitionsOf(space);
+      spaces.set(space, partitions);
+      const partition: Partition = { checkpoint: position, scopes: new Map() };
+      for (const write of rows) apply(partition.scopes, write);
+      partitions[number] = partition;
+    },
     digest: async (space, number) => {
       const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
       return { checkpoint, ...digestOfScopes(scopes) };

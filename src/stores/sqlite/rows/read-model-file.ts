@@ -4,6 +4,8 @@
  * (read-model.ts) and readers in other threads (rows-reader.ts) use it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { readdirSync } from 'node:fs';
+import { join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage, messageOfError, sqliteCodeOf } from '#src/stores/sqlite/failure.ts';
@@ -59,6 +61,36 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
+
+/**
+ * Lists the files of a store that exist: `views.db`, and `views-2.db` and so on, in which builds were filled.
+ * `first`: the path of the first one.
+ */
+export const filesOf = (first: string): string[] => {
+  const { dir, name } = parse(first);
+  const numbers = readdirSync(dir).flatMap((entry) => {
+    const number = entry === `${name}.db` ? '1' : numberOf(name, entry);
+    return number === undefined ? [] : [Number(number)];
+  });
+  return numbers.sort((a, b) => a - b).map((number) => fileOf(first, number));
+};
+
+const numberOf = (name: string, entry: string): string | undefined =>
+  entry.startsWith(`${name}-`) ? /^(\d+)\.db$/.exec(entry.slice(name.length + 1))?.[1] : undefined;
+
+const fileOf = (first: string, number: number): string => {
+  const { dir, name } = parse(first);
+  return number === 1 ? first : join(dir, `${name}-${number}.db`);
+};
+
+/** Returns a path that no file has. */
+export const nextFileOf = (first: string, files: readonly { path: string }[]): string => {
+  const taken = new Set(files.map(({ path }) => path));
+  for (let number = 1; ; number++) {
+    const path = fileOf(first, number);
+    if (!taken.has(path)) return path;
+  }
+};
 
 /** Returns the number of a partition in the file. */
 export const partOf = (id: number, partition: number): number => id * PARTITIONS + partition;
@@ -156,6 +188,17 @@ export class Statements {
     return after;
   }
 
+  /** Adds rows to a partition that has none of them, and to its digest. */
+  fill(part: number, writes: readonly RowWrite[], digest: RowDigest): void {
+    for (const write of writes) {
+      const { scope, key, row, sort } = write;
+      const json = JSON.stringify(row);
+      const after = { sort, hash: hashOf(rowText(write, sort, json)) };
+      this.#add.run(part, scope, key, sort, after.hash, json);
+      this.#count(part, write, { before: undefined, after, digest });
+    }
+  }
+
   /** Returns key and sort of each row of a list. */
   list(id: number, query: ListQuery): [key: string, sort: number][] {
     const { scope, list = ALL_ROWS, limit, isAscending, ...range } = query;
@@ -200,6 +243,10 @@ export class Statements {
 
   goLive(name: string, space: Space): void {
     this.#db.prepare('INSERT OR REPLACE INTO live (name, space) VALUES (?, ?)').run(name, space);
+  }
+
+  noneLive(name: string): void {
+    this.#db.prepare('DELETE FROM live WHERE name = ?').run(name);
   }
 
   allSpaces(): { id: number; space: Space }[] {
@@ -313,7 +360,7 @@ const prepare = (db: DatabaseSync, log: string): void => {
 };
 
 export type RowsFileOptions = {
-  file: string;
+  path: string;
   /** Identity of the log that this is a cache of; a file of another log is deleted. */
   log: string;
   /** The file was unreadable, damaged or foreign, and its rows are lost. */
@@ -338,16 +385,26 @@ export class RowsFile {
   #current: OpenFile | undefined;
   /** The end of the open transaction. */
   #end: PromiseWithResolvers<void> | undefined;
+  #isUnwritable = false;
 
   constructor(options: RowsFileOptions) {
     this.#options = options;
-    const { file, log, onDiscarded } = options;
+    const { path, log, onDiscarded } = options;
     try {
-      this.#current = opened(open(file, log));
+      this.#current = opened(open(path, log));
     } catch (error) {
       onDiscarded(messageOfError(error));
       this.#current = opened(this.#create());
     }
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  /** Whether the last transaction failed. */
+  get isUnwritable(): boolean {
+    return this.#isUnwritable;
   }
 
   /**
@@ -393,12 +450,20 @@ export class RowsFile {
       throw this.#failure(current, error);
     }
     this.#end = undefined;
+    this.#isUnwritable = false;
     this.#options.onEnd(true);
     end.resolve();
   }
 
   close(): void {
     if (this.#current) closeMarked(this.#current.db);
+  }
+
+  /** Closes and removes the file. Its transaction must have ended. */
+  remove(): void {
+    this.#current?.db.close();
+    this.#current = undefined;
+    removeDatabase(this.path);
   }
 
   #begin({ db, sql }: OpenFile): void {
@@ -425,6 +490,7 @@ export class RowsFile {
     if (current.db.isTransaction) current.db.exec('ROLLBACK');
     const reason = `the file of the read models cannot be written: ${messageOfError(error)}`;
     const failure = this.#undo(new RowsUnwritable(reason, { cause: error }));
+    this.#isUnwritable = true;
     this.#options.onEnd(false);
     return failure;
   }
@@ -444,9 +510,9 @@ export class RowsFile {
   }
 
   #create(): DatabaseSync {
-    const { file, log } = this.#options;
-    removeDatabase(file);
-    return open(file, log);
+    const { path, log } = this.#options;
+    removeDatabase(path);
+    return open(path, log);
   }
 
   #openFile(): OpenFile {

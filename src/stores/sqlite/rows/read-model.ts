@@ -8,6 +8,7 @@ import {
   type LocalStore,
   PARTITIONS,
   type PartitionBatch,
+  type PartitionFill,
   partitionOf,
   ReadModelRebuilding,
   type Row,
@@ -22,6 +23,8 @@ import type { Position } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
   checkPartition,
+  filesOf,
+  nextFileOf,
   partOf,
   RowsFile,
   type Statements,
@@ -29,8 +32,10 @@ import {
 } from './read-model-file.ts';
 import { openRows } from './rows-reader.ts';
 
-/** A space, with what the file has of each partition. */
+/** A space, with what its file has of each partition. */
 type SpaceState = {
+  file: RowsFile;
+  /** The number of the space in its file. */
   id: number;
   space: Space;
   /** Whether a commit that the file does not take stays in memory. */
@@ -43,9 +48,12 @@ type SpaceState = {
 
 const noCheckpoints = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
+/** What the file did not take of a partition. */
+type Kept = { state: SpaceState; partition: number };
+
 type Known = Pick<StoredRow, 'row' | 'sort'>;
 
-const nameOf = (id: number, scope: string, key: string): string => `${id}\n${scope}\n${key}`;
+const nameOf = (space: Space, { scope, key }: RowKey): string => `${space}\n${scope}\n${key}`;
 
 export type SqliteStoreOptions = {
   file: string;
@@ -64,9 +72,13 @@ export type SqliteStoreOptions = {
   onDiscarded?(reason: string): void;
 };
 
+/** Takes a few milliseconds. */
+const ROWS_IN_TURN = 250;
 const CACHE_ROWS_MAX = 50_000;
 /** A reader of larger rows copies them: the cache bounds the number of rows, not their size. */
 const CACHED_CHARS_MAX = 32_768;
+
+export type SqliteStore = LocalStore & Pick<SqliteRows, 'beginBuild' | 'endBuild'>;
 
 /**
  * Read models that survive the process. A kill loses the rows and the checkpoint of the last turn together, so a checkpoint
@@ -76,7 +88,7 @@ const CACHED_CHARS_MAX = 32_768;
  * const store = sqliteStore({ file: 'data/views.db', log: log.id, kept: ['credentials'] });
  * await store.commit('leads@1.1', [{ partition: partitionOf('acme'), from: 0, to: 7, writes }]);
  */
-export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
+export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
   const store = new SqliteRows(options);
   return {
     checkpoints: async (space) => [...store.checkpointsOf(space)],
@@ -86,11 +98,14 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     check: async (space, partition) => store.check(space, partition),
     async partitionRows(space, partition) {
       store.flush();
-      using rows = openRows(options.file);
+      using rows = openRows(filesOf(options.file));
       return await rows.partitionRows(space, partition);
     },
     count: async (space) => store.count(space),
     spaces: async (name) => store.spacesOf(name),
+    fillPartition: (space, partition, filled) => store.fillPartition(space, partition, filled),
+    beginBuild: (spaces) => store.beginBuild(spaces),
+    endBuild: (file) => store.endBuild(file),
     goLive: (space) => store.goLive(space),
     drop: (space) => store.drop(space),
     flush: async () => store.flush(),
@@ -103,41 +118,22 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
 
 class SqliteRows {
   readonly #options: SqliteStoreOptions;
-  readonly #file: RowsFile;
+  /** The files that have spaces; the first one gets new spaces. A build that is filled at once has a file of its own. */
+  readonly #files: RowsFile[] = [];
   readonly #spaces = new Map<Space, SpaceState>();
   readonly #live = new Map<string, Space>();
   /** Rows as the file has them. */
   readonly #cache: GenerationCache<string, StoredRow>;
   /** What the file did not take of the read models in `kept`, by the name of the row and by the partition. */
-  readonly #keptRows = new Map<string, { state: SpaceState; write: RowWrite }>();
-  readonly #keptCheckpoints = new Map<number, { state: SpaceState; position: Position }>();
-  /** The last transaction failed. */
-  #isUnwritable = false;
+  readonly #keptRows = new Map<string, Kept & { write: RowWrite }>();
+  readonly #keptCheckpoints = new Map<string, Kept & { position: Position }>();
 
   constructor(options: SqliteStoreOptions) {
     this.#options = options;
     this.#cache = new GenerationCache(options.cacheRowsMax ?? CACHE_ROWS_MAX);
-    this.#file = new RowsFile({
-      file: options.file,
-      log: options.log ?? '',
-      onDiscarded: (reason) => options.onDiscarded?.(reason),
-      onEmptied: () => {
-        for (const memory of [
-          this.#spaces,
-          this.#live,
-          this.#cache,
-          this.#keptRows,
-          this.#keptCheckpoints,
-        ])
-          memory.clear();
-      },
-      onBegin: (sql) => {
-        options.beforeWrite?.();
-        this.#writeKept(sql);
-      },
-      onEnd: (isCommitted) => this.#onEnd(isCommitted),
-    });
-    this.#load();
+    for (const path of filesOf(options.file)) this.#openFile(path);
+    if (this.#files.length === 0) this.#openFile(options.file);
+    this.#removeEmptyFiles();
   }
 
   checkpointsOf(space: Space): readonly Position[] {
@@ -170,7 +166,7 @@ class SqliteRows {
     if (!state) return;
     const written = state.digests[partition] ?? noRows();
     this.#guarded(state, partition, () =>
-      this.#file.read((_sql, db) => checkPartition(db, partOf(state.id, partition), written)),
+      state.file.read((_sql, db) => checkPartition(db, partOf(state.id, partition), written)),
     );
   }
 
@@ -187,7 +183,7 @@ class SqliteRows {
     return keys.map((key) => {
       const row = state && this.#read(state, key);
       // The caller may change it, and the change may never be committed.
-      if (row) this.#cache.delete(nameOf(state.id, key.scope, key.key));
+      if (row) this.#cache.delete(nameOf(state.space, key));
       return row?.row;
     });
   }
@@ -199,10 +195,10 @@ class SqliteRows {
     if (batches.length === 0) return [];
     try {
       const state = this.#findOrAdd(space);
-      const answers = this.#file.write((sql) =>
+      const answers = state.file.write((sql) =>
         batches.map((batch) => this.#commitBatch(sql, state, batch)),
       );
-      await this.#file.committed();
+      await state.file.committed();
       return answers;
     } catch (error) {
       const state = this.#spaces.get(space);
@@ -213,23 +209,81 @@ class SqliteRows {
 
   async goLive(space: Space): Promise<void> {
     const name = readModelOf(space);
-    this.#findOrAdd(space);
-    this.#file.write((sql) => sql.goLive(name, space));
-    await this.#file.committed();
+    const { file } = this.#findOrAdd(space);
+    // A kill in between leaves none live, and the next start completes the space and switches to it.
+    for (const other of this.#files) if (other !== file) other.write((sql) => sql.noneLive(name));
+    await Promise.all(this.#files.map((one) => one.committed()));
+    file.write((sql) => sql.goLive(name, space));
+    await file.committed();
     this.#live.set(name, space);
   }
 
   async drop(space: Space): Promise<void> {
     const state = this.#spaces.get(space);
     if (!state) return;
-    this.#file.write((sql) => sql.dropSpace(state.id, space));
-    await this.#file.committed();
+    const { file, id } = state;
+    file.write((sql) => sql.dropSpace(id, space));
+    await file.committed();
     this.#forget(state);
+    if (this.#removeEmptyFiles()) return;
     // One partition per turn: a large space takes seconds, and the process serves meanwhile.
     for (let partition = 0; partition < PARTITIONS; partition++) {
       await nextTurn();
-      this.#file.write((sql) => sql.dropPartition(partOf(state.id, partition)));
+      file.write((sql) => sql.dropPartition(partOf(id, partition)));
     }
+  }
+
+  /** Writes rows of a partition that has no checkpoint, and its checkpoint with the last of them. */
+  async fillPartition(
+    space: Space,
+    partition: number,
+    { position, rows }: PartitionFill,
+  ): Promise<void> {
+    const state = this.#findOrAdd(space);
+    const part = partOf(state.id, partition);
+    const digest = noRows();
+    state.file.write((sql) => sql.dropPartition(part));
+    for (let from = 0; from < rows.length; from += ROWS_IN_TURN) {
+      state.file.write((sql) => sql.fill(part, rows.slice(from, from + ROWS_IN_TURN), digest));
+      await state.file.committed();
+    }
+    state.file.write((sql) => sql.moveCheckpoint(part, { position, ...digest }));
+    await state.file.committed();
+    state.checkpoints[partition] = position;
+    state.digests[partition] = digest;
+    this.#cache.clear();
+  }
+
+  /**
+   * Prepares a file in which another thread fills these spaces, which are new or were begun there before. Returns undefined if
+   * they have to be filled where they are.
+   */
+  beginBuild(spaces: readonly Space[]): string | undefined {
+    const known = spaces.map((space) => this.#spaces.get(space)?.file);
+    const [first] = known;
+    if (known.some((file) => file !== first)) return undefined;
+    if (first) {
+      const live = new Set(this.#live.values());
+      const isUsed = [...this.#spaces.values()].some(
+        ({ file, space }) => file === first && live.has(space),
+      );
+      return isUsed ? undefined : first.path;
+    }
+    const file = this.#openFile(nextFileOf(this.#options.file, this.#files));
+    for (const space of spaces)
+      this.#add(
+        file,
+        file.write((sql) => sql.addSpace(space)),
+        space,
+      );
+    file.commit();
+    return file.path;
+  }
+
+  /** Reads again what a file has, after another thread wrote it. A file without spaces is not needed any more. */
+  endBuild(path: string): void {
+    for (const file of this.#files) if (file.path === path) this.#load(file);
+    this.#removeEmptyFiles();
   }
 
   peek(space: Space, place: RowKey): Row | undefined {
@@ -243,7 +297,7 @@ class SqliteRows {
     const state = this.#readable(space, partition);
     if (!state) return [];
     const rows: { row: Row; sort: number; key: string }[] = [];
-    for (const [key, sort] of this.#file.read((sql) => sql.list(state.id, query))) {
+    for (const [key, sort] of state.file.read((sql) => sql.list(state.id, query))) {
       const stored = this.#read(state, { scope, key });
       if (stored && (list !== undefined || sort === stored.sort))
         rows.push({ row: stored.row, sort, key });
@@ -256,7 +310,7 @@ class SqliteRows {
   }
 
   flush(): void {
-    this.#file.commit();
+    for (const file of this.#files) file.commit();
   }
 
   close(): void {
@@ -265,19 +319,53 @@ class SqliteRows {
     } catch {
       // The next start reads from the log what the file lacks.
     }
-    this.#file.close();
+    for (const file of this.#files) file.close();
   }
 
-  /** Reads what the file has into memory. A partition whose checkpoint is damaged is lost. */
-  #load(): void {
+  #openFile(path: string): RowsFile {
+    const file = new RowsFile({
+      path,
+      log: this.#options.log ?? '',
+      onDiscarded: (reason) => this.#options.onDiscarded?.(reason),
+      onEmptied: () => {
+        for (const state of this.#statesIn(file)) this.#forget(state);
+      },
+      onBegin: (sql) => {
+        this.#options.beforeWrite?.();
+        this.#writeKept(file, sql);
+      },
+      onEnd: (isCommitted) => this.#onEnd(file, isCommitted),
+    });
+    this.#files.push(file);
+    this.#load(file);
+    return file;
+  }
+
+  /** Removes the files that have no space, except the last one. Returns whether there were any. */
+  #removeEmptyFiles(): boolean {
+    const files = this.#files.length;
+    for (const file of [...this.#files]) {
+      if (this.#files.length === 1 || this.#statesIn(file).length > 0) continue;
+      this.#files.splice(this.#files.indexOf(file), 1);
+      file.remove();
+    }
+    return this.#files.length < files;
+  }
+
+  #statesIn(file: RowsFile): SpaceState[] {
+    return [...this.#spaces.values()].filter((state) => state.file === file);
+  }
+
+  /** Reads what a file has into memory. A partition whose checkpoint is damaged is lost. */
+  #load(file: RowsFile): void {
     try {
       const damaged: [state: SpaceState, partition: number][] = [];
-      this.#file.read((sql) => {
+      file.read((sql) => {
         const stored = sql.allSpaces();
         const names = new Set(stored.map(({ space }) => space));
-        for (const state of this.#spaces.values()) if (!names.has(state.space)) this.#forget(state);
+        for (const state of this.#statesIn(file)) if (!names.has(state.space)) this.#forget(state);
         for (const { id, space } of stored) {
-          const state = this.#spaces.get(space) ?? this.#add(id, space);
+          const state = this.#spaces.get(space) ?? this.#add(file, id, space);
           for (let partition = 0; partition < PARTITIONS; partition++) {
             const record = sql.checkpoint(partOf(id, partition));
             if (!record) damaged.push([state, partition]);
@@ -300,14 +388,18 @@ class SqliteRows {
   #findOrAdd(space: Space): SpaceState {
     const state = this.#spaces.get(space);
     if (state) return state;
+    const [file] = this.#files;
+    if (!file) throw new Error('the store has no file');
     return this.#add(
-      this.#file.write((sql) => sql.addSpace(space)),
+      file,
+      file.write((sql) => sql.addSpace(space)),
       space,
     );
   }
 
-  #add(id: number, space: Space): SpaceState {
+  #add(file: RowsFile, id: number, space: Space): SpaceState {
     const state: SpaceState = {
+      file,
       id,
       space,
       isKept: this.#options.kept?.includes(readModelOf(space)) === true,
@@ -321,16 +413,15 @@ class SqliteRows {
 
   #forget(state: SpaceState): void {
     this.#spaces.delete(state.space);
+    this.#cache.clear();
     for (const [name, space] of this.#live) if (space === state.space) this.#live.delete(name);
-    for (const [name, kept] of this.#keptRows)
-      if (kept.state === state) this.#keptRows.delete(name);
-    for (const [part, kept] of this.#keptCheckpoints)
-      if (kept.state === state) this.#keptCheckpoints.delete(part);
+    for (const memory of [this.#keptRows, this.#keptCheckpoints])
+      for (const [name, kept] of memory) if (kept.state === state) memory.delete(name);
   }
 
   /** Returns a row as it was written last, if there is one. Throws ReadModelRebuilding if it is damaged. */
   #read(state: SpaceState, { scope, key }: RowKey): Known | undefined {
-    const name = nameOf(state.id, scope, key);
+    const name = nameOf(state.space, { scope, key });
     const kept = this.#keptRows.get(name)?.write;
     if (kept) return kept.row === null ? undefined : { row: kept.row, sort: kept.sort };
     const cached = this.#cache.get(name);
@@ -338,7 +429,7 @@ class SqliteRows {
     const partition = partitionOf(scope);
     const part = partOf(state.id, partition);
     const stored = this.#guarded(state, partition, () =>
-      this.#file.read((sql) => sql.read(part, scope, key)),
+      state.file.read((sql) => sql.read(part, scope, key)),
     );
     if (stored && stored.chars < CACHED_CHARS_MAX) this.#cache.set(name, stored);
     return stored;
@@ -364,7 +455,7 @@ class SqliteRows {
     place: { state: SpaceState; part: number; digest: RowDigest; write: RowWrite },
   ): void {
     const { state, part, digest, write } = place;
-    const name = nameOf(state.id, write.scope, write.key);
+    const name = nameOf(state.space, write);
     const after = sql.write(part, write, digest);
     if (after && write.row && after.chars < CACHED_CHARS_MAX)
       this.#cache.set(name, { row: write.row, ...after });
@@ -375,48 +466,46 @@ class SqliteRows {
   #keep(state: SpaceState, { partition, from, to, writes }: PartitionBatch): 'committed' | 'stale' {
     if (state.checkpoints[partition] !== from) return 'stale';
     for (const write of writes)
-      this.#keptRows.set(nameOf(state.id, write.scope, write.key), { state, write });
-    this.#keptCheckpoints.set(partOf(state.id, partition), { state, position: to });
+      this.#keptRows.set(nameOf(state.space, write), { state, partition, write });
+    const name = `${state.space}\n${partition}`;
+    this.#keptCheckpoints.set(name, { state, partition, position: to });
     state.checkpoints[partition] = to;
     return 'committed';
   }
 
   /** The file takes writes again: begins with what it did not take. */
-  #writeKept(sql: Statements): void {
-    const digests = new Map<number, RowDigest>();
-    for (const { state, write } of this.#keptRows.values()) {
-      const partition = partitionOf(write.scope);
+  #writeKept(file: RowsFile, sql: Statements): void {
+    for (const { state, partition, position } of this.#keptCheckpoints.values()) {
+      if (state.file !== file) continue;
       const part = partOf(state.id, partition);
-      const digest = digests.get(part) ?? { ...(state.digests[partition] ?? noRows()) };
-      digests.set(part, digest);
-      this.#writeRow(sql, { state, part, digest, write });
-    }
-    for (const [part, { state, position }] of this.#keptCheckpoints) {
-      const digest = digests.get(part) ?? state.digests[part % PARTITIONS] ?? noRows();
+      const digest = { ...(state.digests[partition] ?? noRows()) };
+      for (const kept of this.#keptRows.values())
+        if (kept.state === state && kept.partition === partition)
+          this.#writeRow(sql, { state, part, digest, write: kept.write });
       sql.moveCheckpoint(part, { position, ...digest });
-      state.digests[part % PARTITIONS] = digest;
+      state.digests[partition] = digest;
     }
   }
 
-  #onEnd(isCommitted: boolean): void {
-    this.#isUnwritable = !isCommitted;
+  #onEnd(file: RowsFile, isCommitted: boolean): void {
+    const isOfFile = ({ state }: Kept): boolean => state.file === file;
     if (isCommitted) {
-      this.#keptRows.clear();
-      this.#keptCheckpoints.clear();
+      for (const memory of [this.#keptRows, this.#keptCheckpoints])
+        for (const [name, kept] of memory) if (isOfFile(kept)) memory.delete(name);
       return;
     }
     // Rows of the turn are in the cache, and checkpoints and digests of the turn in the states.
     this.#cache.clear();
-    this.#load();
-    for (const [part, { state, position }] of this.#keptCheckpoints)
-      state.checkpoints[part % PARTITIONS] = position;
+    this.#load(file);
+    for (const { state, partition, position } of this.#keptCheckpoints.values())
+      state.checkpoints[partition] = position;
   }
 
   /** Throws ReadModelRebuilding while the partition cannot be read, or the file lacks rows. */
   #readable(space: Space, partition: number): SpaceState | undefined {
     const state = this.#spaces.get(space);
     if (!state) return undefined;
-    if (this.#isUnwritable && !state.isKept)
+    if (state.file.isUnwritable && !state.isKept)
       throw new ReadModelRebuilding('the file of the read models cannot be written');
     const reached = state.lost.get(partition);
     if (reached === undefined) return state;
@@ -445,7 +534,7 @@ class SqliteRows {
     const reached = state.checkpoints[partition] || Math.max(...state.checkpoints);
     state.lost.set(partition, Math.max(reached, state.lost.get(partition) ?? 0));
     try {
-      this.#file.write((sql) => sql.dropPartition(partOf(state.id, partition)));
+      state.file.write((sql) => sql.dropPartition(partOf(state.id, partition)));
     } catch (error) {
       // The next reader finds it again.
       if (error instanceof RowsUnwritable) return;

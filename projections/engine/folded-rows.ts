@@ -1,0 +1,232 @@
+/**
+ * Rows folded in memory from the beginning of the log, so that each is stored or compared once. A fill of empty partitions
+ * writes them (`fillPartitions`), and comparisons read them.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Projection, ScopeRows } from '#projections/projection.ts';
+import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
+import {
+  partitionOf,
+  PARTITIONS,
+  type Row,
+  type RowWrite,
+  type Space,
+} from '#src/ports/read-model.ts';
+import type { ParkedPartition } from './target.ts';
+
+/** A space to fold. `until`: the last position to fold in each partition, for comparisons. */
+export type FoldedSpace = {
+  projection: Projection;
+  space: Space;
+  /** The partitions to fold; all by default. */
+  partitions?: ReadonlySet<number>;
+  until?: readonly Position[] | undefined;
+};
+
+/** What is known of a space after a fold. */
+export type FoldedPartition = {
+  space: Space;
+  partition: number;
+  /** Every event is folded up to here, and up to the event before the one that parked it. */
+  position: Position;
+  rows: RowWrite[];
+  parked: ParkedPartition | undefined;
+};
+
+/** Between scope and key in the name of a row: sorts before all characters of both. */
+const SEPARATOR = '\0';
+
+type PartitionRows = { rows: Map<string, Row>; parked: ParkedPartition | undefined };
+
+/** The rows of one partition as its fold reads and writes them; one object serves all events. */
+class Scope implements ScopeRows {
+  #rows: Map<string, Row> = new Map();
+  #prefix = '';
+
+  of(rows: Map<string, Row>, scope: string): this {
+    this.#rows = rows;
+    this.#prefix = scope + SEPARATOR;
+    return this;
+  }
+
+  get(key: string): Row | undefined {
+    return this.#rows.get(this.#prefix + key);
+  }
+
+  /** All rows are here. */
+  load(): void {}
+
+  set(key: string, row: Row | null): void {
+    if (row === null) this.#rows.delete(this.#prefix + key);
+    else this.#rows.set(this.#prefix + key, row);
+  }
+}
+
+/**
+ * Folds events in log order into the rows of some partitions of several spaces. A fold that throws parks its partition before
+ * the event; the others continue.
+ */
+export class FoldedRows {
+  #partitions: readonly number[];
+  readonly #spaces: { folded: FoldedSpace; partitions: (PartitionRows | undefined)[] }[];
+  readonly #byType = new Map<
+    string,
+    { folded: FoldedSpace; partitions: (PartitionRows | undefined)[] }[]
+  >();
+  readonly #scope = new Scope();
+
+  constructor(spaces: readonly FoldedSpace[], partitions: readonly number[]) {
+    this.#partitions = partitions;
+    this.#spaces = spaces.map((folded) => {
+      const own = new Array<PartitionRows | undefined>(PARTITIONS).fill(undefined);
+      for (const partition of partitions)
+        if (folded.partitions?.has(partition) !== false)
+          own[partition] = { rows: new Map(), parked: undefined };
+      return { folded, partitions: own };
+    });
+    for (const space of this.#spaces)
+      for (const type of space.folded.projection.handles) {
+        const folding = this.#byType.get(type) ?? [];
+        folding.push(space);
+        this.#byType.set(type, folding);
+      }
+  }
+
+  get partitions(): readonly number[] {
+    return this.#partitions;
+  }
+
+  /** Counts the rows of all partitions. */
+  count(): number {
+    let rows = 0;
+    for (const { partitions } of this.#spaces)
+      for (const partition of this.#partitions) rows += partitions[partition]?.rows.size ?? 0;
+    return rows;
+  }
+
+  add(event: FoldEvent): void {
+    for (const { folded, partitions } of this.#byType.get(event.type) ?? []) {
+      const { projection, until } = folded;
+      let partition: number | undefined;
+      try {
+        const place = projection.place(event);
+        if (!place) continue;
+        partition = partitionOf(place.scope);
+        const own = partitions[partition];
+        if (!own || own.parked || (until && event.position > (until[partition] ?? 0))) continue;
+        const scope = this.#scope.of(own.rows, place.scope);
+        scope.set(place.key, projection.evolve(scope.get(place.key), event, scope));
+      } catch (error) {
+        // Where the place itself fails, the scope is unknown; rows of the event's owner are the most likely ones.
+        park(partitions, event, { partition: partition ?? partitionOf(event.owner), error });
+      }
+    }
+  }
+
+  /** Forgets the second half of the partitions, and returns how many are left. */
+  halve(): number {
+    const left = Math.ceil(this.#partitions.length / 2);
+    for (const partition of this.#partitions.slice(left))
+      for (const { partitions } of this.#spaces) partitions[partition] = undefined;
+    this.#partitions = this.#partitions.slice(0, left);
+    return left;
+  }
+
+  /** Hands over each partition with its rows in order of scope and key, and forgets it. `upTo`: the last event that was read. */
+  *take(upTo: Position): Generator<FoldedPartition> {
+    for (const { folded, partitions } of this.#spaces)
+      for (const partition of this.#partitions) {
+        const own = partitions[partition];
+        if (!own) continue;
+        partitions[partition] = undefined;
+        const { rows, parked } = own;
+        const { projection, space } = folded;
+        const position = parked ? parked.position - 1 : upTo;
+        yield { space, partition, position, rows: writesOf(projection, rows), parked };
+      }
+  }
+}
+
+const park = (
+  partitions: (PartitionRows | undefined)[],
+  { position, stream, type }: FoldEvent,
+  { partition, error }: { partition: number; error: unknown },
+): void => {
+  const own = partitions[partition];
+  if (!own) return;
+  const reason = `${type}: ${error instanceof Error ? error.message : String(error)}`;
+  own.parked ??= { partition, position, stream, reason };
+};
+
+const writesOf = (projection: Projection, rows: ReadonlyMap<string, Row>): RowWrite[] =>
+  [...rows.keys()].sort().map((name) => {
+    const at = name.indexOf(SEPARATOR);
+    const row = rows.get(name) ?? {};
+    return {
+      scope: name.slice(0, at),
+      key: name.slice(at + 1),
+      row,
+      sort: projection.sort?.(row) ?? null,
+      added: projection.lists?.(row) ?? [],
+    };
+  });
+
+const PAGE_EVENTS = 1_000;
+/** Some 300 MB. */
+const ROWS_MAX = 500_000;
+/** A page is cut where events are large: counts as so many rows. */
+const ROWS_OF_CUT_PAGE = 2_000;
+
+export type PartitionFill = {
+  log: Pick<EventLog, 'readFold'>;
+  spaces: readonly FoldedSpace[];
+  partitions: readonly number[];
+  /** The last position to fold. */
+  upTo: Position;
+  signal?: AbortSignal | undefined;
+  /** Events of one reading; this process does other work between two. */
+  pageEvents?: number | undefined;
+  /** Rows in memory at a time. */
+  rowsMax?: number | undefined;
+  /** Called with the share that is done, from 0 to 1, and the events up to `upTo` that were read last; awaited before more are read. */
+  onPage(share: number, events: readonly FoldEvent[], upTo: Position): Promise<void> | void;
+  /** Takes a partition, before the next one is made. */
+  write(folded: FoldedPartition): Promise<void>;
+};
+
+/**
+ * Folds the log into partitions that have no rows yet, and hands over each partition once. Where their rows do not fit into
+ * memory together, it continues with half of the partitions, and reads the log again for the others. Throws the errors of the
+ * log and of `write`; partitions that were written stay complete.
+ *
+ * Costs a reading of the log for each `rowsMax` rows.
+ */
+export const fillPartitions = async (options: PartitionFill): Promise<void> => {
+  const { log, spaces, partitions, upTo, signal, onPage, write } = options;
+  const { pageEvents = PAGE_EVENTS, rowsMax = ROWS_MAX } = options;
+  for (let first = 0, size = partitions.length; first < partitions.length; ) {
+    const folded = new FoldedRows(spaces, partitions.slice(first, first + size));
+    let heavy = 0;
+    for (let after = 0; after < upTo; ) {
+      signal?.throwIfAborted();
+      const events = await log.readFold({ after, limit: pageEvents });
+      const last = events.at(-1);
+      if (!last) break;
+      after = Math.min(last.position, upTo);
+      for (const event of events) if (event.position <= after) folded.add(event);
+      if (events.length < pageEvents && after < upTo) heavy += ROWS_OF_CUT_PAGE;
+      if (folded.count() + heavy > rowsMax && folded.partitions.length > 1) {
+        size = folded.halve();
+        heavy /= 2;
+      }
+      const done = first + (folded.partitions.length * after) / upTo;
+      await onPage(done / partitions.length, events, after);
+      await turn();
+    }
+    for (const partition of folded.take(upTo)) {
+      signal?.throwIfAborted();
+      await write(partition);
+    }
+    first += folded.partitions.length;
+  }
+};

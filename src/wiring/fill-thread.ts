@@ -1,0 +1,44 @@
+/** A thread that fills partitions of new spaces from the embedded log. The service does not wait for it. */
+import { constants, setPriority } from 'node:os';
+import { platform } from 'node:process';
+import { parentPort, workerData } from 'node:worker_threads';
+import { fillPartitions } from '#projections/engine/folded-rows.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { readModelOf } from '#src/ports/read-model.ts';
+import { UPCASTS } from '#src/stores/event-codec.ts';
+import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
+import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
+import type { FillReport, FillTask } from './fill-threads.ts';
+
+const report = (message: FillReport): void => parentPort?.postMessage(message);
+
+// Requests are more urgent. Elsewhere this would change the whole process.
+if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
+
+const { directory, file, spaces, partitions, upTo } = workerData as FillTask;
+
+const log = sqliteLogSource(directory, UPCASTS);
+
+using build = openBuild(file);
+
+const parked: Extract<FillReport, { parked: unknown }>['parked'][number][] = [];
+
+await fillPartitions({
+  log,
+  spaces: spaces.map((space) => {
+    const projection = PROJECTIONS.find(({ name }) => name === readModelOf(space));
+    if (!projection) throw new Error(`there is no read model for ${space}`);
+    return { projection, space, partitions: build.emptyPartitions(space) };
+  }),
+  partitions,
+  upTo,
+  onPage: (share) => report({ share }),
+  async write({ space, partition, ...filled }) {
+    if (filled.parked) parked.push({ space, parked: filled.parked });
+    build.fillPartition(space, partition, filled);
+  },
+});
+
+report({ parked });
+
+await log.close();
