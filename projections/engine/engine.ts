@@ -10,6 +10,7 @@ import {
   ALL_PARTITIONS,
   partitionOf,
 } from '#src/ports/read-model.ts';
+import { FillControl, FillMeter, type FillProgress, type MeasuredFill } from './fill-control.ts';
 import { eventsUpTo, fill, type FillInThreads } from './fill.ts';
 import { hasLostRows, type FoldContext, createRouter, type EventRouter, advance } from './fold.ts';
 import {
@@ -300,6 +301,8 @@ export type EngineOptions = {
   batchEvents?: number;
   /** The engine advances the checkpoints of idle partitions after this many events. */
   checkpointEvents?: number;
+  /** Lets operators pause and slow the fills; the loop never asks it. */
+  fillControl?: FillControl;
   /** Interval at which the engine compares the store with the checkpoints it confirmed. */
   recheckMs?: number;
 };
@@ -406,8 +409,18 @@ const buildOnce = async (
     for (const { projection, space } of targets)
       state.reportFill(projection.name, { space, position, head });
   };
-  const { inThreads } = state.options;
-  await fill({ ...state.context, setsAside: false, log, targets, inThreads, onProgress });
+  const { control, options } = state;
+  const { inThreads } = options;
+  const filling = {
+    ...state.context,
+    setsAside: false,
+    log,
+    targets,
+    inThreads,
+    onProgress,
+    control,
+  };
+  await control.run(() => fill(filling));
   const adoptTarget = async (target: FoldTarget): Promise<void> => {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
@@ -527,6 +540,7 @@ class LoopState {
   readonly options: EngineOptions;
   readonly catalog: CatalogFollower | undefined;
   readonly context: FoldContext;
+  readonly control: FillControl;
   /** The partitions that this process folds; undefined for all. */
   readonly own: ReadonlySet<number> | undefined;
   /** What this process follows or must fill again; call `refresh` after a change of the set or of a life. */
@@ -546,7 +560,7 @@ class LoopState {
   isStopped = false;
   readonly adoptions: { target: FoldTarget; settle: (error?: unknown) => void }[] = [];
   /** Progress of fills, by projection. */
-  readonly fills = new Map<string, FillProgress>();
+  readonly fills = new Map<string, FillMeter>();
   readonly waiters = new PositionWaiters(() => this.reached());
   readonly rowWaiters = new PositionWaiters(() => this.rowsReached());
   buffer: SubscriptionBuffer | undefined;
@@ -558,6 +572,7 @@ class LoopState {
   constructor(options: EngineOptions, catalog: CatalogFollower | undefined) {
     const { signal, onParked, onFault, onUnknownType, partitions } = options;
     this.options = options;
+    this.control = options.fillControl ?? new FillControl();
     this.catalog = catalog;
     this.context = { signal, onParked, onFault, onUnknownType, setsAside: true };
     this.own = partitions && new Set(partitions);
@@ -579,8 +594,10 @@ class LoopState {
   }
 
   reportFill(projection: string, progress: FillProgress | undefined): void {
-    if (progress) this.fills.set(projection, progress);
-    else this.fills.delete(projection);
+    const meter = this.fills.get(projection);
+    if (!progress) this.fills.delete(projection);
+    else if (meter) meter.update(progress);
+    else this.fills.set(projection, new FillMeter(progress));
   }
 
   /** Returns the position up to which every live space is folded, except parked partitions. */
@@ -828,8 +845,6 @@ export const checkLive = async ({
   }
 };
 
-type FillProgress = { space: Space; position: Position; head: Position };
-
 export type ReadModelStatus = {
   name: string;
   version: number;
@@ -840,7 +855,7 @@ export type ReadModelStatus = {
   /** Head of the log minus checkpoint: events where the log numbers them, bytes in EventStoreDB. */
   lagEvents: number;
   parked: ParkedPartition[];
-  rebuilding?: FillProgress;
+  rebuilding?: MeasuredFill;
 };
 
 /** Returns the status of each read model, and of the catalog if there is one. */
@@ -849,7 +864,7 @@ const listStatuses = async (state: LoopState): Promise<ReadModelStatus[]> => {
   const head = (await state.options.log.head()).position;
   const lagEvents = (checkpoint: Position): number => Math.max(0, head - checkpoint);
   const statuses = state.options.projections.map(({ name, version }): ReadModelStatus => {
-    const rebuilding = state.fills.get(name);
+    const rebuilding = state.fills.get(name)?.measure();
     const target = state.findTarget(name);
     const parked = [...(target?.parked.values() ?? [])];
     const parkedAt = parked.map(({ partition }) => target?.checkpoints[partition] ?? 0);

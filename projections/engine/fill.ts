@@ -14,6 +14,7 @@ import {
   RETRY_MS_MAX,
   createRouter,
 } from './fold.ts';
+import type { FillControl } from './fill-control.ts';
 import { fillPartitions } from './folded-rows.ts';
 import {
   advanceCheckpoints,
@@ -33,6 +34,8 @@ export type FillOptions = FoldContext & {
   /** Folds empty partitions of many events in other threads, which this process does not wait for. */
   inThreads?: FillInThreads | undefined;
   onProgress?(position: Position): void;
+  /** Lets operators pause and slow the fill. */
+  control?: FillControl | undefined;
   /** Receives each batch that is read, up to a position; the next one is read after it. */
   onBatch?: ((events: readonly FoldEvent[], upTo: Position) => Promise<void>) | undefined;
 };
@@ -42,6 +45,7 @@ export type ThreadedFill = {
   spaces: readonly Space[];
   upTo: Position;
   signal?: AbortSignal | undefined;
+  control?: FillControl | undefined;
   onProgress(share: number): void;
 };
 
@@ -115,14 +119,14 @@ const emptyOf = ({ checkpoints, own }: FoldTarget): ReadonlySet<number> =>
 
 /** Returns undefined if the partitions have to be filled in this thread. */
 const fillApart = async (
-  { inThreads, signal }: FillOptions,
+  { inThreads, signal, control }: FillOptions,
   targets: readonly FoldTarget[],
   { upTo, report }: Filling,
 ) => {
   const isWhole = targets.every((target) => emptyOf(target).size === PARTITIONS);
   if (!inThreads || !isWhole || upTo < EVENTS_FOR_THREADS) return undefined;
   const spaces = targets.map(({ space }) => space);
-  return inThreads({ spaces, upTo, signal, onProgress: report });
+  return inThreads({ spaces, upTo, signal, control, onProgress: report });
 };
 
 const fillHere = async (
@@ -151,6 +155,7 @@ const fillHere = async (
     pageEvents: options.batchEvents,
     async onPage(share, events, to) {
       report(share);
+      await options.control?.allow(events.length, options.signal);
       if (to <= seen) return;
       // Events that are read again for other partitions are known to whoever shares the reading.
       await options.onBatch?.(eventsAfter(seen, eventsUpTo(events, to)), to);
@@ -202,6 +207,7 @@ const fillThrough = async (
     }
     onProgress?.(after);
     if (isLast || isDue) for (const target of targets) await advanceCheckpoints(target, after);
+    await options.control?.allow(events.length, signal);
     if (isLast) break;
     await turn();
   }

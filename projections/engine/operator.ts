@@ -5,8 +5,17 @@ import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { type ProjectionStore, type Space, PARTITIONS } from '#src/ports/read-model.ts';
 import { type Engine, observe } from './engine.ts';
+import { FillControl } from './fill-control.ts';
 import { fill, eventsUpTo, type FillOptions } from './fill.ts';
-import { findObsolete, listBuilds, nextSpace, type FoldTarget, openTarget } from './target.ts';
+import {
+  findObsolete,
+  isOfVersion,
+  listBuilds,
+  lowestPosition,
+  nextSpace,
+  type FoldTarget,
+  openTarget,
+} from './target.ts';
 
 /** A store, those of its read models that are rebuilt, and the engine of this process, which adopts the new spaces. */
 type RebuiltStore = {
@@ -23,6 +32,8 @@ type RebuildOptions = {
   inThreads?: FillOptions['inThreads'];
   signal?: AbortSignal;
   batchEvents?: number;
+  /** Lets operators pause and slow the fill. */
+  control?: FillControl | undefined;
 };
 
 type RebuildResult = {
@@ -38,22 +49,30 @@ type Build = { target: FoldTarget; engine: RebuiltStore['engine'] };
 
 /**
  * Fills a new build of each projection beside the live one, in one reading of the log, and switches to each one that is
- * right when all are complete. An aborted rebuild leaves the live spaces unchanged; the next rebuild drops its incomplete
- * spaces.
+ * right when all are complete. An aborted rebuild leaves the live spaces unchanged; the next rebuild continues its
+ * incomplete spaces from what they have committed.
  */
 export const rebuildAll = async (options: RebuildOptions): Promise<RebuildResult[]> => {
+  const { control = new FillControl() } = options;
+  const head = (await options.log.head()).position;
   const builds: Build[] = [];
   for (const { store, projections, engine } of options.stores)
     for (const projection of projections)
-      builds.push({ target: await openBuild(store, projection), engine });
-  const head = (await options.log.head()).position;
-  const onProgress = (position: Position): void => {
-    for (const { target, engine } of builds)
+      builds.push({ target: await openBuild(store, projection, head), engine });
+  const targets = builds.map(({ target }) => target);
+  const begins = targets.map((target) => lowestPosition([target]));
+  const onProgress = (read: Position): void => {
+    for (const [i, { target, engine }] of builds.entries()) {
+      const position = Math.max(read, begins[i] ?? 0);
       engine?.reportFill(target.projection.name, { space: target.space, position, head });
+    }
   };
   try {
-    const targets = builds.map(({ target }) => target);
-    await fill({ ...options, targets, onProgress });
+    await control.run(async () => {
+      onProgress(0);
+      await readAgain(options, Math.min(...begins));
+      await fill({ ...options, control, targets, onProgress });
+    });
     for (const target of targets) await observe(target, { is: 'rebuilt' });
     const results = await Promise.all(builds.map(switchTo));
     for (const { store } of options.stores) await store.flush();
@@ -63,12 +82,41 @@ export const rebuildAll = async (options: RebuildOptions): Promise<RebuildResult
   }
 };
 
-const openBuild = async (store: ProjectionStore, projection: Projection): Promise<FoldTarget> => {
+/** Returns the build to fill: the newest one that an earlier rebuild left incomplete, otherwise a new one. */
+const openBuild = async (
+  store: ProjectionStore,
+  projection: Projection,
+  head: Position,
+): Promise<FoldTarget> => {
   const { live, all } = await store.spaces(projection.name);
   const builds = listBuilds(all, projection);
-  const incomplete = live === null ? [] : builds.slice(builds.indexOf(live) + 1);
-  for (const space of incomplete) await store.drop(space);
-  return openTarget(store, { projection, space: nextSpace(all, projection) });
+  // Without a live build of this version the engine fills the newest one itself.
+  const incomplete = isOfVersion(live, projection) ? builds.slice(builds.indexOf(live) + 1) : [];
+  let left: FoldTarget | undefined;
+  for (const space of incomplete) {
+    const target = await openTarget(store, { projection, space });
+    const isOfLog = Math.max(...target.checkpoints) <= head;
+    if (isOfLog && space === incomplete.at(-1)) left = target;
+    else await store.drop(space);
+  }
+  return left ?? openTarget(store, { projection, space: nextSpace(all, projection) });
+};
+
+const BATCH_EVENTS = 4_000;
+
+/** Reads what the builds have already, for the other receiver of what is read. */
+const readAgain = async (
+  { log, onBatch, signal, control }: RebuildOptions,
+  upTo: Position,
+): Promise<void> => {
+  if (!onBatch) return;
+  for (let after = 0; after < upTo; ) {
+    signal?.throwIfAborted();
+    const events = await log.readFold({ after, limit: BATCH_EVENTS });
+    after = Math.min(events.at(-1)?.position ?? upTo, upTo);
+    await onBatch(eventsUpTo(events, upTo), after);
+    await control?.allow(events.length, signal);
+  }
 };
 
 /** No process follows the build yet, so no position is pending. */
@@ -183,8 +231,6 @@ const takeSnapshot = async (
     target: { ...(await openTarget(fresh, { projection, space })), until },
   };
 };
-
-const BATCH_EVENTS = 4_000;
 
 /** Compares the catalog, which has one checkpoint, with a fresh fold into an empty catalog. */
 export const verifyCatalog = async ({

@@ -3,7 +3,8 @@ import { localReadModels } from '#projections/engine/readers.ts';
 import { rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import { FillControl } from '#projections/engine/fill-control.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import type { Tally } from '../support/world/engine.ts';
 import {
@@ -97,7 +98,7 @@ describe('A rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('A rebuild leaves the live space unchanged if it is aborted, and can run again', async () => {
+  test('A rebuild leaves the live space unchanged if it is aborted, and the next one continues it', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 10));
     const controller = new AbortController();
@@ -112,6 +113,64 @@ describe('A rebuild', () => {
     expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@1.2']);
     expect(OWNERS.map(countOf)).toEqual([10, 10, 10, 10]);
     expect((await check()).mismatches).toEqual([]);
+  });
+
+  test('A rebuild does not continue a build of another log or of another version, and drops all but the newest', async () => {
+    const engine = await start();
+    await awaitPassed(engine, await appendMany(log, OWNERS, 2));
+    const move = (space: string, to: number) =>
+      store.commit(space, [{ partition: 0, from: 0, to, writes: [] }]);
+    await move('tally@1.2', 1);
+    await move('tally@1.3', 2);
+    await move('tally@2.7', 2);
+    const next = { log, store, projection, engine };
+    expect(await rebuild(next)).toMatchObject({ space: 'tally@1.3' });
+    await move('tally@1.4', 1_000);
+    expect(await rebuild(next)).toMatchObject({ space: 'tally@1.5' });
+    expect((await store.spaces('tally')).all.toSorted()).toEqual([
+      'tally@1.3',
+      'tally@1.5',
+      'tally@2.7',
+    ]);
+    expect(OWNERS.map(countOf)).toEqual([2, 2, 2, 2]);
+  });
+
+  test('A continued rebuild gives the other receiver of what it reads every event once', async () => {
+    const engine = await start();
+    await awaitPassed(engine, await appendMany(log, OWNERS, 10));
+    const controller = new AbortController();
+    const stopping = reading((batch) => (batch === 3 ? controller.abort() : undefined));
+    const { signal } = controller;
+    const next = { store, projection, engine, batchEvents: 10 };
+    await expect(rebuild({ ...next, log: stopping, signal })).rejects.toThrow('aborted');
+    const received: number[] = [];
+    const stores = [{ store, projections: [projection], engine }];
+    const onBatch = async (events: readonly FoldEvent[]) =>
+      void received.push(...events.map(({ position }) => position));
+    await rebuildAll({ log, stores, onBatch, batchEvents: 10 });
+    expect(received).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
+  });
+
+  test('A paused rebuild waits beside a loop that follows the log, and continues when it is resumed', async () => {
+    const engine = await start();
+    await awaitPassed(engine, await appendMany(log, OWNERS, 10));
+    const control = new FillControl();
+    const reads: number[] = [];
+    const pausing = reading((batch) => {
+      reads.push(batch);
+      if (batch === 2) control.pause();
+    });
+    const done = rebuild({ log: pausing, store, projection, engine, control, batchEvents: 10 });
+    while (reads.length < 2) await new Promise((turn) => setImmediate(turn));
+    await awaitPassed(engine, await append(log, 'anna'));
+    await awaitPassed(engine, await append(log, 'anna'));
+    expect(reads).toEqual([1, 2]);
+    expect(countOf('anna')).toBe(12);
+    expect(store.live('tally')).toBe('tally@1.1');
+    control.resume();
+    await done;
+    expect(store.live('tally')).toBe('tally@1.2');
+    expect(countOf('anna')).toBe(12);
   });
 
   test('A rebuild starts again if the store loses its space, and misses no event', async () => {

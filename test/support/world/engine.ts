@@ -57,7 +57,10 @@ export const appendMany = async (log: EventLog, owners: readonly string[], each:
   return position;
 };
 
-type Rebuilding = Pick<Parameters<typeof rebuildAll>[0], 'log' | 'signal' | 'batchEvents'> & {
+type Rebuilding = Pick<
+  Parameters<typeof rebuildAll>[0],
+  'log' | 'signal' | 'batchEvents' | 'control'
+> & {
   store: ProjectionStore;
   projection: Projection;
   engine?: Engine;
