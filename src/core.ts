@@ -296,7 +296,7 @@ const open = async (
     waits: waitsOf(log, parts),
     ...present({ metrics, counts }),
     ...auditsOf(base, { log, secrets, readModels }),
-    projections: projectionDesk({ ...builds, ...models, log, logger }),
+    projections: projectionDesk({ ...builds, ...models, log, logger, parts }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.

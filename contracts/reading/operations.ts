@@ -22,13 +22,28 @@ const status = z
         reason: z.string(),
       }),
     ),
-    rebuilding: z.object({ space: z.string(), position: z.int(), head: z.int() }).optional(),
+    rebuilding: z
+      .object({
+        space: z.string(),
+        position: z.int(),
+        head: z.int(),
+        rate: z.number().optional().describe('Positions a second, over the last 10 s'),
+        seconds_left: z.number().optional(),
+      })
+      .optional(),
     last_rebuild: z
       .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })
       .optional()
       .describe('The last rebuild that this process ran'),
   })
   .meta({ id: 'ProjectionStatus' });
+
+const fillLimits = z
+  .object({
+    paused: z.boolean(),
+    events_per_second: z.int().optional().describe('The limit, if there is one'),
+  })
+  .meta({ id: 'FillLimits' });
 
 const listProjections = deskQuery({
   roles: ['operator', 'auditor', 'staff'],
@@ -38,13 +53,19 @@ const listProjections = deskQuery({
     'Reads of a parked partition answer read_model_rebuilding; other partitions are not affected. To resolve it, ' +
     'start a version that can fold the event: the fold is retried at its start.',
   fields: {},
-  output: z.object({ head: z.int(), data: z.array(status) }),
+  output: z.object({
+    head: z.int(),
+    unit: z.enum(['events', 'bytes']).describe('What positions of this log count'),
+    fills: fillLimits.optional().describe('Only while read models are filled'),
+    data: z.array(status),
+  }),
   problems: ['role_missing', 'parameter_invalid'],
   example: {
     name: 'all',
     input: {},
     output: {
       head: 3120,
+      unit: 'events',
       data: [
         {
           name: 'leads',
@@ -99,9 +120,34 @@ const verifyProjection = deskQuery({
   },
 });
 
+const limitFills = deskCommand({
+  roles: ['operator'],
+  path: '/projections/fills',
+  summary: 'Pause, resume or slow the rebuilds and other fills of read models',
+  guidance:
+    'It acts on the fills of the process that answers, all together, and never on how the live read models follow the log. ' +
+    'What is not given stays. It ends with the last fill, and is refused while nothing is being filled.',
+  fields: {
+    paused: z.boolean().optional(),
+    events_per_second: z
+      .int()
+      .min(0)
+      .max(9_999_999)
+      .optional()
+      .describe('The most that all fills fold together; 0 removes the limit'),
+  },
+  output: fillLimits,
+  example: {
+    name: 'slow',
+    input: { idempotency_key: 'slow-1', events_per_second: 5_000 },
+    output: { paused: false, events_per_second: 5_000 },
+  },
+});
+
 export const projectionDeskOperations = {
   listProjections,
   rebuildProjection,
+  limitFills,
   verifyProjection,
 };
 

@@ -265,7 +265,37 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     usage: 'projections rebuild [name]',
     about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
     calls: 'rebuildProjection',
+    help:
+      'Ctrl-C ends the command with exit status 130. A running service then continues the rebuild; without one it stops, and ' +
+      'the next run continues from what is committed.',
     load: async () => (await import('#src/cli/commands/projections.ts')).rebuildProjections,
+  },
+  {
+    usage: 'projections watch [name]',
+    about: 'Show how far the running rebuilds and other fills are, until they end',
+    calls: 'rebuildProjection',
+    load: async () => (await import('#src/cli/commands/projections.ts')).watchProjections,
+  },
+  {
+    usage: 'projections pause',
+    about: 'Pause the running rebuilds and other fills of read models',
+    calls: 'limitFills',
+    flags: [keyOption()],
+    load: async () => (await import('#src/cli/commands/projections.ts')).pauseFills,
+  },
+  {
+    usage: 'projections resume',
+    about: 'Resume the fills that were paused',
+    calls: 'limitFills',
+    flags: [keyOption()],
+    load: async () => (await import('#src/cli/commands/projections.ts')).resumeFills,
+  },
+  {
+    usage: 'projections throttle <events-per-second>',
+    about: 'Limit the running fills to so many events a second; 0 removes the limit',
+    calls: 'limitFills',
+    flags: [keyOption()],
+    load: async () => (await import('#src/cli/commands/projections.ts')).throttleFills,
   },
   {
     usage: 'projections verify [name]',

@@ -15,6 +15,7 @@ export const EXIT = {
   cannotStart: 3,
   differs: 4,
   unknown: 5,
+  interrupted: 130,
 } as const;
 
 export const EXIT_HELP = `
@@ -25,6 +26,7 @@ Exit status:
   3  Cannot start: settings, data directory or port. For status: no server is running
   4  A check or a verification found a difference or a fault, or an import rejected lines
   5  No answer: the connection failed, and a write may or may not have been done
+  130  Interrupted with Ctrl-C
 `;
 
 /** Ends the command with a text for people and, with --json, an object for scripts. */
@@ -163,6 +165,57 @@ export const startProgress = ({
     },
     stop,
   };
+};
+
+/** Several lines on stderr that change on a terminal; otherwise they are printed again every two seconds. */
+export const startLines = (): { update(lines: readonly string[]): void; stop(): void } => {
+  const { isTTY } = process.stderr;
+  const { monotonic } = systemClock();
+  const everyMs = isTTY ? REDRAW_EVERY_MS : LINE_EVERY_MS;
+  let shownAt = isTTY ? -Infinity : monotonic();
+  let shown = 0;
+  const erase = (): void => {
+    if (shown > 0) process.stderr.write(`\u001b[${shown}F\u001b[J`);
+    shown = 0;
+  };
+  return {
+    update(lines) {
+      if (monotonic() - shownAt < everyMs) return;
+      shownAt = monotonic();
+      if (!isTTY) return lines.forEach(printNotice);
+      erase();
+      const columns = process.stderr.columns || COLUMNS;
+      process.stderr.write(lines.map((line) => `${line.slice(0, columns - 1)}\n`).join(''));
+      shown = lines.length;
+    },
+    stop: erase,
+  };
+};
+
+/** Runs work whose signal aborts at the first SIGINT or SIGTERM; a second one ends the process. */
+export const untilInterrupted = async <Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> => {
+  const interrupting = new AbortController();
+  const interrupt = (): void => interrupting.abort();
+  for (const signal of SIGNALS) process.once(signal, interrupt);
+  try {
+    return await work(interrupting.signal);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+  }
+};
+
+const MINUTE_S = 60;
+const HOUR_S = 3_600;
+
+/** Formats `40 s`, `3 min` or `2 h 5 min`. */
+export const formatDuration = (seconds: number): string => {
+  const whole = Math.ceil(seconds);
+  if (whole < 2 * MINUTE_S) return `${whole} s`;
+  const minutes = Math.ceil(whole / MINUTE_S);
+  if (whole < HOUR_S) return `${minutes} min`;
+  return `${Math.floor(minutes / MINUTE_S)} h ${minutes % MINUTE_S} min`;
 };
 
 export const askUntilDone = async <

@@ -7,7 +7,7 @@ import { moneyText } from '#src/shared/cells.ts';
 import { rolesText } from '#src/shared/roles.ts';
 import { visible, visibleLine } from '#src/shared/visible.ts';
 import { type CommonOptions, commandFor, LOGIN } from './options.ts';
-import { formatTable, formatCount, style } from './terminal.ts';
+import { formatTable, formatCount, formatPlural, style } from './terminal.ts';
 import type { DeskAnswer } from './transport.ts';
 
 type ListPage<Row extends object = object> = {
@@ -255,7 +255,15 @@ const projectionState = ({ parked: [first], rebuilding, lag_events }: Projection
   return lag_events === 0 ? 'caught up' : `${formatCount(lag_events)} behind`;
 };
 
-export const projectionsText = ({ head, data }: DeskAnswer<'listProjections'>): string =>
+const limitsText = ({ paused, events_per_second: limit }: DeskAnswer<'limitFills'>): string => {
+  const most = limit === undefined ? '' : `at most ${formatPlural(limit, 'event')} a second`;
+  return [paused && 'paused', most].filter(Boolean).join(', ') || 'without a limit';
+};
+
+export const fillsText = (limits: DeskAnswer<'limitFills'>): string =>
+  `Fills of read models: ${limitsText(limits)}. Live read models are not affected.`;
+
+export const projectionsText = ({ head, fills, data }: DeskAnswer<'listProjections'>): string =>
   formatTable([
     ['READ MODEL', 'SPACE', 'CHECKPOINT', 'STATE'],
     ...data.map((one) => [
@@ -264,7 +272,7 @@ export const projectionsText = ({ head, data }: DeskAnswer<'listProjections'>): 
       formatCount(one.checkpoint),
       projectionState(one),
     ]),
-    ['log', '', formatCount(head), ''],
+    ['log', '', formatCount(head), fills ? `fills: ${limitsText(fills)}` : ''],
   ]);
 
 const SHA256_CHARS_SHOWN = 16;

@@ -530,6 +530,7 @@ const VERBS: Verbs = {
   readEvents: { words: 'events show' },
   listProjections: { words: 'projections status', text: projectionsText },
   rebuildProjection: { words: 'projections rebuild' },
+  limitFills: { words: 'projections limit' },
   verifyProjection: { words: 'projections verify' },
   auditState: { ...OF_FOLD, words: 'audit state', hasJsonRows: true, text: auditStateText },
   readOwnerRecord: { words: 'record show', args: ['id'] },

@@ -8,18 +8,52 @@ import { measureLags } from './lag.ts';
 
 /** Stands for every read model where one is rebuilt. */
 const ALL = 'all';
+/** Named by the claims of keys: what these commands do is in no stream of a record. */
+const STREAM = 'projections';
 const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
 export const listProjections: DeskHandler<'listProjections', OperatorDeps> = async (deps) => {
   const { position: head } = await deps.log.head();
   const statuses = await deps.projections.status();
   const lags = await measureLags({ ...deps, projections: { status: async () => statuses } });
-  const data = statuses.map(({ lagEvents: _positions, lastRebuild, ...status }, i) => ({
+  const data = statuses.map(({ lagEvents: _positions, lastRebuild, rebuilding, ...status }, i) => ({
     ...status,
     lag_events: lags[i]?.events ?? 0,
-    ...present({ last_rebuild: lastRebuild }),
+    ...present({ last_rebuild: lastRebuild, rebuilding: rebuilding && renderFill(rebuilding) }),
   }));
-  return done({ head, data });
+  const { unit, fills } = deps.projections;
+  const limits = fills.isFilling() ? renderLimits(fills.limits()) : undefined;
+  return done({ head, unit, ...present({ fills: limits }), data });
+};
+
+const renderFill = ({ secondsLeft, ...fill }: NonNullable<ProjectionReport['rebuilding']>) => ({
+  ...fill,
+  ...present({ seconds_left: secondsLeft }),
+});
+
+const renderLimits = ({ isPaused, eventsPerSecond }: FillLimits) => ({
+  paused: isPaused,
+  ...present({ events_per_second: eventsPerSecond }),
+});
+
+/** Refuses what only acts on running fills. */
+const NOTHING_FILLED = refuse(
+  'state_conflict',
+  'No read model is being filled, so there is nothing to pause, resume or throttle. Start a rebuild first.',
+);
+
+export const limitFills: DeskHandler<'limitFills', OperatorDeps> = async (deps, input, call) => {
+  const { fills } = deps.projections;
+  const { paused, events_per_second: limit } = input;
+  const work = async () => {
+    if (!fills.isFilling()) return NOTHING_FILLED;
+    const bound = await claimKeyOrResume(deps, call, STREAM);
+    if (!bound.ok) return bound;
+    if (paused !== undefined) fills.setPaused(paused);
+    if (limit !== undefined) fills.throttle(limit === 0 ? undefined : limit);
+    return done(renderLimits(fills.limits()));
+  };
+  return answerOnce(deps, call, { stream: STREAM, work });
 };
 
 export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> = async (
@@ -31,12 +65,12 @@ export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> =
   const names = name === ALL ? all : all.filter((one) => one === name);
   if (names.length === 0) return NO_PROJECTION;
   const work = async () => {
-    const bound = await claimKeyOrResume(deps, call, 'projections');
+    const bound = await claimKeyOrResume(deps, call, STREAM);
     if (!bound.ok) return bound;
     const { position: head } = await deps.log.head();
     return done({ name, started: deps.projections.rebuild(names), head });
   };
-  return answerOnce(deps, call, { stream: 'projections', work });
+  return answerOnce(deps, call, { stream: STREAM, work });
 };
 
 export const verifyProjection: DeskHandler<'verifyProjection', OperatorDeps> = async (
@@ -55,7 +89,14 @@ export type ProjectionReport = {
   checkpoint: number;
   lagEvents: number;
   parked: { partition: number; position: number; stream: string; reason: string }[];
-  rebuilding?: { space: string; position: number; head: number };
+  /** `rate`: positions a second. */
+  rebuilding?: {
+    space: string;
+    position: number;
+    head: number;
+    rate?: number;
+    secondsLeft?: number;
+  };
   lastRebuild?: { state: 'running' | 'done' | 'failed'; failure?: string };
 };
 
@@ -87,8 +128,22 @@ export type CheckState = {
 /** Whose rows are compared: all without an owner. `sample`: one of so many partitions. */
 export type CheckedRows = { owner: string | undefined; sample: number };
 
+type FillLimits = { isPaused: boolean; eventsPerSecond: number | undefined };
+
+/** What operators may do with the fills of this process. */
+export type FillsDesk = {
+  isFilling(): boolean;
+  limits(): FillLimits;
+  setPaused(isPaused: boolean): void;
+  /** Limits the events of each second; undefined removes the limit. */
+  throttle(eventsPerSecond: number | undefined): void;
+};
+
 /** What operators may do with the projection engine. */
 export type ProjectionDesk = {
+  /** What positions of the log count. */
+  readonly unit: 'events' | 'bytes';
+  readonly fills: FillsDesk;
   names(): readonly string[];
   status(): Promise<ProjectionReport[]>;
   /** Starts a rebuild in one reading of the log; false when one of any of these is running. */

@@ -64,7 +64,12 @@ import {
   resumeOutreach,
   setAutomaticDelivery,
 } from '#src/outreach/controls.ts';
-import { listProjections, rebuildProjection, verifyProjection } from '#src/reading/projections.ts';
+import {
+  listProjections,
+  limitFills,
+  rebuildProjection,
+  verifyProjection,
+} from '#src/reading/projections.ts';
 import {
   withdrawHandoff,
   invalidateHandoff,
@@ -221,6 +226,7 @@ export const deskHandlers: DeskHandlers = {
   readEvents,
   listProjections,
   rebuildProjection,
+  limitFills,
   verifyProjection,
   acceptClock,
   auditState: inTurn(auditState),

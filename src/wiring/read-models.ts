@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Engine, type ReadModelStatus, runProjections } from '#projections/engine/engine.ts';
+import { FillControl, FillMeter, type FillProgress } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, FillOptions } from '#projections/engine/fill.ts';
 import {
   rebuildAll,
@@ -172,6 +173,10 @@ export type OpenReadModels = {
   checkRows: CheckRows;
   /** Fills new spaces in other threads, where the stores are in this process. */
   inThreads?: FillInThreads | undefined;
+  /** Of all fills of this process. */
+  fillControl: FillControl;
+  /** What positions of the log count. */
+  unit: ProjectionDesk['unit'];
   following: ReadModelFollower;
   /** Resolves once the local read models are filled, which requests cannot do without. */
   ready: Promise<boolean>;
@@ -269,15 +274,15 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   let isFilled = false;
   const isServing = (): boolean => isFilled && options.isListening();
   const inThreads = isRemoteLog(config) ? undefined : fillsInThreads(directory, store, isServing);
-  const engine = await runProjections({
+  const fillControl = new FillControl();
+  const run = {
     log,
     signal,
+    fillControl,
     ...engineCallbacks(logger),
-    catalog,
-    store,
-    projections: PROJECTIONS,
     ...(inThreads && { inThreads }),
-  });
+  };
+  const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
   void engine.ready.then(() => (isFilled = true)).catch(() => {});
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
@@ -289,7 +294,7 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
     ? rowCheckOf({ log, storeOf: () => store })
     : checkInThread({ directory, file }, parts);
   const models = { local, localPassed, readModels: local, engine, stackOf, checkRows, inThreads };
-  return { ...models, following, ready, filling };
+  return { ...models, fillControl, unit: unitOf(config), following, ready, filling };
 };
 
 const fillingOf =
@@ -300,9 +305,12 @@ const fillingOf =
     return {
       done: Math.min(...statuses.map(({ checkpoint }) => checkpoint)),
       of: Math.max(...statuses.map(({ checkpoint, lagEvents }) => checkpoint + lagEvents)),
-      unit: isRemoteLog(config) ? 'bytes' : 'events',
+      unit: unitOf(config),
     };
   };
+
+const unitOf = (config: Config): ProjectionDesk['unit'] =>
+  isRemoteLog(config) ? 'bytes' : 'events';
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
 export const openRemoteStore = async (
@@ -341,18 +349,16 @@ const openLocalAndRemote = async (
   const isFolding = foldsSharedReadModels(options.role, config);
   const remoteStore = await openRemoteStore(config, options);
   const localStore = openLocalStore(config, options, 'near.db');
+  const fillControl = new FillControl();
+  const run = { log, signal, fillControl, ...engineCallbacks(logger) };
   const local = await runProjections({
-    log,
-    signal,
-    ...engineCallbacks(logger),
+    ...run,
     catalog,
     store: localStore,
     projections: LOCAL_PROJECTIONS,
   });
   const remote = await runProjections({
-    log,
-    signal,
-    ...engineCallbacks(logger),
+    ...run,
     store: remoteStore,
     projections: REMOTE_PROJECTIONS,
     ...(!isFolding && { partitions: [] }),
@@ -379,6 +385,8 @@ const openLocalAndRemote = async (
     engine: isFolding ? pair : { ...pair, status },
     stackOf,
     checkRows: rowCheckOf({ log, storeOf: (name) => stackOf(name).store }),
+    fillControl,
+    unit: unitOf(config),
     following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
     ready: local.ready,
     filling: fillingOf(local, catalog, config),
@@ -386,10 +394,12 @@ const openLocalAndRemote = async (
 };
 
 type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
-  Pick<OpenReadModels, 'stackOf' | 'checkRows' | 'inThreads'> & {
+  Pick<OpenReadModels, 'stackOf' | 'checkRows' | 'inThreads' | 'fillControl' | 'unit'> & {
     log: EventLog;
     engine: Pick<Engine, 'status' | 'recheck'>;
     logger: Logger;
+    /** Ends running rebuilds before it closes what they use. */
+    parts: AsyncDisposableStack;
   };
 
 /** The read model that has a store of its own, and no spaces. */
@@ -397,6 +407,7 @@ const CATALOG = 'catalog';
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
 export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
+  const { fillControl } = deps;
   const check = runs(
     (): CheckState => ({ done: false, position: 0, rows: 0 }),
     async (rows, state) => {
@@ -405,34 +416,23 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
       Object.assign(state, await deps.checkRows(JSON.parse(rows) as CheckedRows, onProgress));
     },
   );
-  const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
-  const reportFailure = (names: readonly string[], error: unknown): void => {
-    const projection = names.join(', ');
-    deps.logger.error({ err: error, projection }, 'rebuild failed');
-    for (const name of names) rebuilds.set(name, { state: 'failed', failure: String(error) });
-  };
-  const rebuildAndReport = async (names: readonly string[]): Promise<void> => {
-    try {
-      const refusals = await rebuildNow(deps, names);
-      for (const name of names) rebuilds.set(name, { state: 'done' });
-      for (const [name, refusal] of refusals) reportFailure([name], refusal);
-    } catch (error) {
-      reportFailure(names, error);
-    }
-  };
+  const rebuilds = new Rebuilds(deps);
   return {
+    unit: deps.unit,
+    fills: {
+      isFilling: () => fillControl.isFilling,
+      limits: () => fillControl.limits,
+      setPaused: (isPaused) => (isPaused ? fillControl.pause() : fillControl.resume()),
+      throttle: (eventsPerSecond) => fillControl.throttle(eventsPerSecond),
+    },
     names: () => [...PROJECTIONS.map(({ name }) => name), CATALOG],
     status: async () =>
-      (await deps.engine.status()).map(({ space, ...status }) => {
-        const lastRebuild = rebuilds.get(status.name);
-        return { ...status, space: space ?? '', ...(lastRebuild && { lastRebuild }) };
-      }),
-    rebuild(names) {
-      if (names.some((name) => rebuilds.get(name)?.state === 'running')) return false;
-      for (const name of names) rebuilds.set(name, { state: 'running' });
-      void rebuildAndReport(names);
-      return true;
-    },
+      (await deps.engine.status()).map(({ space, ...status }) => ({
+        ...status,
+        space: space ?? '',
+        ...rebuilds.statusOf(status.name),
+      })),
+    rebuild: (names) => rebuilds.start(names),
     verify: runs(
       (): VerifyState => ({ done: false, position: 0, rows: 0, mismatches: [] }),
       (name, state) => verifyNow(deps, name, state),
@@ -441,30 +441,111 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
   };
 };
 
-/** Rebuilds read models in one reading of the log. Returns why the builds of some did not go live. */
-const rebuildNow = async (
-  { log, engine, stackOf, rebuild, inThreads }: ProjectionDeps,
-  names: readonly string[],
-): Promise<Map<string, string>> => {
-  const refusals = new Map<string, string>();
-  const rows = names.filter((name) => name !== CATALOG);
-  const stores = rows.map((name) => {
-    const { projections, ...stack } = stackOf(name);
-    return { ...stack, projections: projections.filter((one) => one.name === name) };
-  });
-  const rebuildRows = async (onBatch?: FillOptions['onBatch']): Promise<void> => {
-    if (stores.length === 0) return;
-    for (const { projection, refusal } of await rebuildAll({ log, stores, onBatch, inThreads }))
-      if (refusal !== undefined) refusals.set(projection, refusal);
-  };
-  if (!names.includes(CATALOG)) await rebuildRows();
-  else {
-    await rebuild(log, rebuildRows);
+const STOPPED = 'the service stopped; the next rebuild continues from what is committed';
+
+/** The rebuilds that this process runs and ran last, one of each read model at a time. */
+class Rebuilds {
+  readonly #deps: ProjectionDeps;
+  readonly #last = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #catalogFill: FillMeter | undefined;
+
+  constructor(deps: ProjectionDeps) {
+    this.#deps = deps;
+    deps.parts.defer(async () => {
+      this.#stopping.abort();
+      await Promise.all(this.#running);
+    });
+  }
+
+  statusOf(name: string): Pick<ProjectionReport, 'rebuilding' | 'lastRebuild'> {
+    const lastRebuild = this.#last.get(name);
+    const rebuilding = name === CATALOG ? this.#catalogFill?.measure() : undefined;
+    return { ...(lastRebuild && { lastRebuild }), ...(rebuilding && { rebuilding }) };
+  }
+
+  /** Returns false if one of the read models is being rebuilt. */
+  start(names: readonly string[]): boolean {
+    if (names.some((name) => this.#last.get(name)?.state === 'running')) return false;
+    for (const name of names) this.#last.set(name, { state: 'running' });
+    const running = this.#rebuildAndReport(names).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return true;
+  }
+
+  async #rebuildAndReport(names: readonly string[]): Promise<void> {
+    try {
+      const refusals = await this.#rebuild(names);
+      for (const name of names) this.#last.set(name, { state: 'done' });
+      for (const [name, refusal] of refusals) this.#reportFailure([name], refusal);
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) this.#reportFailure(names, error);
+      else for (const name of names) this.#last.set(name, { state: 'failed', failure: STOPPED });
+    }
+  }
+
+  #reportFailure(names: readonly string[], error: unknown): void {
+    const projection = names.join(', ');
+    this.#deps.logger.error({ err: error, projection }, 'rebuild failed');
+    for (const name of names) this.#last.set(name, { state: 'failed', failure: String(error) });
+  }
+
+  /** Rebuilds read models in one reading of the log. Returns why the builds of some did not go live. */
+  async #rebuild(names: readonly string[]): Promise<Map<string, string>> {
+    const { log, stackOf, inThreads, fillControl: control } = this.#deps;
+    const { signal } = this.#stopping;
+    const refusals = new Map<string, string>();
+    const rows = names.filter((name) => name !== CATALOG);
+    const stores = rows.map((name) => {
+      const { projections, ...stack } = stackOf(name);
+      return { ...stack, projections: projections.filter((one) => one.name === name) };
+    });
+    const rebuildRows = async (onBatch?: FillOptions['onBatch']): Promise<void> => {
+      if (stores.length === 0) return;
+      const results = await rebuildAll({ log, stores, onBatch, signal, control, inThreads });
+      for (const { projection, refusal } of results)
+        if (refusal !== undefined) refusals.set(projection, refusal);
+    };
+    await (names.includes(CATALOG) ? this.#rebuildCatalog(rebuildRows) : rebuildRows());
+    return refusals;
+  }
+
+  /** Rebuilds the catalog from what `rebuildRows` reads, and from the log after that. */
+  async #rebuildCatalog(
+    rebuildRows: (onBatch: FillOptions['onBatch']) => Promise<void>,
+  ): Promise<void> {
+    const { log, rebuild, engine, fillControl } = this.#deps;
+    const { signal } = this.#stopping;
+    const { position: head } = await log.head();
+    const report = (position: Position): void => {
+      const progress: FillProgress = { space: '', position: Math.min(position, head), head };
+      if (this.#catalogFill) this.#catalogFill.update(progress);
+      else this.#catalogFill = new FillMeter(progress);
+    };
+    const readFold: EventLog['readFold'] = async (from) => {
+      report(from.after);
+      const events = await log.readFold(from);
+      await fillControl.allow(events.length, signal);
+      return events;
+    };
+    try {
+      report(0);
+      await fillControl.run(() =>
+        rebuild({ readFold }, (receive) =>
+          rebuildRows(async (events, upTo) => {
+            await receive(events, upTo);
+            report(upTo);
+          }),
+        ),
+      );
+    } finally {
+      this.#catalogFill = undefined;
+    }
     // The new catalog tries the event that parked the previous one.
     engine.recheck();
   }
-  return refusals;
-};
+}
 
 const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState): Promise<void> => {
   const result = await compareWithLog(deps, name, (position) => {

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FillControl } from '#projections/engine/fill-control.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';
@@ -22,6 +23,7 @@ const LIVE_LINKS = `links@${PROJECTIONS.find(({ name }) => name === 'links')?.ve
 let rechecks: number;
 let isFailing: boolean;
 let closeCatalog: () => void;
+let parts: AsyncDisposableStack;
 
 beforeEach(async () => {
   ({ log, start, end } = world());
@@ -52,6 +54,7 @@ beforeEach(async () => {
   await store.commit(LIVE_LINKS, moved);
   const builds = catalogBuilds(fresh(), log.id);
   builds.catalog.apply([], 3);
+  parts = new AsyncDisposableStack();
   closeCatalog = () => builds.catalog.close();
   const engine = { ...(await start()), recheck: () => void (rechecks += 1) };
   desk = projectionDesk({
@@ -59,11 +62,15 @@ beforeEach(async () => {
     log: counted,
     engine,
     stackOf: () => ({ store, engine, projections: PROJECTIONS }),
+    fillControl: new FillControl(),
+    parts,
+    unit: 'events',
     checkRows: () => Promise.reject(new Error('this desk compares no rows')),
     logger: pino({ level: 'silent' }),
   });
 });
 afterEach(async () => {
+  await parts.disposeAsync();
   await end();
   closeCatalog();
 });

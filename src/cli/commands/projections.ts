@@ -2,8 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { withDesk } from '#src/cli/desk.ts';
-import type { Desk, DeskAnswer } from '#src/cli/transport.ts';
+import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/transport.ts';
 import { commandFor, type CommonOptions } from '../options.ts';
+import { fillsText } from '#src/cli/texts.ts';
 import {
   CommandError,
   EXIT,
@@ -11,9 +12,12 @@ import {
   formatPlural,
   print,
   printNotice,
+  printResult,
   style,
   askUntilDone,
-  startProgress,
+  formatDuration,
+  startLines,
+  untilInterrupted,
 } from '#src/cli/terminal.ts';
 
 type Rebuilt = { name: string; space: string; position: number; seconds: number };
@@ -30,38 +34,114 @@ const namesOf = async (desk: Desk, name: string | undefined): Promise<string[]> 
   throw new CommandError(EXIT.refused, detail, { code: 'resource_not_found', detail });
 };
 
+type Statuses = DeskAnswer<'listProjections'>;
+type Status = Statuses['data'][number];
+
+const isFilled = ({ rebuilding, last_rebuild: last }: Status): boolean =>
+  rebuilding !== undefined || last?.state === 'running';
+
+/** What is left of a fill; nothing before its rate is known. */
+const leftText = (
+  { rate, seconds_left: left }: NonNullable<Status['rebuilding']>,
+  { unit, fills }: Statuses,
+): string[] => {
+  if (fills?.paused) return ['paused'];
+  const limit = fills?.events_per_second;
+  return [
+    ...(rate === undefined ? [] : [`${formatCount(Math.round(rate))} ${unit}/s`]),
+    ...(limit === undefined ? [] : [`at most ${formatCount(limit)} events/s`]),
+    ...(left === undefined ? [] : [`${formatDuration(left)} left`]),
+  ];
+};
+
+const fillText = (fill: NonNullable<Status['rebuilding']>, statuses: Statuses): string => {
+  const { position, head } = fill;
+  const percent = head > 0 ? Math.floor((100 * position) / head) : 100;
+  const done = `${percent} %  ${formatCount(position)}/${formatCount(head)} ${statuses.unit}`;
+  return [done, ...leftText(fill, statuses)].join('  ');
+};
+
+/** A line for each read model that is being filled; those of one reading of the log that are equally far share a line. */
+const fillLines = (statuses: Statuses, names: readonly string[]): string[] => {
+  const filled = statuses.data.filter(({ name, rebuilding }) => rebuilding && names.includes(name));
+  const width = Math.max(0, ...filled.map(({ name }) => name.length));
+  const textOf = ({ rebuilding }: Status): string =>
+    rebuilding ? fillText(rebuilding, statuses) : '';
+  if (process.stderr.isTTY && filled.length < process.stderr.rows)
+    return filled.map((one) => `${one.name.padEnd(width)}  ${textOf(one)}`);
+  const groups = Map.groupBy(filled, textOf);
+  return Array.from(
+    groups,
+    ([text, group]) => `${group.map(({ name }) => name).join(', ')}  ${text}`,
+  );
+};
+
+const INTERRUPTED = 'interrupted';
+
+/** Says what became of a rebuild whose command was interrupted, and how to see it again. */
+const interruptedError = (
+  desk: Desk,
+  filled: readonly Status[],
+  { name, options }: { name: string | undefined; options: CommonOptions },
+): CommandError => {
+  const words = (verb: string): string =>
+    commandFor(`projections ${verb}${name === undefined ? '' : ` ${name}`}`, options);
+  const names = filled.map((one) => one.name).join(', ');
+  const detail = desk.server
+    ? `interrupted: the service continues to rebuild ${names}. Watch it again with: ${words('watch')}`
+    : `interrupted: the rebuild of ${names} has stopped. The next run continues from what is committed: ${words('rebuild')}`;
+  return new CommandError(EXIT.interrupted, detail, { code: INTERRUPTED, detail });
+};
+
+/** Shows how far the fills of these read models are until the last one ends, and returns their status then. */
+const watchFills = (
+  desk: Desk,
+  names: readonly string[],
+  command: { name: string | undefined; options: CommonOptions; begin?(): Promise<void> },
+): Promise<Status[]> =>
+  untilInterrupted(async (signal) => {
+    await command.begin?.();
+    const lines = startLines();
+    try {
+      for (;;) {
+        const statuses = await desk.call('listProjections', {});
+        const projections = statuses.data.filter((one) => names.includes(one.name));
+        const filled = projections.filter(isFilled);
+        if (filled.length === 0) return projections;
+        if (signal.aborted) throw interruptedError(desk, filled, command);
+        lines.update(fillLines(statuses, names));
+        await pause(POLL_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    } finally {
+      lines.stop();
+    }
+  });
+
 /** Starts a rebuild and waits until it ends. Returns the new spaces, which are live, and why others are not. */
 const rebuild = async (
   desk: Desk,
-  label: string,
-  names: readonly string[],
-): Promise<{ rebuilt: Rebuilt[]; failures: string[] }> => {
+  name: string | undefined,
+  options: CommonOptions,
+): Promise<Outcomes> => {
+  const names = await namesOf(desk, name);
   const { monotonic } = systemClock();
   const startedAt = monotonic();
-  const { started, head } = await desk.call('rebuildProjection', { name: label });
-  if (!started) throw new CommandError(EXIT.refused, `${label} is already being rebuilt`);
-  const bar = startProgress({ label, total: head, unit: 'positions' });
-  try {
-    for (;;) {
-      const { data } = await desk.call('listProjections', {});
-      const projections = data.filter(({ name }) => names.includes(name));
-      for (const { rebuilding } of projections)
-        if (rebuilding) bar.update(rebuilding.position, rebuilding.head);
-      if (!projections.some(({ last_rebuild: last }) => last?.state === 'running'))
-        return outcomesOf(projections, (monotonic() - startedAt) / 1_000);
-      await pause(POLL_EVERY_MS);
-    }
-  } finally {
-    bar.stop();
-  }
+  const begin = async (): Promise<void> => {
+    const label = name ?? 'all';
+    const { started } = await desk.call('rebuildProjection', { name: label });
+    if (started) return;
+    const watch = commandFor(`projections watch${name === undefined ? '' : ` ${name}`}`, options);
+    const detail = `${label === 'all' ? 'a read model' : label} is already being rebuilt. Watch it with: ${watch}`;
+    throw new CommandError(EXIT.refused, detail, { code: 'state_conflict', detail });
+  };
+  const projections = await watchFills(desk, names, { name, options, begin });
+  return outcomesOf(projections, (monotonic() - startedAt) / 1_000);
 };
 
-const outcomesOf = (
-  projections: DeskAnswer<'listProjections'>['data'],
-  seconds: number,
-): { rebuilt: Rebuilt[]; failures: string[] } => {
-  const isDone = ({ last_rebuild: last }: (typeof projections)[number]): boolean =>
-    last?.state === 'done';
+type Outcomes = { rebuilt: Rebuilt[]; failures: string[] };
+
+const outcomesOf = (projections: readonly Status[], seconds: number): Outcomes => {
+  const isDone = ({ last_rebuild: last }: Status): boolean => last?.state === 'done';
   return {
     rebuilt: projections
       .filter(isDone)
@@ -111,19 +191,72 @@ const adviceOn = (verified: readonly Verified[], options: CommonOptions): string
 
 const show = (text: string, { json }: CommonOptions): void => (json ? printNotice : print)(text);
 
-/** Rebuilds all read models, or the named one, in one reading of the log. */
-export const rebuildProjections = async (
-  name: string | undefined,
-  options: CommonOptions,
-): Promise<void> => {
-  const { rebuilt, failures } = await withDesk(options, async (desk) =>
-    rebuild(desk, name ?? 'all', await namesOf(desk, name)),
-  );
+/** Prints what was rebuilt. Throws what was not. */
+const reportRebuilt = ({ rebuilt, failures }: Outcomes, options: CommonOptions): void => {
   for (const one of rebuilt) show(rebuiltText(one), options);
   if (failures.length > 0)
     throw new CommandError(EXIT.refused, failures.join('\n'), { rebuilt, failures });
   if (options.json) print(JSON.stringify({ rebuilt }));
 };
+
+/** Rebuilds all read models, or the named one, in one reading of the log. */
+export const rebuildProjections = async (
+  name: string | undefined,
+  options: CommonOptions,
+): Promise<void> =>
+  reportRebuilt(await withDesk(options, (desk) => rebuild(desk, name, options)), options);
+
+/** Shows the running rebuilds and other fills of all read models, or of the named one, until they end. */
+export const watchProjections = async (
+  name: string | undefined,
+  options: CommonOptions,
+): Promise<void> => {
+  const { monotonic } = systemClock();
+  const since = monotonic();
+  const outcomes = await withDesk(options, async (desk) => {
+    const names = await namesOf(desk, name);
+    const { data } = await desk.call('listProjections', {});
+    const filled = data.filter((one) => names.includes(one.name) && isFilled(one));
+    if (filled.length === 0) throw nothingFilledError(name, options);
+    const watched = filled.map((one) => one.name);
+    const ended = await watchFills(desk, watched, { name, options });
+    return outcomesOf(ended, (monotonic() - since) / 1_000);
+  });
+  reportRebuilt(outcomes, options);
+};
+
+const nothingFilledError = (name: string | undefined, options: CommonOptions): CommandError => {
+  const what = name === undefined ? 'no read model is' : `${name} is not`;
+  const rebuilding = commandFor(
+    `projections rebuild${name === undefined ? '' : ` ${name}`}`,
+    options,
+  );
+  const detail = `${what} being filled. Rebuild with: ${rebuilding}`;
+  return new CommandError(EXIT.refused, detail, { code: 'state_conflict', detail });
+};
+
+const limitFills = async (
+  request: DeskRequest<'limitFills'>,
+  options: CommonOptions,
+): Promise<void> => {
+  const limits = await withDesk(options, (desk) => desk.call('limitFills', request));
+  printResult(options, limits, fillsText(limits));
+};
+
+export const pauseFills = (options: CommonOptions): Promise<void> =>
+  limitFills({ paused: true }, options);
+
+export const resumeFills = (options: CommonOptions): Promise<void> =>
+  limitFills({ paused: false }, options);
+
+const parseLimit = (text: string): number => {
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  const detail = `${text} is not a limit. Give a whole number of events a second; 0 removes the limit.`;
+  throw new CommandError(EXIT.usage, detail);
+};
+
+export const throttleFills = (eventsPerSecond: string, options: CommonOptions): Promise<void> =>
+  limitFills({ events_per_second: parseLimit(eventsPerSecond) }, options);
 
 /** Verifies one read model or all, one after the other, and prints each result at once. */
 export const verifyProjections = async (

@@ -417,6 +417,16 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       const accept = (why: string) => to('/clock/accept', { reason: why });
       return scene(accept('Right'), accept('Correct'), turn('halt', 'acme'));
     },
+    limitFills: async () => {
+      // No fill of a test is long enough.
+      app.service.deps.projections.fills.isFilling = () => true;
+      const limit = (body: object) => to('/projections/fills', body);
+      return scene(
+        limit({ paused: true }),
+        limit({ events_per_second: 9 }),
+        limit({ paused: false, events_per_second: 0 }),
+      );
+    },
     rebuildProjection: async () => scene(rebuild('leads'), rebuild('links'), rebuild('leads')),
   };
   return { shownOnce, repeated };
