@@ -141,7 +141,7 @@ const switchTo = async ({ target, engine }: Build): Promise<RebuildResult> => {
 };
 
 /** Returns why a build must not go live: it parked before the live one's checkpoint, or has no rows. */
-const findRefusal = async (
+export const findRefusal = async (
   { store, parked }: FoldTarget,
   { live, rows }: { live: Space | null; rows: number },
 ): Promise<string | undefined> => {
