@@ -31,7 +31,7 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
  */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  version: 12,
+  version: 13,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !WITHOUT_OWNER.has(type)),
   place(event) {
     return { scope: event.owner, key: NEWEST_HISTORY };

@@ -1,6 +1,6 @@
 /** Operations of operators on read models, and of agents that read a record as a resource. */
 import { z } from 'zod';
-import { deskCommand, deskQuery } from '#contracts/desk-operation.ts';
+import { deskCommand, deskQuery, recordCommands } from '#contracts/desk-operation.ts';
 import { line } from '#contracts/fields.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
 import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
@@ -31,6 +31,10 @@ const status = z
         seconds_left: z.number().optional(),
       })
       .optional(),
+    held: z
+      .string()
+      .optional()
+      .describe('A build that waits to be switched to or dropped; readHeldBuild compares it'),
     last_rebuild: z
       .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })
       .optional()
@@ -88,14 +92,98 @@ const rebuildProjection = deskCommand({
   summary: 'Rebuild a read model, or all of them, beside the live one, then switch to it',
   guidance:
     'Answers when the rebuild has started; listProjections shows its progress. Reads are not affected. The name all ' +
-    'rebuilds every read model in one reading of the log. Another rebuild needs another idempotency key.',
-  fields: { name },
+    'rebuilds every read model in one reading of the log, and a build that was interrupted continues. Another rebuild needs ' +
+    'another idempotency key. hold=true fills one read model and compares it with the live rows, and does not switch: ' +
+    'readHeldBuild shows what differs, then switchBuild or dropBuild decide. A build that is held already is filled further ' +
+    'and compared again.',
+  fields: {
+    name,
+    hold: z.boolean().optional().describe('Fill and compare one read model, and do not switch'),
+  },
   output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
   example: {
     name: 'leads',
     input: { idempotency_key: 'rebuild-1', name: 'leads' },
     output: { name: 'leads', started: true, head: 3120 },
   },
+});
+
+const rowChange = z.object({
+  scope: z.string(),
+  key: z.string(),
+  before: z.string().nullable().describe('The live row as JSON; null if there is none'),
+  after: z.string().nullable().describe('The row of the build'),
+});
+
+const readHeldBuild = deskQuery({
+  roles: ['operator', 'auditor'],
+  path: '/projections/{name}/held',
+  auditsInput: true,
+  summary: 'Show how the rows of a held build differ from the live ones',
+  guidance:
+    'Without a comparison, it is still running, or the service has started since: rebuildProjection with hold=true compares ' +
+    'again. Live rows and the build are compared as of the same position.',
+  fields: { name },
+  output: z.object({
+    name: z.string(),
+    space: z.string(),
+    comparison: z
+      .object({
+        rows: z.int().describe('Live rows that were compared'),
+        different: z.int().describe('Rows that differ, with those that one side alone has'),
+        only_live: z.int(),
+        only_held: z.int(),
+        fields: z.record(z.string(), z.int()).describe('How many rows differ in each member'),
+        first: z.array(rowChange),
+        partitions_not_compared: z
+          .array(z.int())
+          .describe('An event cannot be folded there, or its projector is behind'),
+      })
+      .optional(),
+  }),
+  example: {
+    name: 'leads',
+    input: { name: 'leads' },
+    output: {
+      name: 'leads',
+      space: 'leads@1.2',
+      comparison: {
+        rows: 204,
+        different: 1,
+        only_live: 0,
+        only_held: 0,
+        fields: { status: 1 },
+        first: [
+          { scope: 'acme', key: 'led_1', before: '{"status":"new"}', after: '{"status":"won"}' },
+        ],
+        partitions_not_compared: [],
+      },
+    },
+  },
+});
+
+const buildCommand = recordCommands({
+  roles: ['operator'],
+  path: '/projections/{name}',
+  fields: { name },
+  output: z.object({ name: z.string(), space: z.string() }),
+  example: { input: { name: 'leads' }, output: { name: 'leads', space: 'leads@1.2' } },
+});
+
+const switchBuild = buildCommand({
+  verb: 'switch',
+  summary: 'Make the held build of a read model the live one',
+  guidance:
+    'The build is first filled up to the head of the log; listProjections shows its progress, and why it was refused if it ' +
+    'was. Reads are not affected.',
+  fields: {},
+});
+
+const dropBuild = buildCommand({
+  verb: 'drop',
+  summary: 'Drop the held build of a read model',
+  guidance: 'The live rows stay as they are.',
+  fields: {},
 });
 
 const verifyProjection = deskQuery({
@@ -147,6 +235,9 @@ const limitFills = deskCommand({
 export const projectionDeskOperations = {
   listProjections,
   rebuildProjection,
+  readHeldBuild,
+  switchBuild,
+  dropBuild,
   limitFills,
   verifyProjection,
 };

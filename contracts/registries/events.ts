@@ -21,6 +21,7 @@ import {
   sessionEvents,
   signInEvents,
 } from '#contracts/people/events.ts';
+import { buildEvents } from '#contracts/reading/events.ts';
 import { proofEvents } from '#contracts/proof/events.ts';
 import { planEvents } from '#contracts/plans/events.ts';
 import { outboundEvents, outreachEvents } from '#contracts/outreach/events.ts';
@@ -61,6 +62,7 @@ export const EVENTS = Object.freeze({
   ...requestsEvents,
   ...clockEvents,
   ...proofEvents,
+  ...buildEvents,
 });
 
 /** Version of these shapes, which each event is stored with. Older ones are converted when they are read. */

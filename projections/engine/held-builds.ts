@@ -6,7 +6,7 @@ import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-mo
 import { addDifferences, compareRows, noDifferences, type RowDifferences } from './compare-rows.ts';
 import type { Engine } from './engine.ts';
 import type { FillControl } from './fill-control.ts';
-import { fill } from './fill.ts';
+import { fill, type FillInThreads } from './fill.ts';
 import { findRefusal } from './operator.ts';
 import { findObsolete, isOfVersion, lowestPosition, nextSpace, openTarget } from './target.ts';
 
@@ -48,6 +48,7 @@ type Filling = {
   projection: Projection;
   engine: Pick<Engine, 'adopt' | 'passed' | 'parkedFor' | 'reportFill' | 'requiredCheckpoint'>;
   control: FillControl;
+  inThreads?: FillInThreads | undefined;
   signal: AbortSignal;
 };
 
@@ -64,7 +65,7 @@ export const fillHeld = async (filling: Filling): Promise<Space> => {
 };
 
 const fillUp = async (
-  { log, store, projection, engine, control, signal }: Filling,
+  { log, store, projection, engine, control, inThreads, signal }: Filling,
   space: Space,
 ) => {
   const target = await openTarget(store, { projection, space });
@@ -73,7 +74,9 @@ const fillUp = async (
     engine.reportFill(projection.name, { space, position, head });
   onProgress(lowestPosition([target]));
   try {
-    await control.run(() => fill({ log, targets: [target], control, signal, onProgress }));
+    await control.run(() =>
+      fill({ log, targets: [target], control, inThreads, signal, onProgress }),
+    );
   } finally {
     engine.reportFill(projection.name, undefined);
   }

@@ -265,6 +265,9 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     usage: 'projections rebuild [name]',
     about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
     calls: 'rebuildProjection',
+    flags: [
+      new Option('--hold', 'Fill and compare one read model, and do not switch: you decide then'),
+    ],
     help:
       'Ctrl-C ends the command with exit status 130. A running service then continues the rebuild; without one it stops, and ' +
       'the next run continues from what is committed.',
@@ -275,6 +278,13 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     about: 'Show how far the running rebuilds and other fills are, until they end',
     calls: 'rebuildProjection',
     load: async () => (await import('#src/cli/commands/projections.ts')).watchProjections,
+  },
+  {
+    usage: 'projections switch <name>',
+    about: 'Make the held build of a read model the live one',
+    calls: 'switchBuild',
+    flags: [keyOption()],
+    load: async () => (await import('#src/cli/commands/projections.ts')).switchProjection,
   },
   {
     usage: 'projections pause',

@@ -248,12 +248,56 @@ export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
 
 type Projection = DeskAnswer<'listProjections'>['data'][number];
 
-const projectionState = ({ parked: [first], rebuilding, lag_events }: Projection): string => {
+const projectionState = (projection: Projection): string => {
+  const { held } = projection;
+  return held === undefined ? lagState(projection) : `${lagState(projection)}; ${held} is held`;
+};
+
+const lagState = ({ parked: [first], rebuilding, lag_events }: Projection): string => {
   if (first) return `parked at ${first.position} in partition ${first.partition}: ${first.reason}`;
   if (rebuilding)
-    return `rebuilding ${rebuilding.space}: ${rebuilding.position}/${rebuilding.head}`;
+    return `rebuilding ${rebuilding.space || 'it'}: ${rebuilding.position}/${rebuilding.head}`;
   return lag_events === 0 ? 'caught up' : `${formatCount(lag_events)} behind`;
 };
+
+type RowChange = NonNullable<DeskAnswer<'readHeldBuild'>['comparison']>['first'][number];
+
+const changeText = ({ scope, key, before, after }: RowChange): string => {
+  const value = (json: string | null): string => (json === null ? 'no row' : visibleLine(json));
+  return `  ${scope}/${key}\n    before  ${value(before)}\n    after   ${value(after)}`;
+};
+
+/** How a held build differs from the live rows, and the commands that decide on it. */
+export const heldText = (
+  { name, space, comparison }: DeskAnswer<'readHeldBuild'>,
+  options: CommonOptions,
+): string => {
+  const decide = [
+    `Make it live with: ${commandFor(`projections switch ${name}`, options)}`,
+    `Drop it with: ${commandFor(`projections drop ${name}`, options)}`,
+  ];
+  if (!comparison) {
+    const again = commandFor(`projections rebuild ${name} --hold`, options);
+    return [`${space} is held, and not compared. Compare it with: ${again}`, ...decide].join('\n');
+  }
+  const { rows, different, only_live, only_held, fields, first } = comparison;
+  const skipped = comparison.partitions_not_compared;
+  const counts = Object.entries(fields).toSorted(([, a], [, b]) => b - a);
+  return [
+    different === 0
+      ? `${space} is held, and equal to the ${formatPlural(rows, 'live row')}`
+      : `${space} is held. ${formatPlural(different, 'row')} of ${formatCount(rows)} differ: ${formatCount(only_live)} only live, ${formatCount(only_held)} only in the build`,
+    ...(counts.length > 0
+      ? [`By field: ${counts.map(([field, count]) => `${field} ${formatCount(count)}`).join(', ')}`]
+      : []),
+    ...(skipped.length > 0 ? [`Partitions that could not be compared: ${skipped.join(', ')}`] : []),
+    ...first.map(changeText),
+    ...decide,
+  ].join('\n');
+};
+
+export const droppedText = ({ name, space }: DeskAnswer<'dropBuild'>): string =>
+  `${space} is dropped. The live rows of ${name} are as they were.`;
 
 const limitsText = ({ paused, events_per_second: limit }: DeskAnswer<'limitFills'>): string => {
   const most = limit === undefined ? '' : `at most ${formatPlural(limit, 'event')} a second`;

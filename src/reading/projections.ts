@@ -1,7 +1,12 @@
 /** Operations of operators on read models. */
 import type { Deps } from '#src/calls/handlers.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
-import { done, refuse } from '#src/shared/outcome.ts';
+import type { EventOf } from '#contracts/registries/events.ts';
+import { DESK } from '#src/calls/audit.ts';
+import { accept, type Decider } from '#src/shared/decider.ts';
+import { done, refuse, refuseField } from '#src/shared/outcome.ts';
+import { createOnce, readReplay, traceOf } from '#src/writing/decide-and-append.ts';
+import { nameOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/json.ts';
 import { answerOnce, claimKeyOrResume } from '#src/writing/idempotency.ts';
 import { measureLags } from './lag.ts';
@@ -56,22 +61,103 @@ export const limitFills: DeskHandler<'limitFills', OperatorDeps> = async (deps, 
   return answerOnce(deps, call, { stream: STREAM, work });
 };
 
+/** Names the read models that have a held build, with their builds. */
+const heldOf = async (
+  { projections }: OperatorDeps,
+  names: readonly string[],
+): Promise<string[]> => {
+  const held = await Promise.all(names.map((name) => projections.held(name)));
+  return held.flatMap((one) => (one ? [one.space] : []));
+};
+
+const refuseHeld = (held: readonly string[]) =>
+  refuse(
+    'state_conflict',
+    `The build ${held.join(', ')} is held. Switch to it or drop it before another rebuild.`,
+  );
+
 export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> = async (
   deps,
-  { name },
+  { name, hold = false },
   call,
 ) => {
-  const all = deps.projections.names();
-  const names = name === ALL ? all : all.filter((one) => one === name);
+  const { projections } = deps;
+  const names = projections.names().filter((one) => name === ALL || one === name);
   if (names.length === 0) return NO_PROJECTION;
+  if (hold && !projections.canHold(name))
+    return refuseField('/name', 'not_allowed', 'must be one read model other than the catalog');
   const work = async () => {
+    const held = hold ? [] : await heldOf(deps, names);
+    if (held.length > 0) return refuseHeld(held);
     const bound = await claimKeyOrResume(deps, call, STREAM);
     if (!bound.ok) return bound;
     const { position: head } = await deps.log.head();
-    return done({ name, started: deps.projections.rebuild(names), head });
+    const started = hold ? projections.hold(name) : projections.rebuild(names);
+    return done({ name, started, head });
   };
   return answerOnce(deps, call, { stream: STREAM, work });
 };
+
+const NOT_HELD = refuse(
+  'state_conflict',
+  'No build of this read model is held. A rebuild with hold makes one.',
+);
+
+export const readHeldBuild: DeskHandler<'readHeldBuild', OperatorDeps> = async (deps, { name }) => {
+  if (!deps.projections.names().includes(name)) return NO_PROJECTION;
+  const held = await deps.projections.held(name);
+  if (!held) return refuse('resource_not_found', 'No build of this read model is held.');
+  return done({ name, space: held.space, ...present({ comparison: held.comparison }) });
+};
+
+type BuildEvent = EventOf<'BuildSwitched' | 'BuildDropped'>;
+
+/** One stream for each decision, so that the answer to a retry is the decision itself. */
+const decision: Decider<BuildEvent['data'], BuildEvent, BuildEvent, never> = {
+  evolve: (_state, { data }) => data,
+  decide: (_state, event) => accept(event),
+};
+
+const buildHandler =
+  (
+    type: BuildEvent['type'],
+    act: (projections: ProjectionDesk, name: string) => Promise<void>,
+  ): DeskHandler<'switchBuild' | 'dropBuild', OperatorDeps> =>
+  async (deps, { name }, call) => {
+    const { projections } = deps;
+    if (!projections.names().includes(name)) return NO_PROJECTION;
+    const target = {
+      stream: `${DESK}-build_${nameOf('build', call.idem ?? '')}`,
+      decider: decision,
+    };
+    const held = await projections.held(name);
+    const isFilling = projections.isRebuilding(name);
+    // Read last: an attempt at the same time may have decided, and changed both.
+    const replay = await readReplay(deps, call, target);
+    if (!replay && !held) return NOT_HELD;
+    if (!replay && isFilling) return FILLING;
+    const data = { read_model: name, space: held?.space ?? '' };
+    const written =
+      replay ?? (await createOnce(deps, call, { ...target, command: { type, data } }));
+    if (!written.ok) return written;
+    const { space } = written.state;
+    // Recorded before it is done; a retry does what an interruption left.
+    if (held?.space === space) await act(projections, name);
+    return done({ name, space }, traceOf(written));
+  };
+
+const FILLING = refuse(
+  'state_conflict',
+  'This read model is being filled. Wait for the end, which listProjections shows, and repeat this.',
+);
+
+export const switchBuild = buildHandler('BuildSwitched', async (projections, name) => {
+  projections.switchTo(name);
+});
+
+export const dropBuild = buildHandler('BuildDropped', (projections, name) =>
+  projections.drop(name),
+);
 
 export const verifyProjection: DeskHandler<'verifyProjection', OperatorDeps> = async (
   deps,
@@ -97,6 +183,8 @@ export type ProjectionReport = {
     rate?: number;
     secondsLeft?: number;
   };
+  /** The held build. */
+  held?: string;
   lastRebuild?: { state: 'running' | 'done' | 'failed'; failure?: string };
 };
 
@@ -128,6 +216,20 @@ export type CheckState = {
 /** Whose rows are compared: all without an owner. `sample`: one of so many partitions. */
 export type CheckedRows = { owner: string | undefined; sample: number };
 
+/** How the rows of a held build differ from the live ones. */
+export type HeldBuild = {
+  space: string;
+  comparison?: {
+    rows: number;
+    different: number;
+    only_live: number;
+    only_held: number;
+    fields: Record<string, number>;
+    first: { scope: string; key: string; before: string | null; after: string | null }[];
+    partitions_not_compared: number[];
+  };
+};
+
 type FillLimits = { isPaused: boolean; eventsPerSecond: number | undefined };
 
 /** What operators may do with the fills of this process. */
@@ -148,6 +250,17 @@ export type ProjectionDesk = {
   status(): Promise<ProjectionReport[]>;
   /** Starts a rebuild in one reading of the log; false when one of any of these is running. */
   rebuild(names: readonly string[]): boolean;
+  /** Whether any of what these functions start is running. */
+  isRebuilding(name: string): boolean;
+  /** Whether builds of it can be held: the catalog has none, and `all` is no read model. */
+  canHold(name: string): boolean;
+  /** Starts to fill a build and to compare it with the live rows; false when it is being rebuilt. */
+  hold(name: string): boolean;
+  /** Returns the held build, with its comparison if this process has made one. */
+  held(name: string): Promise<HeldBuild | undefined>;
+  /** Starts to fill the held build up to the head of the log, and to switch to it; false when it is being rebuilt. */
+  switchTo(name: string): boolean;
+  drop(name: string): Promise<void>;
   /** Starts the verification `run`, or answers how far it is when it was started before. */
   verify(name: string, run: string): VerifyState;
   /** Starts the comparison `run` of rows with a fold of the log, or answers how far it is. */

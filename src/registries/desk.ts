@@ -65,9 +65,12 @@ import {
   setAutomaticDelivery,
 } from '#src/outreach/controls.ts';
 import {
-  listProjections,
+  dropBuild,
   limitFills,
+  listProjections,
+  readHeldBuild,
   rebuildProjection,
+  switchBuild,
   verifyProjection,
 } from '#src/reading/projections.ts';
 import {
@@ -226,6 +229,9 @@ export const deskHandlers: DeskHandlers = {
   readEvents,
   listProjections,
   rebuildProjection,
+  readHeldBuild,
+  switchBuild,
+  dropBuild,
   limitFills,
   verifyProjection,
   acceptClock,

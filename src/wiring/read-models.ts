@@ -6,6 +6,15 @@ import { type Engine, type ReadModelStatus, runProjections } from '#projections/
 import { FillControl, FillMeter, type FillProgress } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, FillOptions } from '#projections/engine/fill.ts';
 import {
+  compareHeld,
+  dropHeld,
+  fillHeld,
+  findHeld,
+  type HeldComparison,
+  switchToHeld,
+  withoutHeld,
+} from '#projections/engine/held-builds.ts';
+import {
   rebuildAll,
   type ReadModelVerification,
   verify,
@@ -36,6 +45,7 @@ import {
   PARTITIONS,
   type RemoteStore,
   type ReadModelFollower,
+  type Space,
   type ProjectionStore,
   type ReadModels,
 } from '#src/ports/read-model.ts';
@@ -43,10 +53,12 @@ import type { Filling } from '#src/reading/lag.ts';
 import type {
   CheckedRows,
   CheckState,
+  HeldBuild,
   ProjectionDesk,
   ProjectionReport,
   VerifyState,
 } from '#src/reading/projections.ts';
+import { present } from '#src/shared/json.ts';
 import { runs } from '#src/shared/work.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { observedStore } from '#src/stores/observed.ts';
@@ -263,7 +275,7 @@ const openLocalStore = (
     onDiscarded: discardLogger(logger),
   });
   parts.defer(() => store.close());
-  return store;
+  return withoutHeld(store);
 };
 
 const openLocal = async (config: Config, options: ReadModelOptions): Promise<OpenReadModels> => {
@@ -338,7 +350,7 @@ export const openRemoteStore = async (
   const store = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;
   parts.defer(() => store.close());
   closeAfterGrace(signal, store);
-  return store;
+  return withoutHeld(store);
 };
 
 const openLocalAndRemote = async (
@@ -426,13 +438,23 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
       throttle: (eventsPerSecond) => fillControl.throttle(eventsPerSecond),
     },
     names: () => [...PROJECTIONS.map(({ name }) => name), CATALOG],
-    status: async () =>
-      (await deps.engine.status()).map(({ space, ...status }) => ({
-        ...status,
-        space: space ?? '',
-        ...rebuilds.statusOf(status.name),
-      })),
+    status: async () => {
+      const statuses = await deps.engine.status();
+      return Promise.all(
+        statuses.map(async ({ space, ...status }) => ({
+          ...status,
+          space: space ?? '',
+          ...(await rebuilds.statusOf(status.name)),
+        })),
+      );
+    },
     rebuild: (names) => rebuilds.start(names),
+    isRebuilding: (name) => rebuilds.isRunning(name),
+    canHold: (name) => PROJECTIONS.some((one) => one.name === name),
+    hold: (name) => rebuilds.hold(name),
+    held: (name) => rebuilds.held(name),
+    switchTo: (name) => rebuilds.switchTo(name),
+    drop: (name) => rebuilds.drop(name),
     verify: runs(
       (): VerifyState => ({ done: false, position: 0, rows: 0, mismatches: [] }),
       (name, state) => verifyNow(deps, name, state),
@@ -449,6 +471,8 @@ class Rebuilds {
   readonly #last = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
+  /** The last comparison of each read model's held build. */
+  readonly #comparisons = new Map<string, { space: Space; found: HeldComparison }>();
   #catalogFill: FillMeter | undefined;
 
   constructor(deps: ProjectionDeps) {
@@ -459,24 +483,84 @@ class Rebuilds {
     });
   }
 
-  statusOf(name: string): Pick<ProjectionReport, 'rebuilding' | 'lastRebuild'> {
+  async statusOf(
+    name: string,
+  ): Promise<Pick<ProjectionReport, 'rebuilding' | 'lastRebuild' | 'held'>> {
     const lastRebuild = this.#last.get(name);
     const rebuilding = name === CATALOG ? this.#catalogFill?.measure() : undefined;
-    return { ...(lastRebuild && { lastRebuild }), ...(rebuilding && { rebuilding }) };
+    const held = await this.#findHeld(name);
+    return present({ lastRebuild, rebuilding, held });
+  }
+
+  isRunning(name: string): boolean {
+    return this.#last.get(name)?.state === 'running';
   }
 
   /** Returns false if one of the read models is being rebuilt. */
   start(names: readonly string[]): boolean {
-    if (names.some((name) => this.#last.get(name)?.state === 'running')) return false;
+    return this.#run(names, () => this.#rebuild(names));
+  }
+
+  /** Fills a build and compares it with the live rows; it stays held. */
+  hold(name: string): boolean {
+    return this.#run([name], async () => {
+      const filling = this.#fillingOf(name);
+      this.#comparisons.delete(name);
+      const space = await fillHeld(filling);
+      const found = await compareHeld(filling, space, (partition) => SCOPES[partition] ?? '');
+      this.#comparisons.set(name, { space, found });
+      return new Map();
+    });
+  }
+
+  async held(name: string): Promise<HeldBuild | undefined> {
+    const space = await this.#findHeld(name);
+    if (space === undefined) return undefined;
+    const compared = this.#comparisons.get(name);
+    if (compared?.space !== space) return { space };
+    const { compared: rows, rows: different, fields, first, ...found } = compared.found;
+    const { onlyBefore: only_live, onlyAfter: only_held, notCompared } = found;
+    const sides = { only_live, only_held, partitions_not_compared: notCompared };
+    return { space, comparison: { rows, different, fields, first, ...sides } };
+  }
+
+  switchTo(name: string): boolean {
+    return this.#run([name], async () => {
+      const space = await this.#findHeld(name);
+      const refusal = space && (await switchToHeld(this.#fillingOf(name), space));
+      return new Map(refusal ? [[name, refusal]] : []);
+    });
+  }
+
+  async drop(name: string): Promise<void> {
+    const space = await this.#findHeld(name);
+    if (space !== undefined) await dropHeld(this.#deps.stackOf(name).store, space);
+  }
+
+  async #findHeld(name: string): Promise<string | undefined> {
+    return name === CATALOG ? undefined : findHeld(this.#deps.stackOf(name).store, name);
+  }
+
+  #fillingOf(name: string): Parameters<typeof fillHeld>[0] {
+    const { log, stackOf, inThreads, fillControl: control } = this.#deps;
+    const { store, engine, projections } = stackOf(name);
+    const projection = projections.find((one) => one.name === name);
+    if (!projection) throw new Error(`there is no projection ${name}`);
+    const { signal } = this.#stopping;
+    return { log, store, engine, projection, control, inThreads, signal };
+  }
+
+  #run(names: readonly string[], work: () => Promise<Map<string, string>>): boolean {
+    if (names.some((name) => this.isRunning(name))) return false;
     for (const name of names) this.#last.set(name, { state: 'running' });
-    const running = this.#rebuildAndReport(names).finally(() => this.#running.delete(running));
+    const running = this.#report(names, work).finally(() => this.#running.delete(running));
     this.#running.add(running);
     return true;
   }
 
-  async #rebuildAndReport(names: readonly string[]): Promise<void> {
+  async #report(names: readonly string[], work: () => Promise<Map<string, string>>): Promise<void> {
     try {
-      const refusals = await this.#rebuild(names);
+      const refusals = await work();
       for (const name of names) this.#last.set(name, { state: 'done' });
       for (const [name, refusal] of refusals) this.#reportFailure([name], refusal);
     } catch (error) {

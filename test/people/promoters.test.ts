@@ -73,7 +73,12 @@ afterEach(async () => {
 const OPERATIONS: readonly DeskOperation[] = Object.values(deskOperations);
 /** Not about a promoter: the own sessions and ways in of who calls, and the read models. */
 const OWN = new Set(['endSession', 'removePasskey', 'unlinkAccount', 'listSessions', 'whoAmI']);
-const OF_THE_SERVICE = new Set(['listProjections', 'verifyProjection', 'listPeople']);
+const OF_THE_SERVICE = new Set([
+  'listProjections',
+  'verifyProjection',
+  'readHeldBuild',
+  'listPeople',
+]);
 const others = OPERATIONS.filter(
   ({ id, isOnPage = false }) => !isOnPage && !OWN.has(id) && !OF_THE_SERVICE.has(id),
 );

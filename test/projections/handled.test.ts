@@ -24,6 +24,8 @@ const ALONE: EventType[] = [
   'CallsAudited',
   'ClockAccepted',
   'TreeMarked',
+  'BuildDropped',
+  'BuildSwitched',
 ];
 
 const STORIES: readonly (readonly EventType[])[] = [

@@ -36,7 +36,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'erasures@2': '7b52ec77fe2163dd',
   'mailboxes@4': '0ed103a94ca87db0',
   'performance@8': 'bc1005a17ed554da',
-  'history@12': '597da526f34d9310',
+  'history@13': '2ce42bc6eab24ac0',
   'changes@1': 'c92086a40af6b376',
 };
 

@@ -4,7 +4,7 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/transport.ts';
 import { commandFor, type CommonOptions } from '../options.ts';
-import { fillsText } from '#src/cli/texts.ts';
+import { fillsText, heldText } from '#src/cli/texts.ts';
 import {
   CommandError,
   EXIT,
@@ -78,27 +78,30 @@ const fillLines = (statuses: Statuses, names: readonly string[]): string[] => {
 
 const INTERRUPTED = 'interrupted';
 
+/** A command that waits for fills; `again` are the words that start it. */
+type Waiting = {
+  name: string | undefined;
+  again: string;
+  options: CommonOptions;
+  begin?(): Promise<void>;
+};
+
 /** Says what became of a rebuild whose command was interrupted, and how to see it again. */
 const interruptedError = (
   desk: Desk,
   filled: readonly Status[],
-  { name, options }: { name: string | undefined; options: CommonOptions },
+  { name, again, options }: Waiting,
 ): CommandError => {
-  const words = (verb: string): string =>
-    commandFor(`projections ${verb}${name === undefined ? '' : ` ${name}`}`, options);
   const names = filled.map((one) => one.name).join(', ');
+  const watch = name === undefined ? 'projections watch' : `projections watch ${name}`;
   const detail = desk.server
-    ? `interrupted: the service continues to rebuild ${names}. Watch it again with: ${words('watch')}`
-    : `interrupted: the rebuild of ${names} has stopped. The next run continues from what is committed: ${words('rebuild')}`;
+    ? `interrupted: the service continues to rebuild ${names}. Watch it again with: ${commandFor(watch, options)}`
+    : `interrupted: the rebuild of ${names} has stopped. The next run continues from what is committed: ${commandFor(again, options)}`;
   return new CommandError(EXIT.interrupted, detail, { code: INTERRUPTED, detail });
 };
 
 /** Shows how far the fills of these read models are until the last one ends, and returns their status then. */
-const watchFills = (
-  desk: Desk,
-  names: readonly string[],
-  command: { name: string | undefined; options: CommonOptions; begin?(): Promise<void> },
-): Promise<Status[]> =>
+const watchFills = (desk: Desk, names: readonly string[], command: Waiting): Promise<Status[]> =>
   untilInterrupted(async (signal) => {
     await command.begin?.();
     const lines = startLines();
@@ -121,20 +124,22 @@ const watchFills = (
 const rebuild = async (
   desk: Desk,
   name: string | undefined,
-  options: CommonOptions,
+  options: RebuildOptions,
 ): Promise<Outcomes> => {
   const names = await namesOf(desk, name);
+  const { hold } = options;
   const { monotonic } = systemClock();
   const startedAt = monotonic();
   const begin = async (): Promise<void> => {
     const label = name ?? 'all';
-    const { started } = await desk.call('rebuildProjection', { name: label });
+    const { started } = await desk.call('rebuildProjection', { name: label, hold });
     if (started) return;
     const watch = commandFor(`projections watch${name === undefined ? '' : ` ${name}`}`, options);
     const detail = `${label === 'all' ? 'a read model' : label} is already being rebuilt. Watch it with: ${watch}`;
     throw new CommandError(EXIT.refused, detail, { code: 'state_conflict', detail });
   };
-  const projections = await watchFills(desk, names, { name, options, begin });
+  const words = ['projections rebuild', name, hold && '--hold'].filter(Boolean).join(' ');
+  const projections = await watchFills(desk, names, { name, again: words, options, begin });
   return outcomesOf(projections, (monotonic() - startedAt) / 1_000);
 };
 
@@ -199,12 +204,38 @@ const reportRebuilt = ({ rebuilt, failures }: Outcomes, options: CommonOptions):
   if (options.json) print(JSON.stringify({ rebuilt }));
 };
 
-/** Rebuilds all read models, or the named one, in one reading of the log. */
+type RebuildOptions = CommonOptions & { hold?: boolean };
+
+/** Rebuilds all read models, or the named one, in one reading of the log; with --hold, shows what it would change. */
 export const rebuildProjections = async (
   name: string | undefined,
-  options: CommonOptions,
-): Promise<void> =>
-  reportRebuilt(await withDesk(options, (desk) => rebuild(desk, name, options)), options);
+  options: RebuildOptions,
+): Promise<void> => {
+  if (!options.hold)
+    return reportRebuilt(await withDesk(options, (desk) => rebuild(desk, name, options)), options);
+  if (name === undefined) throw new CommandError(EXIT.usage, 'name the read model to hold');
+  const { failures, held } = await withDesk(options, async (desk) => {
+    const { failures } = await rebuild(desk, name, options);
+    const held = failures.length > 0 ? undefined : await desk.call('readHeldBuild', { name });
+    return { failures, held };
+  });
+  if (!held) throw new CommandError(EXIT.refused, failures.join('\n'), { failures });
+  printResult(options, held, heldText(held, options));
+};
+
+/** Makes the held build of a read model the live one, and waits until it is. */
+export const switchProjection = async (name: string, options: CommonOptions): Promise<void> => {
+  const { monotonic } = systemClock();
+  const startedAt = monotonic();
+  const outcomes = await withDesk(options, async (desk) => {
+    const names = await namesOf(desk, name);
+    const begin = async (): Promise<void> => void (await desk.call('switchBuild', { name }));
+    const again = `projections switch ${name}`;
+    const ended = await watchFills(desk, names, { name, again, options, begin });
+    return outcomesOf(ended, (monotonic() - startedAt) / 1_000);
+  });
+  reportRebuilt(outcomes, options);
+};
 
 /** Shows the running rebuilds and other fills of all read models, or of the named one, until they end. */
 export const watchProjections = async (
@@ -219,7 +250,8 @@ export const watchProjections = async (
     const filled = data.filter((one) => names.includes(one.name) && isFilled(one));
     if (filled.length === 0) throw nothingFilledError(name, options);
     const watched = filled.map((one) => one.name);
-    const ended = await watchFills(desk, watched, { name, options });
+    const again = 'projections rebuild';
+    const ended = await watchFills(desk, watched, { name, again, options });
     return outcomesOf(ended, (monotonic() - since) / 1_000);
   });
   reportRebuilt(outcomes, options);

@@ -141,6 +141,8 @@ describe('A rebuild', () => {
     ['watch', [], 'no read model is being filled. Rebuild with: ./tributary projections rebuild'],
     ['watch', ['nothing'], 'there is no read model nothing'],
     ['rebuild', ['nothing'], 'there is no read model nothing'],
+    ['rebuild', ['catalog', '--hold'], 'must be one read model other than the catalog'],
+    ['held', ['links'], 'No build of this read model is held'],
   ])(
     'The command projections %s %j is refused while nothing is being filled',
     async (verb, words, sentence) => {
@@ -149,6 +151,41 @@ describe('A rebuild', () => {
       expect(refused.stderr).toContain(sentence);
     },
   );
+
+  it('A held build is compared, survives a restart of the service, and is dropped or switched to', async () => {
+    const here = ['--data', data];
+    const spaceBefore = (await linksNow())?.space;
+    const held = await run('projections', 'rebuild', 'leads', '--hold', ...here);
+    expect(held.code, held.stderr).toBe(0);
+    expect(held.stdout).toMatch(/^leads@[\d.]+ is held, and equal to the \d+ live rows\n/);
+    expect(held.stdout).toContain('Make it live with: ./tributary projections switch leads --data');
+    const again = await run('projections', 'rebuild', 'leads', ...here);
+    expect(again).toMatchObject({ code: 1, stdout: '' });
+    expect(again.stderr).toMatch(
+      /The build leads@[\d.]+ is held. Switch to it or drop it before another rebuild/,
+    );
+    expect((await run('projections', 'rebuild', ...here)).code).toBe(1);
+    await server?.stop();
+    server = await serve(data);
+    expect((await run('projections', 'status', ...here)).stdout).toMatch(
+      /leads .*; leads@[\d.]+ is held/,
+    );
+    expect((await run('projections', 'held', 'leads', ...here)).stdout).toContain('not compared');
+    const switched = await run('projections', 'switch', 'leads', ...here);
+    expect(switched.stdout, switched.stderr).toMatch(/✓ leads: up to position .* live/);
+    expect((await run('projections', 'rebuild', 'links', '--hold', ...here)).code).toBe(0);
+    const dropped = await run('projections', 'drop', 'links', ...here);
+    expect(dropped.stdout).toContain('is dropped. The live rows of links are as they were.');
+    expect((await linksNow())?.space).toBe(spaceBefore);
+    for (const verb of ['switch', 'drop']) {
+      const none = await run('projections', verb, 'links', ...here);
+      expect(none).toMatchObject({ code: 1, stdout: '' });
+      expect(none.stderr).toContain('No build of this read model is held.');
+    }
+    const events = (await run('events', 'tail', '--owner', 'desk', ...here)).stdout;
+    expect(events).toContain('BuildSwitched');
+    expect(events).toContain('BuildDropped');
+  }, 60_000);
 
   it('A rebuild without a service stops at Ctrl-C, and the next run continues it', async () => {
     await server?.stop();

@@ -298,7 +298,7 @@ describe('A process that is behind its log', () => {
   });
 });
 
-/** The clock belongs to the process; what is approved is sent meanwhile, so that it cannot be cancelled afterwards. */
+/** The clock, fills and held builds belong to the process; what is approved is sent meanwhile, so that it cannot be cancelled afterwards. */
 const APART: ReadonlySet<DeskOperationId> = new Set([
   'acceptClock',
   'approveOutbound',

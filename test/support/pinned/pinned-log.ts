@@ -320,6 +320,11 @@ const MAILBOXES = [
   ]),
 ];
 
+const BUILDS = [
+  story('desk-build_1', ['BuildSwitched', { read_model: 'leads', space: 'leads@1.2' }]),
+  story('desk-build_2', ['BuildDropped', { read_model: 'links', space: 'links@1.3' }]),
+];
+
 /** A clock that steps back, also over midnight. */
 const AT = [0, 40, 20, -30, 60, 10, 90].map((minutes) => MIDNIGHT + minutes * 60_000);
 
@@ -350,5 +355,9 @@ export const PINNED_LOG: readonly Given[] = (() => {
       if (type && data) given.push(happened(type, stream, data as never, at));
     }
   }
+  // After all others, so that the rows of other read models stay as they were pinned.
+  for (const { stream, told } of BUILDS)
+    for (const [type, data] of told)
+      given.push(happened(type, stream, data as never, AT[given.length % AT.length]));
   return given;
 })();

@@ -124,6 +124,7 @@ const guest = (): Asked => {
   return to('/people', { name: `Guest ${letters}`, mailbox, roles: ['staff'] });
 };
 const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
+const decideBuild = (name: string, verb: string): Asked => to(`/projections/${name}/${verb}`, {});
 
 /** Returns scenes of an owner whose outreach is configured; `key` belongs to one of its agents. */
 export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repeated: Scenes } => {
@@ -131,6 +132,15 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     const { status, text, body } = await atDesk(app, asked);
     if (status >= 300) throw new Error(`${asked.path}: ${text}`);
     return body;
+  };
+  /** Holds a build of each of these, and waits until they are filled. */
+  const holdBuilds = async (...names: string[]): Promise<void> => {
+    const { projections } = app.service.deps;
+    for (const name of names) {
+      while (projections.isRebuilding(name)) await new Promise((turn) => setImmediate(turn));
+      projections.hold(name);
+      while (projections.isRebuilding(name)) await new Promise((turn) => setImmediate(turn));
+    }
   };
   const requested = async (): Promise<string> => (await well(access())).id ?? '';
   const approved = async (): Promise<string> => {
@@ -426,6 +436,18 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
         limit({ events_per_second: 9 }),
         limit({ paused: false, events_per_second: 0 }),
       );
+    },
+    switchBuild: async () => {
+      await holdBuilds('leads', 'links');
+      return scene(
+        decideBuild('leads', 'switch'),
+        decideBuild('links', 'switch'),
+        rebuild('codes'),
+      );
+    },
+    dropBuild: async () => {
+      await holdBuilds('leads', 'links');
+      return scene(decideBuild('leads', 'drop'), decideBuild('links', 'drop'), rebuild('codes'));
     },
     rebuildProjection: async () => scene(rebuild('leads'), rebuild('links'), rebuild('leads')),
   };
