@@ -8,6 +8,7 @@ import {
   ReadModelParked,
   type Row,
 } from '#src/ports/read-model.ts';
+import type { Skips } from './engine/skips.ts';
 import { PROJECTIONS } from './index.ts';
 import type { Projection, ScopeRows } from './projection.ts';
 
@@ -120,10 +121,13 @@ const AUDITED: ReadonlySet<string> = new Set([
   'performance',
 ]);
 
-/** Makes empty folds: of the read models that have records and numbers, or of all. */
-export const OWNER_FOLDS = {
-  audited: () => openOwnerFold(PROJECTIONS.filter(({ name }) => AUDITED.has(name))),
-  all: () => openOwnerFold(PROJECTIONS),
+/** Makes empty folds without what is skipped: of the read models that have records and numbers, or of all. */
+export const ownerFolds = (skips: Skips) => {
+  const projections = skips.over(PROJECTIONS);
+  return {
+    audited: () => openOwnerFold(projections.filter(({ name }) => AUDITED.has(name))),
+    all: () => openOwnerFold(projections),
+  };
 };
 
 const parkedAt = ({ type, position }: FoldEvent, error: unknown): ReadModelParked =>

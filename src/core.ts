@@ -4,8 +4,9 @@
  */
 import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
-import { OWNER_FOLDS } from '#projections/owner-fold.ts';
+import { ownerFolds } from '#projections/owner-fold.ts';
 import { personNameIn } from '#src/access/independence.ts';
 import { Replays } from '#src/audits/replays.ts';
 import { auditLog } from '#src/calls/audit.ts';
@@ -263,11 +264,11 @@ const open = async (
   const { clock } = time;
   const base = { ...unwired, clock };
   const builds = openCatalogBuilds(base, log);
-  const { catalog } = builds;
+  const { catalog, skips } = builds;
   parts.defer(() => catalog.close());
   const listener = createListener(config);
   const { isListening } = listener;
-  const models = await openReadModels(config, { ...base, role, log, catalog, isListening });
+  const models = await openReadModels(config, { ...base, role, log, catalog, skips, isListening });
   const { engine, readModels, following } = models;
   parts.defer(async () => {
     stopping.abort();
@@ -295,8 +296,8 @@ const open = async (
     ...openIdOf(config, logger),
     waits: waitsOf(log, parts),
     ...present({ metrics, counts }),
-    ...auditsOf(base, { log, secrets, readModels }),
-    projections: projectionDesk({ ...builds, ...models, log, logger, parts }),
+    ...auditsOf(base, { log, secrets, readModels, skips }),
+    projections: projectionDesk({ ...builds, ...models, log, logger, parts, skips }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.
@@ -312,19 +313,32 @@ const FOLDS_PER_HEAP = 8;
 
 const auditsOf = (
   { config, parts }: Base,
-  { log, secrets, readModels }: { log: EventLog; secrets: SystemSecrets; readModels: ReadModels },
+  {
+    log,
+    secrets,
+    readModels,
+    skips,
+  }: { log: EventLog; secrets: SystemSecrets; readModels: ReadModels; skips: Skips },
 ): Pick<AppDeps, 'replays' | 'personName' | 'proof'> => ({
   proof: openProof(config, { log, secrets, parts }),
-  replays: new Replays(OWNER_FOLDS, heapBytesMax() / FOLDS_PER_HEAP),
+  replays: new Replays(ownerFolds(skips), heapBytesMax() / FOLDS_PER_HEAP),
   personName: personNameIn(readModels),
 });
 
-const openCatalogBuilds = ({ config, logger }: Base, log: EventLog): CatalogBuilds =>
-  catalogBuilds(config.dataDirectory, log.id, {
+/** Opens the catalog, and what it and the read models are folded without, which their engines read from the log. */
+const openCatalogBuilds = (
+  { config, logger }: Base,
+  log: EventLog,
+): CatalogBuilds & { skips: Skips } => {
+  const skips = new Skips();
+  const builds = catalogBuilds(config.dataDirectory, log.id, {
+    foldedOf: (events) => skips.without('catalog', events),
     ...(log.remember && { beforeWrite: log.remember }),
     onDiscarded: (reason) => logger.warn({ reason }, 'the catalog is rebuilt'),
     pause: () => eventLoopTurns.pause(),
   });
+  return { ...builds, skips };
+};
 
 /** Waits for the read models and then for the head of the log. */
 const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {

@@ -346,6 +346,9 @@ const auditExport = deskQuery({
       .describe(
         'Names that desk tokens were issued for, by the actor of their events in these lines',
       ),
+    skips: z
+      .array(z.object({ read_model: z.string(), stream: z.string(), revision: z.int() }))
+      .describe('Events of the owner that two people decided to fold a read model without'),
     proof: exportProof
       .optional()
       .describe('Of the first page: proves the records of all pages. Format: /docs/proof'),
@@ -361,6 +364,7 @@ const auditExport = deskQuery({
       to: AUDIT_AS_OF,
       classifier_version: 1,
       people: { 'desk:LWaBGZ33b8yo': 'Ada Lovelace' },
+      skips: [],
     },
   },
 });

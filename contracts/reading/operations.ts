@@ -22,6 +22,7 @@ const status = z
         reason: z.string(),
       }),
     ),
+    skipped: z.int().describe('Events that it is folded without; listParked names them'),
     rebuilding: z
       .object({
         space: z.string(),
@@ -55,7 +56,7 @@ const listProjections = deskQuery({
   summary: 'List every read model: its checkpoint, its lag and its parked partitions',
   guidance:
     'Reads of a parked partition answer read_model_rebuilding; other partitions are not affected. To resolve it, ' +
-    'start a version that can fold the event: the fold is retried at its start.',
+    'start a version that can fold the event, or skip the event with proposeSkip.',
   fields: {},
   output: z.object({
     head: z.int(),
@@ -78,6 +79,7 @@ const listProjections = deskQuery({
           checkpoint: 3120,
           lag_events: 0,
           parked: [],
+          skipped: 0,
         },
       ],
     },

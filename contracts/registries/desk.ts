@@ -24,6 +24,7 @@ import { plansDeskOperations } from '#contracts/plans/operations.ts';
 import { privacyDeskOperations } from '#contracts/privacy/operations.ts';
 import { ownerRecordsDeskOperations } from '#contracts/records/operations.ts';
 import { projectionDeskOperations } from '#contracts/reading/operations.ts';
+import { repairsDeskOperations } from '#contracts/repairs/operations.ts';
 import { recordsDeskOperations } from '#contracts/records/operations.ts';
 
 /**
@@ -47,6 +48,7 @@ export const deskOperations = registryOf({
   ...plansDeskOperations,
   ...recordsDeskOperations,
   ...projectionDeskOperations,
+  ...repairsDeskOperations,
   ...clockDeskOperations,
   ...historyDeskOperations,
   ...changesDeskOperations,

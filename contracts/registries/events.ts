@@ -26,6 +26,7 @@ import { proofEvents } from '#contracts/proof/events.ts';
 import { planEvents } from '#contracts/plans/events.ts';
 import { outboundEvents, outreachEvents } from '#contracts/outreach/events.ts';
 import { privacyEvents } from '#contracts/privacy/events.ts';
+import { repairEvents } from '#contracts/repairs/events.ts';
 import { pushEvents, taskEvents } from '#contracts/tasks/events.ts';
 
 /**
@@ -63,6 +64,7 @@ export const EVENTS = Object.freeze({
   ...clockEvents,
   ...proofEvents,
   ...buildEvents,
+  ...repairEvents,
 });
 
 /** Version of these shapes, which each event is stored with. Older ones are converted when they are read. */
@@ -114,6 +116,7 @@ export const SIGN_IN_EVENTS = typesOf(signInEvents);
 export const DEVICE_LOGIN_EVENTS = typesOf(deviceLoginEvents);
 export const APPLICATION_EVENTS = typesOf({ ...applicationEvents, ...privacyEvents });
 export const PLAN_EVENTS = typesOf(planEvents);
+export const REPAIR_EVENTS = typesOf(repairEvents);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
@@ -138,3 +141,4 @@ export type SignInEventType = (typeof SIGN_IN_EVENTS)[number];
 export type DeviceLoginEventType = (typeof DEVICE_LOGIN_EVENTS)[number];
 export type ApplicationEventType = (typeof APPLICATION_EVENTS)[number];
 export type PlanEventType = (typeof PLAN_EVENTS)[number];
+export type RepairEventType = (typeof REPAIR_EVENTS)[number];

@@ -13,6 +13,8 @@ import {
 import { FillControl, FillMeter, type FillProgress, type MeasuredFill } from './fill-control.ts';
 import { eventsUpTo, fill, type FillInThreads } from './fill.ts';
 import { hasLostRows, type FoldContext, createRouter, type EventRouter, advance } from './fold.ts';
+import { findParkedElsewhere, retryTargetOf } from './parked.ts';
+import { Skips } from './skips.ts';
 import {
   type ParkedPartition,
   type Effect,
@@ -69,6 +71,11 @@ class CatalogFollower {
   get parked(): ParkedPartition | undefined {
     const isCurrent = this.#parked?.generation === this.#catalog.generation();
     return isCurrent ? this.#parked?.at : undefined;
+  }
+
+  /** Lets the next `catchUp` try the parked event again. */
+  unpark(): void {
+    this.#parked = undefined;
   }
 
   checkpoint(): Position {
@@ -290,6 +297,8 @@ export type EngineOptions = {
   inThreads?: FillInThreads;
   /** Ends the run; the engine flushes the store first. */
   signal: AbortSignal;
+  /** The projections are those of `skips.over`; the engine reads what is skipped, and follows it. */
+  skips?: Skips;
   /** The partitions that this process folds; all by default. */
   partitions?: readonly number[];
   onParked?(projection: string, parked: ParkedPartition): void;
@@ -340,6 +349,8 @@ const openSpaces = async (
   state.position = targets.length > 0 ? lowestPosition(targets) : head.position;
   state.lastEventAt = head.at;
   state.lastEventPosition = state.position;
+  // After the position is known, so that the loop meets each later decision, and before the first fold.
+  await state.skips.read(log);
   const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
   return { head: head.position, built };
 };
@@ -477,12 +488,80 @@ const adoptNow = async (
     if (other.projection.name === target.projection.name) state.spaces.delete(other);
   state.spaces.add(target);
   state.refresh();
+  // The fill may have begun before a skip was approved.
+  if (target.parked.size > 0 && !state.skips.isEmpty) void retryTarget(state, target);
   recheck(state);
+};
+
+/**
+ * Folds the parked partitions again from their checkpoints, of one read model or of all. Resolves when each has reached the
+ * position of the loop or is parked again.
+ */
+const retryParked = async (state: LoopState, name: string | undefined): Promise<void> => {
+  const isNamed = (other: string): boolean => name === undefined || name === other;
+  const targets = state.targets.filter(({ projection }) => isNamed(projection.name));
+  const retries = targets.map((target) => retryTarget(state, target));
+  if (state.catalog?.parked && isNamed('catalog')) retries.push(retryCatalog(state));
+  await Promise.all(retries);
+};
+
+const retryCatalog = (state: LoopState): Promise<void> =>
+  new Promise((resolve) => {
+    if (state.isStopped) return resolve();
+    state.catalogRetries.push(resolve);
+    state.wake();
+  });
+
+/** Fills the parked partitions beside the loop, one retry after the other, and has the loop join them. */
+const retryTarget = (state: LoopState, target: FoldTarget): Promise<void> => {
+  const retry = async (): Promise<void> => {
+    if (target.parked.size === 0) return;
+    await retryUntilDone(state, async () => {
+      const part = await retryTargetOf(target);
+      await fill({ ...state.context, log: state.options.log, targets: [part] });
+      await new Promise<void>((resolve, reject) => {
+        if (state.isStopped) return resolve();
+        const settle = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+        state.retries.push({ target, part, settle });
+        state.wake();
+      });
+    });
+  };
+  const running = (state.retrying.get(target) ?? Promise.resolve()).then(retry);
+  state.retrying.set(target, running);
+  return running;
+};
+
+/** Called by the loop: fills what was tried again up to its position, and follows it from there. */
+const joinRetries = async (state: LoopState): Promise<void> => {
+  const { options, context, position } = state;
+  for (const { target, part, settle } of state.retries.splice(0)) {
+    // The loop removed or replaced it meanwhile.
+    if (!state.targets.includes(target)) {
+      settle();
+      continue;
+    }
+    try {
+      // The fill ends at once if the loop has not gone on.
+      await fill({ ...context, log: options.log, targets: [part], upTo: position });
+      for (const partition of part.own) {
+        target.checkpoints[partition] = part.checkpoints[partition] ?? 0;
+        const parked = part.parked.get(partition);
+        if (parked) target.parked.set(partition, parked);
+        else target.parked.delete(partition);
+      }
+      settle();
+    } catch (error) {
+      settle(error);
+    }
+  }
 };
 
 const rejectPending = (state: LoopState): void => {
   state.isStopped = true;
   for (const { settle } of state.adoptions.splice(0)) settle(new Error(STOPPED));
+  for (const { settle } of state.retries.splice(0)) settle();
+  for (const settle of state.catalogRetries.splice(0)) settle();
 };
 
 type Waiter = { position: Position; settle: (isReached: boolean) => void };
@@ -559,6 +638,16 @@ class LoopState {
   eventsSinceAdvance = 0;
   isStopped = false;
   readonly adoptions: { target: FoldTarget; settle: (error?: unknown) => void }[] = [];
+  readonly skips: Skips;
+  /** Parked partitions that were filled again, for the loop to follow. */
+  readonly retries: {
+    target: FoldTarget;
+    part: FoldTarget;
+    settle: (error?: unknown) => void;
+  }[] = [];
+  readonly catalogRetries: (() => void)[] = [];
+  /** The last retry of each target. */
+  readonly retrying = new WeakMap<FoldTarget, Promise<void>>();
   /** Progress of fills, by projection. */
   readonly fills = new Map<string, FillMeter>();
   readonly waiters = new PositionWaiters(() => this.reached());
@@ -574,6 +663,7 @@ class LoopState {
     this.options = options;
     this.control = options.fillControl ?? new FillControl();
     this.catalog = catalog;
+    this.skips = options.skips ?? new Skips();
     this.context = { signal, onParked, onFault, onUnknownType, setsAside: true };
     this.own = partitions && new Set(partitions);
   }
@@ -762,6 +852,7 @@ const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void>
   if (last) {
     const upTo = last.position;
     state.lastEventPosition = upTo;
+    for (const name of state.skips.learn(events)) void retryParked(state, name);
     const routed = state.route(events);
     const outcomes = await Promise.all(
       targets.map((target, i) => advance(context, target, { events: routed[i] ?? [], upTo })),
@@ -793,12 +884,17 @@ const maintain = async (state: LoopState): Promise<void> => {
   const { inspections } = state;
   state.inspections = undefined;
   await adoptPending(state);
+  await joinRetries(state);
+  const catalogRetries = state.catalogRetries.splice(0);
+  if (catalogRetries.length > 0) state.catalog?.unpark();
   try {
-    const isRetry = inspections !== undefined;
+    const isRetry = inspections !== undefined || catalogRetries.length > 0;
     if (await state.catalog?.catchUp(log, state.position, isRetry)) state.wake();
   } catch (error) {
     onFault?.(error);
   }
+  // The parked event was the first one of the page.
+  for (const settle of catalogRetries) settle();
   // After a loss waits for the inspection of the other spaces, so that one reading refills all.
   if (!inspections && state.inStage('lost').length === 0) return;
   try {
@@ -855,6 +951,8 @@ export type ReadModelStatus = {
   /** Head of the log minus checkpoint: events where the log numbers them, bytes in EventStoreDB. */
   lagEvents: number;
   parked: ParkedPartition[];
+  /** Number of events that it is folded without. */
+  skipped: number;
   rebuilding?: MeasuredFill;
 };
 
@@ -871,15 +969,17 @@ const listStatuses = async (state: LoopState): Promise<ReadModelStatus[]> => {
     // Without a target the first space is still being filled.
     const checkpoint = target ? Math.min(position, ...parkedAt) : (rebuilding?.position ?? 0);
     const space = target?.space ?? null;
+    const skipped = state.skips.count(name);
     const status = { name, version, space, checkpoint, lagEvents: lagEvents(checkpoint), parked };
-    return { ...status, ...(rebuilding && { rebuilding }) };
+    return { ...status, skipped, ...(rebuilding && { rebuilding }) };
   });
   if (!state.catalog) return statuses;
   const { version, parked } = state.catalog;
   const checkpoint = parked
     ? state.catalog.checkpoint()
     : Math.min(position, state.catalog.reached());
-  const catalog = { name: 'catalog', version, space: null, checkpoint };
+  const skipped = state.skips.count('catalog');
+  const catalog = { name: 'catalog', version, space: null, checkpoint, skipped };
   return [
     ...statuses,
     { ...catalog, lagEvents: lagEvents(checkpoint), parked: parked ? [parked] : [] },
@@ -911,6 +1011,10 @@ export type Engine = {
    * The next start of the engine tries the event again.
    */
   parkedFor(projection: string, scope: string): ParkedPartition | undefined;
+  /** Finds the partitions that other processes fold and that are parked there, by folding their next event. */
+  parkedElsewhere(): Promise<{ name: string; parked: ParkedPartition }[]>;
+  /** Tries parked events again, of one read model or of all. Resolves when each partition follows the log or is parked again. */
+  retryParked(projection?: string): Promise<void>;
   /** Adopts a filled space: it goes live, and the engine follows it from its position on. */
   adopt(target: FoldTarget): Promise<void>;
   /** Shows the progress of a rebuild in the status. */
@@ -980,6 +1084,8 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
       return target && completeUpTo(target, partitionOf(scope), at);
     },
     parkedFor: (projection, scope) => findParked(state, projection)?.get(partitionOf(scope)),
+    parkedElsewhere: () => findParkedElsewhere(options.log, state.targets),
+    retryParked: (projection) => retryParked(state, projection),
     adopt: (target) => adopt(state, target),
     reportFill: (projection, progress) => state.reportFill(projection, progress),
     recheck: () => recheck(state),

@@ -18,11 +18,15 @@ const NO_LIMITS: FillLimits = { isPaused: false, eventsPerSecond: undefined };
  * with the last fill, so that no later one is slow for a forgotten reason.
  */
 export class FillControl {
-  #limits: FillLimits = NO_LIMITS;
+  #limits: FillLimits;
   #running = 0;
   /** When the events that were allowed so far are paid for, on the monotonic clock. */
   #paidAt = -Infinity;
   readonly #listeners = new Set<(limits: FillLimits) => void>();
+
+  constructor(limits: FillLimits = NO_LIMITS) {
+    this.#limits = limits;
+  }
 
   get limits(): FillLimits {
     return this.#limits;
@@ -33,16 +37,16 @@ export class FillControl {
   }
 
   pause(): void {
-    this.#set({ ...this.#limits, isPaused: true });
+    this.set({ ...this.#limits, isPaused: true });
   }
 
   resume(): void {
-    this.#set({ ...this.#limits, isPaused: false });
+    this.set({ ...this.#limits, isPaused: false });
   }
 
   /** Limits the events of each second; undefined removes the limit. */
   throttle(eventsPerSecond: number | undefined): void {
-    this.#set({ ...this.#limits, eventsPerSecond });
+    this.set({ ...this.#limits, eventsPerSecond });
   }
 
   /** Calls `listener` after each change until the returned function is called. */
@@ -58,7 +62,7 @@ export class FillControl {
       return await fill();
     } finally {
       this.#running -= 1;
-      if (this.#running === 0) this.#set(NO_LIMITS);
+      if (this.#running === 0) this.set(NO_LIMITS);
     }
   }
 
@@ -104,7 +108,8 @@ export class FillControl {
     }
   }
 
-  #set(limits: FillLimits): void {
+  /** Replaces all limits, as another thread has them. */
+  set(limits: FillLimits): void {
     this.#limits = limits;
     // What another limit allowed is not charged to this one.
     this.#paidAt = performance.now();

@@ -153,8 +153,8 @@ const fillHere = async (
     upTo,
     signal: options.signal,
     pageEvents: options.batchEvents,
-    async onPage(share, events, to) {
-      report(share);
+    onProgress: report,
+    async onPage(events, to) {
       await options.control?.allow(events.length, options.signal);
       if (to <= seen) return;
       // Events that are read again for other partitions are known to whoever shares the reading.

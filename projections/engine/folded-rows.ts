@@ -188,8 +188,10 @@ export type PartitionFill = {
   pageEvents?: number | undefined;
   /** Rows in memory at a time. */
   rowsMax?: number | undefined;
-  /** Called with the share that is done, from 0 to 1, and the events up to `upTo` that were read last; awaited before more are read. */
-  onPage(share: number, events: readonly FoldEvent[], upTo: Position): Promise<void> | void;
+  /** Called with the share that is done, from 0 to 1. */
+  onProgress(share: number): void;
+  /** Called with the events up to `upTo` that were read last, and awaited before more are read. */
+  onPage?(events: readonly FoldEvent[], upTo: Position): Promise<void> | void;
   /** Takes a partition, before the next one is made. */
   write(folded: FoldedPartition): Promise<void>;
 };
@@ -202,8 +204,11 @@ export type PartitionFill = {
  * Costs a reading of the log for each `rowsMax` rows.
  */
 export const fillPartitions = async (options: PartitionFill): Promise<void> => {
-  const { log, spaces, partitions, upTo, signal, onPage, write } = options;
+  const { log, spaces, partitions, upTo, signal, write } = options;
   const { pageEvents = PAGE_EVENTS, rowsMax = ROWS_MAX } = options;
+  // Writing takes as long as reading and folding.
+  const report = (before: number, partitionsDone: number): void =>
+    options.onProgress((before + partitionsDone) / partitions.length);
   for (let first = 0, size = partitions.length; first < partitions.length; ) {
     const folded = new FoldedRows(spaces, partitions.slice(first, first + size));
     let heavy = 0;
@@ -219,14 +224,18 @@ export const fillPartitions = async (options: PartitionFill): Promise<void> => {
         size = folded.halve();
         heavy /= 2;
       }
-      const done = first + (folded.partitions.length * after) / upTo;
-      await onPage(done / partitions.length, events, after);
+      report(first, (folded.partitions.length * after) / upTo / 2);
+      await options.onPage?.(events, after);
       await turn();
     }
+    const { length } = folded.partitions;
+    let written = 0;
     for (const partition of folded.take(upTo)) {
       signal?.throwIfAborted();
       await write(partition);
+      written += 1;
+      report(first, (length * (1 + written / (length * spaces.length))) / 2);
     }
-    first += folded.partitions.length;
+    first += length;
   }
 };

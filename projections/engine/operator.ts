@@ -7,6 +7,7 @@ import { type ProjectionStore, type Space, PARTITIONS } from '#src/ports/read-mo
 import { type Engine, observe } from './engine.ts';
 import { FillControl } from './fill-control.ts';
 import { fill, eventsUpTo, type FillOptions } from './fill.ts';
+import type { Skips } from './skips.ts';
 import {
   findObsolete,
   isOfVersion,
@@ -236,10 +237,12 @@ const takeSnapshot = async (
 export const verifyCatalog = async ({
   log,
   catalog,
+  skips,
   fresh,
   onProgress,
 }: Pick<VerifyOptions, 'log' | 'onProgress'> & {
   catalog: Catalog;
+  skips: Skips;
   /** Empty; the caller discards it. */
   fresh: Catalog;
 }): Promise<ReadModelVerification> => {
@@ -251,7 +254,7 @@ export const verifyCatalog = async ({
     const last = events.at(-1);
     if (!last) break;
     after = Math.min(last.position, checkpoint);
-    fresh.apply(eventsUpTo(events, checkpoint), after);
+    fresh.apply(skips.without('catalog', eventsUpTo(events, checkpoint)), after);
     onProgress?.(after);
     await turn();
   }

@@ -101,7 +101,15 @@ export const localReadModels = (
 /** What both engines do together; `adopt`, `reportFill` and rows belong to one of them. */
 export type EnginePair = Pick<
   Engine,
-  'passed' | 'position' | 'asOf' | 'isFailing' | 'status' | 'recheck' | 'done'
+  | 'passed'
+  | 'position'
+  | 'asOf'
+  | 'isFailing'
+  | 'status'
+  | 'parkedElsewhere'
+  | 'retryParked'
+  | 'recheck'
+  | 'done'
 >;
 
 /** Together with the refresh of the store, less than a request may wait for the remote store. */
@@ -138,6 +146,10 @@ export const pairEngines = (
     asOf: () => (local.position() < remote.position() ? local : remote).asOf(),
     isFailing: () => local.isFailing() || remote.isFailing(),
     status: async () => (await Promise.all([local.status(), remote.status()])).flat(),
+    parkedElsewhere: () => remote.parkedElsewhere(),
+    async retryParked(projection) {
+      await Promise.all([local.retryParked(projection), remote.retryParked(projection)]);
+    },
     recheck() {
       local.recheck();
       remote.recheck();

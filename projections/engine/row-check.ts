@@ -5,6 +5,7 @@ import { fill, withSharedTurns } from './fill.ts';
 import { openTarget } from './target.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
+  type OwnerFold,
   type RowPlace,
   type RowJson,
   type RowsReader,
@@ -17,6 +18,7 @@ import { accessScope } from '#src/ports/rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { openOwnerFold } from '#projections/owner-fold.ts';
 import type { Projection } from '#projections/projection.ts';
+import type { Skips } from './skips.ts';
 
 type RowDifference = RowPlace & {
   /** Both sides are as of this position. */
@@ -33,6 +35,7 @@ type Events = (range: { after: Position; upTo: Position }) => AsyncIterable<read
 
 export type RowCheckOptions = {
   log: Pick<EventLog, 'readFold' | 'head'>;
+  skips: Skips;
   storeOf: StoreOf;
   /** One of so many partitions; 1 for all. */
   sample: number;
@@ -178,9 +181,9 @@ const checkPartitions = async (
     partitions,
   }: { fresh: () => ProjectionStore; check: RowCheck; partitions: readonly number[] },
 ): Promise<void> => {
-  const { log, storeOf } = options;
+  const { log, skips, storeOf } = options;
   const digested: Digested[] = [];
-  for (const projection of PROJECTIONS) {
+  for (const projection of skips.over(PROJECTIONS)) {
     const { live: space } = await storeOf(projection.name).spaces(projection.name);
     if (space === null) continue;
     const digests: bigint[] = [];
@@ -259,9 +262,9 @@ const ownScopesOf = (owner: string): string[] => [
 
 /** Reads which scopes the owner's events change, by read model; others can also have rows in them. */
 const changedScopes = async (
+  fold: OwnerFold,
   pages: ReturnType<Events>,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
-  const fold = openOwnerFold(PROJECTIONS);
   const scopes = new Map(PROJECTIONS.map(({ name }) => [name, new Set<string>()]));
   for await (const page of pages)
     for (const event of page)
@@ -275,17 +278,18 @@ const changedScopes = async (
  */
 export const checkOwnerRows = async (
   owner: string,
-  { storeOf, sample, log, onProgress }: RowCheckOptions,
+  { storeOf, sample, log, skips, onProgress }: RowCheckOptions,
   events: Events,
 ): Promise<RowCheck> => {
+  const projections = skips.over(PROJECTIONS);
   const { position: head } = await log.head();
   const ownScopes = new Set(ownScopesOf(owner));
-  const changed = await changedScopes(events({ after: 0, upTo: head }));
+  const changed = await changedScopes(openOwnerFold(projections), events({ after: 0, upTo: head }));
   const scopesOf = ({ name }: Projection) =>
     ownScopes.union(changed.get(name) ?? new Set<string>());
-  const snapshots = await snapshotsOf({ storeOf, sample, scopesOf });
+  const snapshots = await snapshotsOf({ storeOf, sample, scopesOf }, projections);
   snapshots.sort((a, b) => a.checkpoint - b.checkpoint);
-  const fold = openOwnerFold(PROJECTIONS);
+  const fold = openOwnerFold(projections);
   const check: RowCheck = { rows: 0, position: 0 };
   for (const { projection, partition, checkpoint, rows } of snapshots) {
     for await (const page of events({ after: check.position, upTo: checkpoint }))
@@ -310,15 +314,18 @@ export const checkOwnerRows = async (
   return check;
 };
 
-const snapshotsOf = async ({
-  storeOf,
-  sample,
-  scopesOf,
-}: Pick<RowCheckOptions, 'storeOf' | 'sample'> & {
-  scopesOf(projection: Projection): ReadonlySet<string>;
-}): Promise<Snapshot[]> => {
+const snapshotsOf = async (
+  {
+    storeOf,
+    sample,
+    scopesOf,
+  }: Pick<RowCheckOptions, 'storeOf' | 'sample'> & {
+    scopesOf(projection: Projection): ReadonlySet<string>;
+  },
+  projections: readonly Projection[],
+): Promise<Snapshot[]> => {
   const snapshots: Snapshot[] = [];
-  for (const projection of PROJECTIONS) {
+  for (const projection of projections) {
     const store = storeOf(projection.name);
     const { live } = await store.spaces(projection.name);
     if (live === null) continue;

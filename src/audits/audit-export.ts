@@ -1,5 +1,5 @@
 /** The operation that exports an owner's history into a file. */
-import type { EventText, Position } from '#src/ports/event-log.ts';
+import { type EventText, ownerOfStream, type Position } from '#src/ports/event-log.ts';
 import { done, isRefusal, refuseParameter } from '#src/shared/outcome.ts';
 import { openTexts } from '#src/sealing/sealed-texts.ts';
 import { canonicalJson, present } from '#src/shared/json.ts';
@@ -93,6 +93,7 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
       deps,
       events.map(({ meta }) => actorIn(meta)),
     ),
+    skips: deps.projections.skipped().filter(({ stream }) => ownerOfStream(stream) === owner),
   });
 };
 

@@ -20,7 +20,7 @@ import type { DemoClock } from '#src/demo/cast.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { beginDemo } from '#src/demo/story.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { parkedOf } from '#src/reading/lag.ts';
+import { parkedOf, skippedOf } from '#src/reading/lag.ts';
 import { inspectKeys, sqliteKeyring } from '#src/stores/sqlite/keys/key-vault.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { inspectLog, sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
@@ -55,7 +55,7 @@ type BannerFacts = {
   readyS?: number;
   /** End of the log: the number of its events, or bytes if it is on a server. */
   head: number;
-  readModels: { name: string; lagEvents: number; parked: readonly unknown[] }[];
+  readModels: { name: string; lagEvents: number; parked: readonly unknown[]; skipped: number }[];
   /** Without it, no secret is printed. */
   demo?: DemoAccess;
 };
@@ -104,11 +104,13 @@ const storeRows = (banner: BannerFacts): string[] => {
   const parked = parkedOf(readModels).join(', ');
   const seeText = commandLine('projections status', banner.config.dataDirectory);
   const parkedText = parked && `, parked: ${parked} (see ${seeText})`;
+  const skipped = skippedOf(readModels);
+  const skippedText = skipped && `, folded without skipped events: ${skipped}`;
   const demoText = demo ? ' (with demo data; DATA=dir starts elsewhere)' : '';
   const counts = `${formatCount(caughtUp)} of ${formatCount(readModels.length)} caught up`;
   return [
     row('Log', logText(banner) + demoText),
-    row('Read models', counts + parkedText),
+    row('Read models', counts + parkedText + skippedText),
     ...(demo ? [row('Log lines', shortPath(logLinesOf(banner.config)))] : []),
   ];
 };

@@ -248,12 +248,19 @@ export const exportText = (answer: DeskAnswer<'exportPersonalData'>): string =>
 
 type Projection = DeskAnswer<'listProjections'>['data'][number];
 
-const projectionState = (projection: Projection): string => {
-  const { held } = projection;
-  return held === undefined ? lagState(projection) : `${lagState(projection)}; ${held} is held`;
+const skippedText = (skipped: number): string =>
+  skipped > 0 ? `, without ${formatPlural(skipped, 'skipped event')}` : '';
+
+const projectionState = ({ skipped, held, ...projection }: Projection): string => {
+  const state = foldState(projection) + skippedText(skipped);
+  return held === undefined ? state : `${state}; ${held} is held`;
 };
 
-const lagState = ({ parked: [first], rebuilding, lag_events }: Projection): string => {
+const foldState = ({
+  parked: [first],
+  rebuilding,
+  lag_events,
+}: Omit<Projection, 'skipped' | 'held'>): string => {
   if (first) return `parked at ${first.position} in partition ${first.partition}: ${first.reason}`;
   if (rebuilding)
     return `rebuilding ${rebuilding.space || 'it'}: ${rebuilding.position}/${rebuilding.head}`;
@@ -318,6 +325,71 @@ export const projectionsText = ({ head, fills, data }: DeskAnswer<'listProjectio
     ]),
     ['log', '', formatCount(head), fills ? `fills: ${limitsText(fills)}` : ''],
   ]);
+
+type Parked = DeskAnswer<'listParked'>['data'][number];
+type SkipAnswer = DeskAnswer<'proposeSkip'>;
+
+const eventText = ({ type, position, stream, event_id }: Parked | SkipAnswer): string =>
+  `${type} at position ${position} of ${stream}, event ${event_id}`;
+
+const parkedEventText = (parked: Parked): string => {
+  const { name, partition, since, reason, proposed } = parked;
+  const lines = [
+    `${name}: ${eventText(parked)}`,
+    `  parked    partition ${partition}, whose rows are as of ${since}`,
+    `  reason    ${visibleLine(reason)}`,
+  ];
+  if (proposed)
+    lines.push(
+      `  skip      proposed by ${visibleLine(proposed.by_name ?? proposed.by)} at ${proposed.at}, waits for another person: ${visibleLine(proposed.reason)}`,
+    );
+  return lines.join('\n');
+};
+
+export const parkedText = (
+  { data, skipped }: DeskAnswer<'listParked'>,
+  options: CommonOptions,
+): string => {
+  const [first] = data;
+  const named = first?.proposed
+    ? `projections approve-skip ${first.name} ${first.position}`
+    : first && `projections skip ${first.name} ${first.position} --reason TEXT`;
+  return [
+    ...(data.length > 0 ? data.map(parkedEventText) : ['No event is parked.']),
+    ...(named === undefined
+      ? []
+      : [
+          `Try again: ${commandFor('projections retry', options)}`,
+          `${first?.proposed ? 'Approve the skip as another person' : 'Leave it out'}: ${commandFor(named, options)}`,
+        ]),
+    ...(skipped.length > 0 ? ['Skipped:'] : []),
+    ...skipped.map((skip) => `  ${skip.name}: ${eventText(skip)}: ${visibleLine(skip.reason)}`),
+  ].join('\n');
+};
+
+const OUTCOMES = {
+  folded: 'folded; the partition follows the log',
+  parked: 'still parked',
+  running: 'still running: look again with projections parked',
+} as const;
+
+export const retriedText = ({ retried }: DeskAnswer<'retryParked'>): string =>
+  retried.length === 0
+    ? 'No event is parked, so there is nothing to try again.'
+    : retried
+        .map(
+          ({ name, type, position, outcome, reason }) =>
+            `${name}: ${type} at position ${position} is ${OUTCOMES[outcome]}${reason === undefined ? '' : `: ${visibleLine(reason)}`}`,
+        )
+        .join('\n');
+
+export const skipText = (skip: SkipAnswer, options: CommonOptions): string => {
+  const { name, position, state } = skip;
+  return state === 'skipped'
+    ? `${name} is folded without the ${eventText(skip)}.`
+    : `Proposed: fold ${name} without the ${eventText(skip)}. Nothing has changed yet.\n` +
+        `Another person approves it: ${commandFor(`projections approve-skip ${name} ${position}`, options)}`;
+};
 
 const SHA256_CHARS_SHOWN = 16;
 

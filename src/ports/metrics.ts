@@ -20,7 +20,13 @@ export type SendingOutcome = 'confirmed' | 'deferred' | 'failed' | 'unknown';
 export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };
 
 /** How far a read model lags behind the log. */
-export type Lag = { projection: string; events: number; seconds: number; parked: number };
+export type Lag = {
+  projection: string;
+  events: number;
+  seconds: number;
+  parked: number;
+  skipped: number;
+};
 
 /** Reasons why writes are refused until a person decides, by the problem code that callers get. Each is a metric. */
 export type StopReasons = Readonly<Record<'log_replaced' | 'clock_behind', boolean>>;

@@ -12,7 +12,13 @@ export type Filling = { done: number; of: number; unit: 'products' | 'events' | 
 /** The projection engine, or the desk: anything that reports how far each read model is. */
 export type Statuses = {
   status(): Promise<
-    { name: string; checkpoint: Position; lagEvents: number; parked: readonly unknown[] }[]
+    {
+      name: string;
+      checkpoint: Position;
+      lagEvents: number;
+      parked: readonly unknown[];
+      skipped: number;
+    }[]
   >;
 };
 
@@ -20,6 +26,13 @@ export type Statuses = {
 export const parkedOf = (
   statuses: readonly { name: string; parked: readonly unknown[] }[],
 ): string[] => statuses.filter(({ parked }) => parked.length > 0).map(({ name }) => name);
+
+/** The read models that are folded without some events, with their numbers, as `leads 1, links 2`. */
+export const skippedOf = (statuses: readonly { name: string; skipped: number }[]): string =>
+  statuses
+    .filter(({ skipped }) => skipped > 0)
+    .map(({ name, skipped }) => `${name} ${skipped}`)
+    .join(', ');
 
 type Distance = { events: number; seconds: number };
 
@@ -63,9 +76,10 @@ export const measureLags = async (deps: {
     return distance;
   };
   return Promise.all(
-    statuses.map(async ({ name, checkpoint, lagEvents, parked }) => ({
+    statuses.map(async ({ name, checkpoint, lagEvents, parked, skipped }) => ({
       projection: name,
       parked: parked.length,
+      skipped,
       ...(lagEvents > 0 ? await distanceFrom(checkpoint) : { events: 0, seconds: 0 }),
     })),
   );

@@ -168,13 +168,27 @@ export const verifyProjection: DeskHandler<'verifyProjection', OperatorDeps> = a
   return done({ name, ...state, head: (await deps.log.head()).position });
 };
 
+/** A partition of a read model that stopped before an event, and why. */
+export type ParkedAt = {
+  name: string;
+  partition: number;
+  position: number;
+  stream: string;
+  reason: string;
+};
+
+/** An event that a read model is folded without: the place of the event in its stream. */
+type SkippedEvent = { read_model: string; stream: string; revision: number };
+
 export type ProjectionReport = {
   name: string;
   version: number;
   space: string;
   checkpoint: number;
   lagEvents: number;
-  parked: { partition: number; position: number; stream: string; reason: string }[];
+  parked: Omit<ParkedAt, 'name'>[];
+  /** Number of events that it is folded without. */
+  skipped: number;
   /** `rate`: positions a second. */
   rebuilding?: {
     space: string;
@@ -248,6 +262,11 @@ export type ProjectionDesk = {
   readonly fills: FillsDesk;
   names(): readonly string[];
   status(): Promise<ProjectionReport[]>;
+  /** Lists the parked partitions, also those of projectors. */
+  parked(): Promise<ParkedAt[]>;
+  /** Folds parked partitions of this process again, of one read model or of all. Resolves to false if that takes longer than a while. */
+  retry(name?: string): Promise<boolean>;
+  skipped(): readonly SkippedEvent[];
   /** Starts a rebuild in one reading of the log; false when one of any of these is running. */
   rebuild(names: readonly string[]): boolean;
   /** Whether any of what these functions start is running. */

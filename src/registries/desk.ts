@@ -73,6 +73,7 @@ import {
   switchBuild,
   verifyProjection,
 } from '#src/reading/projections.ts';
+import { approveSkip, listParked, proposeSkip, retryParked } from '#src/repairs/parked.ts';
 import {
   withdrawHandoff,
   invalidateHandoff,
@@ -234,6 +235,10 @@ export const deskHandlers: DeskHandlers = {
   dropBuild,
   limitFills,
   verifyProjection,
+  listParked,
+  retryParked,
+  proposeSkip,
+  approveSkip,
   acceptClock,
   auditState: inTurn(auditState),
   auditPerformance: inTurn(auditPerformance),

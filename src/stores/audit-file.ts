@@ -40,6 +40,8 @@ type AuditFileHead = {
   schemas: Readonly<Record<string, number>>;
   /** Of the body: every line after the head, with its line break. */
   sha256: string;
+  /** The events of the owner that a read model is folded without; absent if there are none. */
+  skips?: readonly { read_model: string; revision: number; stream: string }[];
   up_to: Position;
   version: 3;
 };
@@ -139,6 +141,11 @@ export class AuditBody {
     >,
   ): string {
     const { after, at, classifier_version, log, owner, people = {}, proof, reason, up_to } = about;
+    const skips = (about.skips ?? []).map(({ read_model, revision, stream }) => ({
+      read_model,
+      revision,
+      stream,
+    }));
     const names = Object.entries(people).sort(([a], [b]) => (a < b ? -1 : 1));
     // The members are in canonical order.
     const head: AuditFileHead = {
@@ -155,6 +162,7 @@ export class AuditBody {
       ...(reason !== undefined && { reason }),
       schemas: Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       sha256: this.#hash.digest('hex'),
+      ...(skips.length > 0 && { skips }),
       up_to,
       version: 3,
     };
@@ -207,6 +215,8 @@ const parseHead = (line: string): AuditFileHead => {
     );
   if (own !== headHash(line, String(own)))
     throw new AuditFileDamaged(1, 'it was changed: its SHA-256 of itself is not right');
+  if (!Array.isArray(head.skips ?? []))
+    throw new AuditFileDamaged(1, 'its skips are no list of events');
   for (const [type, newest] of Object.entries(head.schemas ?? {}))
     if (!isReadable(type, newest))
       throw new AuditFileDamaged(

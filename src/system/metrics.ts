@@ -87,6 +87,11 @@ const registerState = ({ gauge }: ReturnType<typeof makersIn>) => {
       'projection',
     ),
     parked: gauge('tributary_projection_parked', 'Partitions before a poison event.', 'projection'),
+    skipped: gauge(
+      'tributary_projection_skipped',
+      'Events that two people decided to fold the read model without.',
+      'projection',
+    ),
   };
 };
 
@@ -124,14 +129,15 @@ export const prometheusMetrics = (): Metrics => {
       metrics.logUp.set(lags === null ? 0 : 1);
       for (const reason of ['log_replaced', 'clock_behind'] as const)
         metrics[reason].set(faults?.[reason] ? 1 : 0);
-      const { lagEvents, lagSeconds, parked } = metrics;
+      const { lagEvents, lagSeconds, parked, skipped } = metrics;
       // Removes old values: a stale lag would look healthy.
-      for (const gauge of [lagEvents, lagSeconds, parked]) gauge.reset();
+      for (const gauge of [lagEvents, lagSeconds, parked, skipped]) gauge.reset();
       for (const lag of lags ?? []) {
         const { projection } = lag;
         lagEvents.set({ projection }, lag.events);
         lagSeconds.set({ projection }, lag.seconds);
         parked.set({ projection }, lag.parked);
+        skipped.set({ projection }, lag.skipped);
       }
       return registry.metrics();
     },

@@ -1,6 +1,7 @@
 /** An exported file, opened without a log and without keys. */
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
-import { OWNER_FOLDS } from '#projections/owner-fold.ts';
+import { Skips } from '#projections/engine/skips.ts';
+import { ownerFolds } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
 import { KEY_MISSING } from '#src/sealing/sealed-texts.ts';
 import { freshKeyring } from '#src/system/keyring.ts';
@@ -31,27 +32,31 @@ export const openFileForAudits = async (
   path: string,
   onRead?: (events: number, total: number) => void,
 ): Promise<OpenedAuditFile> => {
-  let replay: Replay | undefined = startReplay(OWNER_FOLDS);
-  const onEvent = (event: FoldEvent, { after: start }: AuditFile['about']): void => {
+  let replay: Replay | undefined;
+  let isFolded = true;
+  const onEvent = (event: FoldEvent, { after: start, skips }: AuditFile['about']): void => {
+    if (start > 0 || !isFolded) return;
     try {
-      if (start === 0) replay?.add(event);
+      replay ??= startReplay(ownerFolds(new Skips(skips)));
+      replay.add(event);
     } catch {
       // A question that needs the fold tries again, and its refusal names the event.
-      replay = undefined;
+      isFolded = false;
     }
   };
   const file = await openAuditFile(path, { onRead, onEvent });
   const { owner, after, up_to } = file.about;
   const people = new Map(Object.entries(file.about.people ?? {}));
   const isWhole = after === 0;
+  const folds = ownerFolds(new Skips(file.about.skips));
   const replays = new Replays({
     audited() {
       requireStart(file.about);
-      return OWNER_FOLDS.audited();
+      return folds.audited();
     },
-    all: OWNER_FOLDS.all,
+    all: folds.all,
   });
-  if (isWhole && replay) replays.keep(owner, { ...replay, position: up_to });
+  if (isWhole && isFolded && replay) replays.keep(owner, { ...replay, position: up_to });
   const atEnd = <Rows>(read: (rows: ReadModels) => Promise<Rows>): Promise<Rows> =>
     replays.at(file, { owner, position: up_to }, ({ rows }) => read(rows));
   const head = await file.head();

@@ -6,6 +6,7 @@ import {
   type RowCheckOptions,
   checkOwnerRows,
 } from '#projections/engine/row-check.ts';
+import type { Skip, Skips } from '#projections/engine/skips.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { foldPages } from '#src/audits/replays.ts';
 import type { CheckedRows } from '#src/reading/projections.ts';
@@ -16,14 +17,14 @@ export type CheckRows = (
   onProgress: (position: Position, rows: number) => void,
 ) => Promise<RowCheck>;
 
-type Stores = Pick<RowCheckOptions, 'storeOf'> & {
+type Stores = Pick<RowCheckOptions, 'storeOf' | 'skips'> & {
   log: Pick<EventLog, 'readFold' | 'readOwnerFold' | 'head'>;
 };
 
 export const rowCheckOf =
-  ({ log, storeOf }: Stores): CheckRows =>
+  ({ log, skips, storeOf }: Stores): CheckRows =>
   ({ owner, sample }, onProgress) => {
-    const options = { log, storeOf, sample, onProgress };
+    const options = { log, skips, storeOf, sample, onProgress };
     return owner === undefined
       ? checkAllRows(options, memoryStore)
       : checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
@@ -34,7 +35,7 @@ export const rowCheckOf =
  * moment, are not compared.
  */
 export const checkInThread = (
-  stores: Omit<CheckTask, 'rows'>,
+  { skips, ...stores }: Omit<CheckTask, 'rows' | 'skipped'> & { skips: Skips },
   parts: AsyncDisposableStack,
 ): CheckRows => {
   const running = new Set<Worker>();
@@ -43,7 +44,7 @@ export const checkInThread = (
   });
   return (rows, onProgress) =>
     new Promise((resolve, reject) => {
-      const workerData: CheckTask = { ...stores, rows };
+      const workerData: CheckTask = { ...stores, rows, skipped: skips.list() };
       const worker = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData });
       running.add(worker);
       worker.on('message', (report: CheckReport) => {
@@ -59,6 +60,11 @@ export const checkInThread = (
 };
 
 /** `file` in the directory holds the rows. */
-export type CheckTask = { directory: string; file: string; rows: CheckedRows };
+export type CheckTask = {
+  directory: string;
+  file: string;
+  rows: CheckedRows;
+  skipped: readonly Skip[];
+};
 
 export type CheckReport = { position: Position; rows: number } | { check: RowCheck };

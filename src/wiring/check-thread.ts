@@ -3,6 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
+import { Skips } from '#projections/engine/skips.ts';
 import { UPCASTS } from '#src/stores/event-codec.ts';
 import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
@@ -14,13 +15,13 @@ const report = (message: CheckReport): void => parentPort?.postMessage(message);
 // Requests are more urgent. Elsewhere this would change the whole process.
 if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
 
-const { directory, file, rows } = workerData as CheckTask;
+const { directory, file, rows, skipped } = workerData as CheckTask;
 
 const log = sqliteLogSource(directory, UPCASTS);
 
 using store = openRows(filesOf(join(directory, file)));
 
-export const check = rowCheckOf({ log, storeOf: () => store });
+export const check = rowCheckOf({ log, skips: new Skips(skipped), storeOf: () => store });
 
 report({ check: await check(rows, (position, count) => report({ position, rows: count })) });
 

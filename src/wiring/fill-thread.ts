@@ -2,9 +2,11 @@
 import { constants, setPriority } from 'node:os';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
-import { fillPartitions } from '#projections/engine/folded-rows.ts';
+import { FillControl, type FillLimits } from '#projections/engine/fill-control.ts';
+import { fillPartitions, type FoldedSpace } from '#projections/engine/folded-rows.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { readModelOf } from '#src/ports/read-model.ts';
+import { readModelOf, type Space } from '#src/ports/read-model.ts';
 import { UPCASTS } from '#src/stores/event-codec.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
@@ -15,7 +17,11 @@ const report = (message: FillReport): void => parentPort?.postMessage(message);
 // Requests are more urgent. Elsewhere this would change the whole process.
 if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
 
-const { directory, file, spaces, partitions, upTo } = workerData as FillTask;
+const { directory, file, spaces, skipped, partitions, upTo, limits } = workerData as FillTask;
+
+const control = new FillControl(limits);
+
+parentPort?.on('message', (changed: FillLimits) => control.set(changed));
 
 const log = sqliteLogSource(directory, UPCASTS);
 
@@ -23,16 +29,21 @@ using build = openBuild(file);
 
 const parked: Extract<FillReport, { parked: unknown }>['parked'][number][] = [];
 
+const projections = new Skips(skipped).over(PROJECTIONS);
+
+const foldOf = (space: Space): FoldedSpace => {
+  const projection = projections.find(({ name }) => name === readModelOf(space));
+  if (!projection) throw new Error(`there is no read model for ${space}`);
+  return { projection, space, partitions: build.emptyPartitions(space) };
+};
+
 await fillPartitions({
   log,
-  spaces: spaces.map((space) => {
-    const projection = PROJECTIONS.find(({ name }) => name === readModelOf(space));
-    if (!projection) throw new Error(`there is no read model for ${space}`);
-    return { projection, space, partitions: build.emptyPartitions(space) };
-  }),
+  spaces: spaces.map(foldOf),
   partitions,
   upTo,
-  onPage: (share) => report({ share }),
+  onProgress: (share) => report({ share }),
+  onPage: (events) => control.allow(events.length),
   async write({ space, partition, ...filled }) {
     if (filled.parked) parked.push({ space, parked: filled.parked });
     build.fillPartition(space, partition, filled);
@@ -40,5 +51,7 @@ await fillPartitions({
 });
 
 report({ parked });
+
+parentPort?.close();
 
 await log.close();

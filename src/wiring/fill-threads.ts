@@ -1,7 +1,9 @@
 /** Fills spaces of the embedded store from the embedded log in threads, so that requests do not wait. */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import type { FillControl, FillLimits } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, ThreadedFill } from '#projections/engine/fill.ts';
+import type { Skip, Skips } from '#projections/engine/skips.ts';
 import type { ParkedPartition } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { ALL_PARTITIONS, type Space } from '#src/ports/read-model.ts';
@@ -12,43 +14,68 @@ export type FillTask = {
   directory: string;
   file: string;
   spaces: readonly Space[];
+  skipped: readonly Skip[];
   partitions: readonly number[];
   upTo: Position;
+  limits: FillLimits | undefined;
 };
 
-export type FillReport =
-  | { share: number }
-  | { parked: readonly { space: Space; parked: ParkedPartition }[] };
+type Parked = { space: Space; parked: ParkedPartition };
 
-/**
- * Returns a function that fills new spaces in a file of their own: at a start, with a thread for each core; while requests are
- * served, with one less. `isServing`: whether they are.
- */
+export type FillReport = { share: number } | { parked: readonly Parked[] };
+
+type Threads = {
+  /** The directory of the log. */
+  directory: string;
+  store: Pick<SqliteStore, 'beginBuild' | 'endBuild'>;
+  skips: Skips;
+  /** Whether requests are served, which need a core for themselves. */
+  isServing(): boolean;
+};
+
+/** Returns a function that fills new spaces in a file of their own, in a thread for each core, or one less beside requests. */
 export const fillsInThreads =
-  (
-    directory: string,
-    store: Pick<SqliteStore, 'beginBuild' | 'endBuild'>,
-    isServing: () => boolean,
-  ): FillInThreads =>
+  ({ directory, store, skips, isServing }: Threads): FillInThreads =>
   (fill) => {
     fill.signal?.throwIfAborted();
     const file = store.beginBuild(fill.spaces);
     if (file === undefined) return undefined;
     const count = Math.max(1, availableParallelism() - (isServing() ? 1 : 0));
     const shares = new Array<number>(count).fill(0);
+    const { spaces, upTo } = fill;
+    const task = { directory, file, spaces, upTo, skipped: skips.list() };
     const threads = shares.map((_, index) => {
       const partitions = ALL_PARTITIONS.filter((partition) => partition % count === index);
-      const task: FillTask = { directory, file, partitions, spaces: fill.spaces, upTo: fill.upTo };
-      return runThread(task, fill.signal, (share) => {
+      const limits = limitsOf(fill.control, count);
+      return runThread({ ...task, partitions, limits }, fill, (share) => {
         shares[index] = share;
         fill.onProgress(shares.reduce((sum, one) => sum + one, 0) / count);
       });
     });
-    return endTogether(threads, () => store.endBuild(file));
+    const stop = fill.control?.onChange(() => {
+      for (const thread of threads) thread.limit(limitsOf(fill.control, count));
+    });
+    return endTogether(threads, () => {
+      stop?.();
+      store.endBuild(file);
+    });
   };
 
-type Parked = { space: Space; parked: ParkedPartition };
-type Thread = { parked: Promise<readonly Parked[]>; end(): Promise<unknown> };
+/** What an operator decided, for each of so many threads. */
+const limitsOf = (control: FillControl | undefined, count: number): FillLimits | undefined => {
+  if (!control) return undefined;
+  const { isPaused, eventsPerSecond } = control.limits;
+  return {
+    isPaused,
+    eventsPerSecond: eventsPerSecond === undefined ? undefined : eventsPerSecond / count,
+  };
+};
+
+type Thread = {
+  parked: Promise<readonly Parked[]>;
+  limit(limits: FillLimits | undefined): void;
+  end(): Promise<unknown>;
+};
 
 /** What one cannot do, the others need not do either. */
 const endTogether = async (
@@ -65,7 +92,7 @@ const endTogether = async (
 
 const runThread = (
   task: FillTask,
-  signal: ThreadedFill['signal'],
+  { signal }: ThreadedFill,
   onShare: (share: number) => void,
 ): Thread => {
   const worker = new Worker(new URL('./fill-thread.ts', import.meta.url), { workerData: task });
@@ -80,5 +107,6 @@ const runThread = (
   });
   // It is awaited together with the other threads.
   parked.catch(() => {});
-  return { parked, end: () => worker.terminate() };
+  const limit = (limits: FillLimits | undefined): void => worker.postMessage(limits);
+  return { parked, limit, end: () => worker.terminate() };
 };

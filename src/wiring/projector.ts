@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { type Membership, redisMembership } from '#src/stores/redis/request-store.ts';
 import { serviceLog } from '#src/calls/log.ts';
 import { timeline } from '#src/writing/timeline.ts';
@@ -47,6 +48,23 @@ export type AssignedEngineOptions = {
   onFault(error: unknown): void;
 };
 
+/** The engine that folds now. */
+const delegateTo = (current: () => Engine): Omit<Engine, 'ready' | 'done'> => ({
+  passed: (position, waitMs) => current().passed(position, waitMs),
+  position: () => current().position(),
+  asOf: () => current().asOf(),
+  isFailing: () => current().isFailing(),
+  status: () => current().status(),
+  requiredCheckpoint: (projection, scope) => current().requiredCheckpoint(projection, scope),
+  completeUpTo: (projection, scope, at) => current().completeUpTo(projection, scope, at),
+  parkedFor: (projection, scope) => current().parkedFor(projection, scope),
+  parkedElsewhere: () => current().parkedElsewhere(),
+  retryParked: (projection) => current().retryParked(projection),
+  adopt: (target) => current().adopt(target),
+  reportFill: (projection, progress) => current().reportFill(projection, progress),
+  recheck: () => current().recheck(),
+});
+
 /**
  * Starts an engine that folds the partitions assigned to this process as assignments change. Two projectors may fold the
  * same partition for a moment, for example after a pause; checkpoints make that harmless. During an upgrade each version
@@ -58,7 +76,6 @@ export const startAssignedEngine = async (options: AssignedEngineOptions): Promi
   let lastSeen = members;
   let ending = new AbortController();
   let isRunning = false;
-
   const start = async (): Promise<Engine> => {
     const partitions = assignPartitions(members, name);
     ending = new AbortController();
@@ -93,23 +110,8 @@ export const startAssignedEngine = async (options: AssignedEngineOptions): Promi
   };
 
   let current = await start();
-  const { ready } = current;
   const done = run();
-  return {
-    passed: (position, waitMs) => current.passed(position, waitMs),
-    position: () => current.position(),
-    asOf: () => current.asOf(),
-    isFailing: () => current.isFailing(),
-    status: () => current.status(),
-    requiredCheckpoint: (projection, scope) => current.requiredCheckpoint(projection, scope),
-    completeUpTo: (projection, scope, at) => current.completeUpTo(projection, scope, at),
-    parkedFor: (projection, scope) => current.parkedFor(projection, scope),
-    adopt: (target) => current.adopt(target),
-    reportFill: (projection, progress) => current.reportFill(projection, progress),
-    recheck: () => current.recheck(),
-    ready,
-    done,
-  };
+  return { ...delegateTo(() => current), ready: current.ready, done };
 };
 
 const NAME_CHARS = 12;
@@ -164,7 +166,9 @@ const open = async (
   });
   parts.defer(() => membership.close());
   closeAfterGrace(signal, membership);
-  const run = { log, store, projections: REMOTE_PROJECTIONS, ...engineCallbacks(logger) };
+  const skips = new Skips();
+  const shared = { log, store, skips, projections: skips.over(REMOTE_PROJECTIONS) };
+  const run = { ...shared, ...engineCallbacks(logger) };
   const engine = await startAssignedEngine({
     membership,
     name,
@@ -176,19 +180,8 @@ const open = async (
   parts.defer(() => engine.done);
   parts.defer(() => stopping.abort());
   const { origin, listen } = createListener(config);
-  const server = healthServer(
-    {
-      log,
-      timeline: time,
-      clock,
-      metrics,
-      ids,
-      origin,
-      following: engine,
-      projections: engine,
-    },
-    logger,
-  );
+  const health = { log, timeline: time, clock, metrics, ids, origin };
+  const server = healthServer({ ...health, following: engine, projections: engine }, logger);
   parts.defer(() => server.close());
   return {
     server,

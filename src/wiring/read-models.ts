@@ -28,6 +28,7 @@ import {
   type LocalReadModels,
   remoteReadModels,
 } from '#projections/engine/readers.ts';
+import type { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
 import {
@@ -200,6 +201,8 @@ export type ReadModelOptions = {
   role: ProcessRole;
   log: EventLog;
   catalog: OpeningCatalog;
+  /** What this process folds read models without. */
+  skips: Skips;
   logger: Logger;
   signal: AbortSignal;
   /** Closes what is opened here, in reverse order. */
@@ -279,32 +282,36 @@ const openLocalStore = (
 };
 
 const openLocal = async (config: Config, options: ReadModelOptions): Promise<OpenReadModels> => {
-  const { log, catalog, logger, signal, parts } = options;
+  const { log, catalog, skips, logger, signal, parts } = options;
   const { dataDirectory: directory } = config;
   const file = 'views.db';
   const store = openLocalStore(config, options, file);
   let isFilled = false;
   const isServing = (): boolean => isFilled && options.isListening();
-  const inThreads = isRemoteLog(config) ? undefined : fillsInThreads(directory, store, isServing);
+  const inThreads = isRemoteLog(config)
+    ? undefined
+    : fillsInThreads({ directory, store, skips, isServing });
   const fillControl = new FillControl();
   const run = {
     log,
     signal,
+    skips,
     fillControl,
     ...engineCallbacks(logger),
     ...(inThreads && { inThreads }),
   };
-  const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
+  const projections = skips.over(PROJECTIONS);
+  const engine = await runProjections({ ...run, catalog, store, projections });
   void engine.ready.then(() => (isFilled = true)).catch(() => {});
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
-  const stackOf = () => ({ store, engine, projections: PROJECTIONS });
+  const stackOf = () => ({ store, engine, projections });
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
   const filling = fillingOf(engine, catalog, config);
   const checkRows = isRemoteLog(config)
-    ? rowCheckOf({ log, storeOf: () => store })
-    : checkInThread({ directory, file }, parts);
+    ? rowCheckOf({ log, skips, storeOf: () => store })
+    : checkInThread({ directory, file, skips }, parts);
   const models = { local, localPassed, readModels: local, engine, stackOf, checkRows, inThreads };
   return { ...models, fillControl, unit: unitOf(config), following, ready, filling };
 };
@@ -333,7 +340,7 @@ export const openRemoteStore = async (
     signal,
     parts,
     metrics,
-  }: Omit<ReadModelOptions, 'role' | 'catalog' | 'isListening'>,
+  }: Omit<ReadModelOptions, 'role' | 'catalog' | 'isListening' | 'skips'>,
 ) => {
   const { redisStore } = await import('#src/stores/redis/read-model.ts');
   const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
@@ -357,22 +364,23 @@ const openLocalAndRemote = async (
   config: Config,
   options: ReadModelOptions,
 ): Promise<OpenReadModels> => {
-  const { log, catalog, logger, signal } = options;
+  const { log, catalog, skips, logger, signal } = options;
   const isFolding = foldsSharedReadModels(options.role, config);
+  const [locals, remotes] = [skips.over(LOCAL_PROJECTIONS), skips.over(REMOTE_PROJECTIONS)];
   const remoteStore = await openRemoteStore(config, options);
   const localStore = openLocalStore(config, options, 'near.db');
   const fillControl = new FillControl();
-  const run = { log, signal, fillControl, ...engineCallbacks(logger) };
+  const run = { log, signal, skips, fillControl, ...engineCallbacks(logger) };
   const local = await runProjections({
     ...run,
     catalog,
     store: localStore,
-    projections: LOCAL_PROJECTIONS,
+    projections: locals,
   });
   const remote = await runProjections({
     ...run,
     store: remoteStore,
-    projections: REMOTE_PROJECTIONS,
+    projections: remotes,
     ...(!isFolding && { partitions: [] }),
   });
   const pair = pairEngines(local, remote, remoteStore);
@@ -388,15 +396,15 @@ const openLocalAndRemote = async (
   const remoteRows = remoteReadModels(remoteStore, REMOTE_PROJECTIONS, remote);
   const stackOf = (name: string) =>
     isLocal(name)
-      ? { store: localStore, engine: local, projections: LOCAL_PROJECTIONS }
-      : { store: remoteStore, engine: remote, projections: REMOTE_PROJECTIONS };
+      ? { store: localStore, engine: local, projections: locals }
+      : { store: remoteStore, engine: remote, projections: remotes };
   return {
     local: localRows,
     localPassed: local.rowsPassed,
     readModels: pairReadModels(localRows, remoteRows, isLocal),
     engine: isFolding ? pair : { ...pair, status },
     stackOf,
-    checkRows: rowCheckOf({ log, storeOf: (name) => stackOf(name).store }),
+    checkRows: rowCheckOf({ log, skips, storeOf: (name) => stackOf(name).store }),
     fillControl,
     unit: unitOf(config),
     following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
@@ -408,7 +416,8 @@ const openLocalAndRemote = async (
 type ProjectionDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
   Pick<OpenReadModels, 'stackOf' | 'checkRows' | 'inThreads' | 'fillControl' | 'unit'> & {
     log: EventLog;
-    engine: Pick<Engine, 'status' | 'recheck'>;
+    engine: Pick<Engine, 'status' | 'recheck' | 'parkedElsewhere' | 'retryParked'>;
+    skips: Skips;
     logger: Logger;
     /** Ends running rebuilds before it closes what they use. */
     parts: AsyncDisposableStack;
@@ -448,6 +457,7 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
         })),
       );
     },
+    ...parkedDesk(deps),
     rebuild: (names) => rebuilds.start(names),
     isRebuilding: (name) => rebuilds.isRunning(name),
     canHold: (name) => PROJECTIONS.some((one) => one.name === name),
@@ -462,6 +472,27 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
     check: (rows, run) => check(JSON.stringify(rows), run),
   };
 };
+
+/** A retry reads the log from the parked event on; a longer one continues after the answer. */
+const RETRY_MS_MAX = 5_000;
+
+const parkedDesk = ({
+  engine,
+  skips,
+}: ProjectionDeps): Pick<ProjectionDesk, 'parked' | 'retry' | 'skipped'> => ({
+  skipped: () => skips.list(),
+  async parked() {
+    const here = (await engine.status()).flatMap(({ name, parked }) =>
+      parked.map((at) => ({ name, ...at })),
+    );
+    const elsewhere = await engine.parkedElsewhere();
+    return [...here, ...elsewhere.map(({ name, parked }) => ({ name, ...parked }))];
+  },
+  async retry(name) {
+    const retried = engine.retryParked(name).then(() => true);
+    return Promise.race([retried, pause(RETRY_MS_MAX, false, { ref: false })]);
+  },
+});
 
 const STOPPED = 'the service stopped; the next rebuild continues from what is committed';
 
@@ -643,7 +674,7 @@ const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState)
 };
 
 const compareWithLog = async (
-  { log, catalog, stackOf }: ProjectionDeps,
+  { log, catalog, stackOf, skips }: ProjectionDeps,
   name: string,
   onProgress: (position: Position) => void,
 ): Promise<ReadModelVerification> => {
@@ -653,7 +684,7 @@ const compareWithLog = async (
     return verify({ log, ...stack, projections, fresh: memoryStore(), onProgress });
   const fresh = sqliteCatalog(':memory:');
   try {
-    return await verifyCatalog({ log, catalog, fresh, onProgress });
+    return await verifyCatalog({ log, catalog, skips, fresh, onProgress });
   } finally {
     fresh.close();
   }

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { type ProjectionStore, partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows, checkOwnerRows } from '#projections/engine/row-check.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import { checkInThread } from '#src/wiring/check-rows.ts';
@@ -98,7 +99,7 @@ describe('A check of live rows', () => {
     await world();
     const rows = { owner: undefined, sample: 1 };
     const checkIn = (directory: string, parts: AsyncDisposableStack) =>
-      checkInThread({ directory, file: 'views.db' }, parts)(rows, () => {});
+      checkInThread({ directory, file: 'views.db', skips: new Skips() }, parts)(rows, () => {});
     const parts = new AsyncDisposableStack();
     const checking = checkIn(app.directory, parts);
     await turn();
@@ -126,7 +127,8 @@ describe('A check of live rows', () => {
       await store.commit(live ?? '', [
         { partition, from: checkpoint, to: checkpoint, writes: [write] },
       ]);
-      const options = { log, storeOf: () => store, sample: 1, onProgress: () => undefined };
+      const skips = new Skips();
+      const options = { log, skips, storeOf: () => store, sample: 1, onProgress: () => undefined };
       const expected = {
         readModel: 'links',
         scope: OWNER,
@@ -157,7 +159,14 @@ describe('A check of live rows', () => {
         await store.commit(live, [{ ...at, writes: [write] }]);
         changed += 1;
         for (const rowsMax of [1_000_000, 100]) {
-          const options = { log, storeOf: () => store, sample: 1, rowsMax, onProgress() {} };
+          const options = {
+            log,
+            skips: new Skips(),
+            storeOf: () => store,
+            sample: 1,
+            rowsMax,
+            onProgress() {},
+          };
           const { difference } = await checkAllRows(options, memoryStore);
           expect(difference).toMatchObject({ readModel: name, scope, key, log: row.json });
         }

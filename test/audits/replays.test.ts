@@ -1,15 +1,18 @@
 /** How far the folds of audits are while they read. */
 import { expect, test } from 'vitest';
-import { OWNER_FOLDS } from '#projections/owner-fold.ts';
+import { Skips } from '#projections/engine/skips.ts';
+import { ownerFolds } from '#projections/owner-fold.ts';
 import { Replays } from '#src/audits/replays.ts';
 import type { Refused } from '#src/shared/outcome.ts';
 import { AUDIT_PAGE } from '#src/reading/read-back.ts';
 import { inLog } from '../support/world/fold.ts';
 import { linkCreated } from '../support/world/stories.ts';
 
+const FOLDS = ownerFolds(new Skips());
+
 test('Replays know how far an owner is read while a question reads it, and forget it afterwards', async () => {
   const events = inLog(Array.from({ length: AUDIT_PAGE + 5 }, (_, n) => linkCreated(String(n))));
-  const replays = new Replays(OWNER_FOLDS);
+  const replays = new Replays(FOLDS);
   const seen: unknown[] = [];
   const log = {
     async readOwnerFold(_owner: string, { after, limit }: { after: number; limit: number }) {
@@ -52,7 +55,7 @@ const reasonOf = (result: PromiseSettledResult<unknown>): unknown =>
 test('A fold that takes more memory than one audit may ends with a refusal that names the file', async () => {
   const { log, letGo, reads } = held(100);
   letGo();
-  const replays = new Replays(OWNER_FOLDS, 20_000);
+  const replays = new Replays(FOLDS, 20_000);
   const ask = (position: number) =>
     replays.at(log, { owner: 'anna', position }, async (replay) => replay.position);
   await expect(ask(5)).resolves.toBe(5);
@@ -71,7 +74,7 @@ test('A fold that takes more memory than one audit may ends with a refusal that 
 
 test('Two audits run at a time, others wait, and too many are asked to come again', async () => {
   const { log, reads, letGo } = held(3);
-  const replays = new Replays(OWNER_FOLDS);
+  const replays = new Replays(FOLDS);
   const ask = (owner: string) =>
     replays.inPlace(owner, () => replays.at(log, { owner, position: 3 }, async () => owner));
   const ofOne = Array.from({ length: 9 }, () => ask('anna'));
@@ -94,7 +97,7 @@ test('Pages of large events are small', async () => {
   const { log, events, reads, letGo } = held(100);
   letGo();
   for (const event of events) Object.assign(event.data, { note: 'x'.repeat(500_000) });
-  const replays = new Replays(OWNER_FOLDS);
+  const replays = new Replays(FOLDS);
   await replays.at(log, { owner: 'anna', position: 100 }, async () => undefined);
   expect(Math.max(...reads.map(({ limit }) => limit))).toBeLessThanOrEqual(8);
 });

@@ -152,22 +152,23 @@ describe('A command that a text names', () => {
 });
 
 describe('The banner', () => {
-  it('The banner names the parked read models', () => {
+  it('The banner names the parked read models, and those that are folded without skipped events', () => {
     const config = { dataDirectory: 'data' };
-    const bannerWith = (parked: readonly unknown[]) =>
+    const bannerWith = (parked: readonly unknown[], skipped = 0) =>
       formatBanner({
         url: 'http://127.0.0.1',
         config,
         head: 9,
         readModels: [
-          { name: 'leads', lagEvents: 3, parked },
-          { name: 'links', lagEvents: 0, parked: [] },
+          { name: 'leads', lagEvents: 3, parked, skipped: 0 },
+          { name: 'links', lagEvents: 0, parked: [], skipped },
         ],
       });
     expect(bannerWith([{}])).toContain(
       '1 of 2 caught up, parked: leads (see ./tributary projections status)',
     );
     expect(bannerWith([])).toMatch(/1 of 2 caught up\n/);
+    expect(bannerWith([], 2)).toContain('1 of 2 caught up, folded without skipped events: links 2');
   });
 
   it('The banner calls the end of a log events in a file, and a position on a server', () => {

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { fill } from '#projections/engine/fill.ts';
 import { fillPartitions } from '#projections/engine/folded-rows.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
@@ -71,7 +72,7 @@ describe('A fill of empty partitions', () => {
         partitions: ALL_PARTITIONS,
         upTo: head,
         rowsMax,
-        onPage: (share) => void shares.push(share),
+        onProgress: (share) => void shares.push(share),
         write: ({ space, partition, ...filled }) =>
           store.fillPartition?.(space, partition, filled) ?? Promise.reject(new Error('none')),
       });
@@ -95,7 +96,12 @@ describe('A fill of empty partitions', () => {
     const file = join(temporary.fresh(), 'views.db');
     const rebuilt = async (stopped?: AbortController): Promise<void> => {
       const store = sqliteStore({ file });
-      const inThreads = fillsInThreads(directory, store, () => false);
+      const inThreads = fillsInThreads({
+        directory,
+        store,
+        skips: new Skips(),
+        isServing: () => false,
+      });
       let threads = 0;
       await rebuildAll({
         log,

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FillControl } from '#projections/engine/fill-control.ts';
+import { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/stores/memory/read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';
@@ -65,6 +66,7 @@ beforeEach(async () => {
     fillControl: new FillControl(),
     parts,
     unit: 'events',
+    skips: new Skips(),
     checkRows: () => Promise.reject(new Error('this desk compares no rows')),
     logger: pino({ level: 'silent' }),
   });

@@ -262,7 +262,7 @@ describe('A new version', () => {
     const released = new Promise<void>((resolve) => (release = resolve));
     const next = await start({ log: reading(() => released), projections: [changed] });
     const building = { name: 'tally', version: 2, space: null, checkpoint: 0, lagEvents: 20 };
-    expect(await next.status()).toEqual([{ ...building, parked: [] }]);
+    expect(await next.status()).toEqual([{ ...building, parked: [], skipped: 0 }]);
     expect(store.live('tally')).toBe('tally@1.1');
     release();
     expect(await next.ready).toBe(true);

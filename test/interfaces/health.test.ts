@@ -36,9 +36,10 @@ const readyz = async (
       checkpoint: folded - (leads.lagEvents ?? 0),
       lagEvents: 0,
       parked: [],
+      skipped: 0,
       ...leads,
     },
-    { name: 'links', checkpoint: folded, lagEvents: 0, parked: [] },
+    { name: 'links', checkpoint: folded, lagEvents: 0, parked: [], skipped: 0 },
   ];
   const projections = { status: async () => statuses };
   healthRoutes(server, { log, clock, following, projections });

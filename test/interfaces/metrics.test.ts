@@ -75,7 +75,8 @@ describe('/metrics', () => {
     // The lead and the claim of its key are one append.
     expect(appends(text) - appends(before)).toBe(1);
     expect(sample(text, 'tributary_log_up')).toBe(1);
-    expect(sample(text, 'tributary_projection_lag_events', { projection: 'leads' })).toBe(0);
+    for (const name of ['lag_events', 'skipped'])
+      expect(sample(text, `tributary_projection_${name}`, { projection: 'leads' })).toBe(0);
     expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1_000_000);
     for (const secret of ['acme', key, keyId, agentId, 'Buyer Ltd', 'crm-1'])
       expect(text).not.toContain(secret);
@@ -135,7 +136,7 @@ describe('/metrics', () => {
 });
 
 const clock = { now: () => 100_000, monotonic: () => 0 };
-const status = { version: 1, space: 'leads@1.1', parked: [] };
+const status = { version: 1, space: 'leads@1.1', parked: [], skipped: 2 };
 
 /** A log with byte positions, 100 for each event, and one event a second. */
 const bytesLog = (events: number): Pick<EventLog, 'head' | 'readFold'> => ({
@@ -162,6 +163,7 @@ describe('The lag of a read model', () => {
     expect(await lag(10, 1_000)).toEqual({
       projection: 'leads',
       parked: 0,
+      skipped: 2,
       events: 0,
       seconds: 0,
     });

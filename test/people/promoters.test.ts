@@ -75,6 +75,7 @@ const OPERATIONS: readonly DeskOperation[] = Object.values(deskOperations);
 const OWN = new Set(['endSession', 'removePasskey', 'unlinkAccount', 'listSessions', 'whoAmI']);
 const OF_THE_SERVICE = new Set([
   'listProjections',
+  'listParked',
   'verifyProjection',
   'readHeldBuild',
   'listPeople',

@@ -50,6 +50,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.SESSION_EVENTS,
   events.SIGN_IN_EVENTS,
   events.DEVICE_LOGIN_EVENTS,
+  events.REPAIR_EVENTS,
 ];
 
 const CREDENTIAL_EVENTS: readonly EventType[] = [

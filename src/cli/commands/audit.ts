@@ -164,7 +164,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
     const last = await withDesk(options, (desk) =>
       writeBody(desk, asked, { path: bodyPath, body }),
     );
-    const { people, proof } = last;
+    const { people, proof, skips } = last;
     const head = body.head({
       after: last.from.position,
       at: last.to.at,
@@ -174,6 +174,7 @@ export const exportAudit = async (path: string, options: ExportOptions): Promise
       people,
       ...(proof && { proof }),
       ...(reason !== undefined && { reason }),
+      skips,
       up_to: last.to.position,
     });
     await writeWhole(partial, head, bodyPath);

@@ -60,6 +60,7 @@ export const showStatus = async (options: CommonOptions & { check?: boolean }): 
     data,
     position: head,
     parked: parkedOf(projections),
+    skipped: projections.filter(({ skipped }) => skipped > 0).map(({ name }) => name),
     ...accessReport(url, facts, deskToken),
   };
   const readModels = projections.map(({ lag_events: lagEvents, ...rest }) => ({

@@ -77,6 +77,7 @@ const READS: Record<string, string[]> = {
   'events tail': ['--limit', '3'],
   'events show': ['northwind'],
   'projections status': [],
+  'projections parked': [],
   'projections verify': ['codes'],
   'log verify': [],
   status: [],
@@ -101,7 +102,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections (?!status|verify).*|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|root-key rotate|witness|restore|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list|requests).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|plan (?!show).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|privacy .*|projections (?!status|verify|watch|parked).*|clock .*|login|logout|context .*|people (?!list|show).*|session (?!list).*|passkey .*|account .*|audit (?:export|verify)|notary rotate|root-key rotate|witness|restore|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {

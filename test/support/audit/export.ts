@@ -61,8 +61,8 @@ export const exported = async (
     proof ??= page.proof;
     next = `&to=${page.to.position}&after=${String(page.next_after)}`;
   } while (page.next_after !== null);
-  const { log, classifier_version, from, to } = page;
-  const about = { log, classifier_version, owner, people, after: from.position };
+  const { log, classifier_version, from, to, skips } = page;
+  const about = { log, classifier_version, owner, people, skips, after: from.position };
   const head = body.head({ ...about, ...(proof && { proof }), up_to: to.position, at: to.at });
   writeFileSync(file, Buffer.concat([Buffer.from(head), ...parts]));
   return file;

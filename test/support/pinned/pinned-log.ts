@@ -324,6 +324,22 @@ const BUILDS = [
   story('desk-build_1', ['BuildSwitched', { read_model: 'leads', space: 'leads@1.2' }]),
   story('desk-build_2', ['BuildDropped', { read_model: 'links', space: 'links@1.3' }]),
 ];
+const SKIPPED = {
+  read_model: 'leads',
+  event_id: '00000000-0000-7000-8000-000000000001',
+  stream: 'anna-lead_99',
+  revision: 0,
+  position: 9,
+  type: 'LeadContacted',
+} as const;
+
+/** After all others, so that their positions stay as they are. */
+const REPAIRS = story(
+  'desk-repairs_read-models',
+  ['EventSkipProposed', { ...SKIPPED, reason: 'Written twice' }],
+  ['EventSkipApproved', SKIPPED],
+  ['ParkedEventsRetried', {}],
+);
 
 /** A clock that steps back, also over midnight. */
 const AT = [0, 40, 20, -30, 60, 10, 90].map((minutes) => MIDNIGHT + minutes * 60_000);
@@ -359,5 +375,7 @@ export const PINNED_LOG: readonly Given[] = (() => {
   for (const { stream, told } of BUILDS)
     for (const [type, data] of told)
       given.push(happened(type, stream, data as never, AT[given.length % AT.length]));
+  for (const [type, data] of REPAIRS.told)
+    given.push(happened(type, REPAIRS.stream, data as never, AT[0]));
   return given;
 })();

@@ -67,6 +67,7 @@ export const ORDER = [
   'owners',
   'access',
   'people',
+  'repairs',
   'plans',
   'leads',
   'links',

@@ -1,6 +1,8 @@
 /** Every write at the desk, each with a later change of the same record. */
 import type { DeskOperationId } from '#contracts/registries/desk.ts';
 import { feedProduct, freshKey, type TestApp } from './app.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { HANG_MS } from '../hang.ts';
 import { FILES, post, proposed } from './outreach.ts';
 import { outreachActs } from './outreach-acts.ts';
 import { quoteFor } from './deals.ts';
@@ -34,6 +36,10 @@ export const atDesk = async (app: TestApp, { path, body }: Asked, idempotencyKey
 /** What the machine cannot decide, by its path, and who does. */
 const DECISIONS: readonly { path: RegExp; person: object }[] = [
   {
+    path: /^\/projections\/.*\/approve$/,
+    person: { name: 'Second Operator', roles: ['operator'] },
+  },
+  {
     path: /^\/(?:agents|leads|handoffs)\/.*\/approve$/,
     person: { name: 'Second Person', roles: ['staff'] },
   },
@@ -42,6 +48,8 @@ const DECISIONS: readonly { path: RegExp; person: object }[] = [
     person: { name: 'Promoter', roles: ['owner'], owner_id: 'acme' },
   },
 ];
+/** Owners whose partitions an event of a scene parks, and those whose partitions must not be. */
+const SCENE_OWNERS = ['acme', 'beta', 'anna', 'desk'];
 const tokens = new WeakMap<TestApp, Map<object, Promise<string>>>();
 
 /** The desk token of the person who decides, issued once for each app; undefined where the machine can. */
@@ -251,6 +259,28 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     await acts.command('acme', id, { type: 'LoseTrack', attempt: 1, reason });
     return id;
   };
+  const parkedPartitions = new Set(SCENE_OWNERS.map(partitionOf));
+  /** Appends an event that links and codes cannot fold, in a partition that no scene needs. */
+  const poisoned = async (): Promise<string> => {
+    const { log, ids, following } = app.service.deps;
+    let n = 0;
+    while (parkedPartitions.has(partitionOf(`poisoned${n}`))) n += 1;
+    parkedPartitions.add(partitionOf(`poisoned${n}`));
+    const id = ids.uuid();
+    const data = { link_id: `lnk_${'0'.repeat(24)}`, code: `poisoned${n}`, reason };
+    const meta = { at: app.clock.now(), actor: 'x', surface: 'cli', operation: 'x', request: 'r' };
+    const result = await log.append(`poisoned${n}-link_${'0'.repeat(24)}`, -1, [
+      { id, type: 'LinkDisabled', data, meta: { ...meta, v: 1 } },
+    ]);
+    if (result.outcome !== 'appended') throw new Error('the stream was taken');
+    await following.passed(result.position, HANG_MS);
+    return id;
+  };
+  const skip = (event: string, name = 'links'): Asked =>
+    to(`/projections/${name}/skip`, { event, reason });
+  const approveSkip = (event: string, name = 'links'): Asked =>
+    to(`/projections/${name}/skip/approve`, { event });
+  const retry = (name?: string): Asked => to('/projections/retry', name ? { name } : {});
   const shownOnce: Scenes = {
     issueKey: either(approved, issue, (id) => to(`/agents/${id}/suspend`)),
     rotateKey: either(
@@ -450,6 +480,16 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       return scene(decideBuild('leads', 'drop'), decideBuild('links', 'drop'), rebuild('codes'));
     },
     rebuildProjection: async () => scene(rebuild('leads'), rebuild('links'), rebuild('leads')),
+    retryParked: async () => {
+      await poisoned();
+      return scene(retry('links'), retry('codes'), retry());
+    },
+    proposeSkip: either(poisoned, skip, approveSkip),
+    approveSkip: async () => {
+      const event = await poisoned();
+      await well(skip(event));
+      return scene(approveSkip(event), approveSkip(event, 'codes'), retry('links'));
+    },
   };
   return { shownOnce, repeated };
 };

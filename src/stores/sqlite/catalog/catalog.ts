@@ -524,6 +524,8 @@ export type CatalogOptions = {
   onDiscarded?(reason: string): void;
   /** Called before products are written. */
   beforeWrite?(): void;
+  /** Returns the events that are folded: the others are skipped. */
+  foldedOf?(events: readonly FoldEvent[]): readonly FoldEvent[];
   /** Called between the parts of long work; waits for the next turn of the event loop by default. */
   pause?: Pause;
 };
@@ -777,7 +779,8 @@ class LiveBuild {
       const batch = events.slice(from, from + BATCH_EVENTS);
       const isLast = from + BATCH_EVENTS >= events.length;
       this.#options.beforeWrite?.();
-      next.apply(batch, isLast ? upTo : (batch.at(-1)?.position ?? upTo));
+      const { foldedOf } = this.#options;
+      next.apply(foldedOf?.(batch) ?? batch, isLast ? upTo : (batch.at(-1)?.position ?? upTo));
       await nextTurn();
     }
   }
@@ -817,7 +820,8 @@ export const catalogBuilds = (
       count: () => live.read((catalog) => catalog.count()),
       apply(events, upTo) {
         options.beforeWrite?.();
-        live.use((catalog) => catalog.apply(events, upTo));
+        const folded = options.foldedOf?.(events) ?? events;
+        live.use((catalog) => catalog.apply(folded, upTo));
       },
       checkpoint: () => live.checkpoint,
       version: CATALOG_VERSION,
