@@ -660,6 +660,7 @@ const fieldOf = (name: string, wrapped: z.ZodType, { id, http }: DeskOperation):
   const word = NAMES[name] ?? plain.replaceAll('_', '-');
   const { placeholder = placeholderOf(name, schema), fallback = derived.fallback } = form;
   const { value } = form;
+  const isRequired = schema === wrapped && !form.isOptional && form.fallback === undefined;
   const sentence = plain.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
   const about = form.about ?? derived.description ?? (isArgument ? '' : sentence);
   const choices = placeholder === 'list' || placeholder === 'word' ? choicesOf(schema) : [];
@@ -669,8 +670,8 @@ const fieldOf = (name: string, wrapped: z.ZodType, { id, http }: DeskOperation):
     value,
     form,
     isArgument,
-    word: isArgument ? `<${word}>` : `--${word}`,
-    isRequired: schema === wrapped && !form.isOptional && form.fallback === undefined,
+    word: isArgument ? (isRequired ? `<${word}>` : `[${word}]`) : `--${word}`,
+    isRequired,
     flags: `${SHORT_FLAGS[word] ?? ''}--${word}${valueIn(schema, placeholder, value)}`,
     description: about,
     values:

@@ -37,7 +37,7 @@ describe('The command of a desk operation', () => {
       if (!command || OWN_COMMANDS.some(({ calls }) => calls === id)) return;
       const words = [
         ...command.options.map(({ long }) => long ?? ''),
-        ...command.registeredArguments.map((argument) => `<${argument.name()}>`),
+        ...command.registeredArguments.flatMap((each) => [`<${each.name()}>`, `[${each.name()}]`]),
       ];
       for (const field of Object.keys(operation.input.shape))
         if (!(field === 'limit' || field === 'before') || words.includes('--limit'))

@@ -157,6 +157,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'restore ': 'needs a backup: test/e2e/cli/backup',
   'log copy ': 'needs a log on a server: test/e2e/remote',
   'log verify': 'needs a directory without a server: test/e2e/cli/own-files',
+  'projections skip': 'needs a parked event: test/e2e/cli/parked',
+  'projections approve-skip': 'needs a parked event: test/e2e/cli/parked',
   'clock accept': 'needs a log that is ahead of the clock: test/writing/clock',
   'approvals observe': 'needs an unknown outcome: test/outreach/uncertain-outcomes',
   'mail show ID': 'has the id in the next test',
