@@ -90,24 +90,26 @@ export const withSharedTurns = (options: FillOptions): FillOptions => {
   return { ...options, awaitTurn: () => (free = free.then(() => turn())) };
 };
 
-/** Folds the partitions that have nothing yet in memory, and writes each row once. The others, and what follows, are folded batch by batch. */
+/**
+ * Folds the partitions that have nothing yet in memory, in one reading of the log, and writes each row once. The others, and
+ * what follows, are folded batch by batch.
+ */
 const fillEmpty = async (options: FillOptions): Promise<void> => {
   const { upTo = (await untilAnswered(options, () => options.log.head())).position } = options;
-  const stores = Map.groupBy(options.targets, ({ store }) => store);
-  for (const [store, targets] of stores) {
-    const empty = targets.filter((target) => !target.until && emptyOf(target).size > 0);
-    if (!store.fillPartition || empty.length === 0 || upTo === 0) continue;
-    const report = (share: number): void => options.onProgress?.(Math.floor(share * upTo));
-    const parked =
-      (await fillApart(options, empty, { upTo, report })) ??
-      (await fillHere(options, empty, { upTo, report }));
-    for (const target of empty) {
-      target.checkpoints = await store.checkpoints(target.space);
-      for (const one of parked)
-        if (one.space === target.space) {
-          target.parked.set(one.parked.partition, one.parked);
-          options.onParked?.(target.projection.name, one.parked);
-        }
+  const empty = options.targets.filter(
+    (target) => target.store.fillPartition && !target.until && emptyOf(target).size > 0,
+  );
+  if (empty.length === 0 || upTo === 0) return;
+  const report = (share: number): void => options.onProgress?.(Math.floor(share * upTo));
+  const filling = { upTo, report };
+  const parked =
+    (await fillApart(options, empty, filling)) ?? (await fillHere(options, empty, filling));
+  for (const target of empty) {
+    target.checkpoints = await target.store.checkpoints(target.space);
+    for (const one of parked) {
+      if (one.space !== target.space) continue;
+      target.parked.set(one.parked.partition, one.parked);
+      options.onParked?.(target.projection.name, one.parked);
     }
   }
 };

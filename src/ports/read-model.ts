@@ -108,8 +108,8 @@ export type ProjectionStore = {
    */
   commit(space: Space, batches: readonly PartitionBatch[]): Promise<('committed' | 'stale')[]>;
   /**
-   * Stores all rows of a partition that has no checkpoint, and its checkpoint with the last of them. Only one caller at a time
-   * may fill a space. A store that several processes share has none of this, and gets commits.
+   * Stores all rows of a partition that has no checkpoint, and its checkpoint with the last of them. Where others have begun
+   * or filled it meanwhile, theirs remains. Without this, a fill commits batches.
    */
   fillPartition?(space: Space, partition: number, filled: PartitionFill): Promise<void>;
   /** Reads checkpoint, number of rows and digest of a partition atomically. */

@@ -1,6 +1,7 @@
 /** The definition of the port `ProjectionStore`. Every adapter passes all of it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
+  type ListEntry,
   type ProjectionStore,
   type ReadModels,
   type Row,
@@ -198,6 +199,35 @@ export const readModelConformance = (
       const one = await store.digest(SPACE, ANNA);
       expect(one).toEqual({ checkpoint: 4, rows: 3, digest: expect.any(String) });
       expect(await store.digest(NEXT, ANNA)).toEqual({ ...one, checkpoint: 3 });
+    });
+
+    test('A read model store is filled with whole partitions as with commits', async () => {
+      const lists: ListEntry[] = [
+        ['new', 1],
+        ['old', 2],
+      ];
+      const rows = Array.from({ length: 1_200 }, (_, n) => ({
+        ...put('anna', `k${String(n).padStart(4, '0')}`, { n }, n % 3 === 0 ? null : n),
+        added: lists.slice(0, n % 3),
+      }));
+      await store.commit(SPACE, [batch('anna', 0, 8, rows)]);
+      await store.fillPartition?.(NEXT, ANNA, { position: 8, rows });
+      expect(await store.digest(NEXT, ANNA)).toEqual(await store.digest(SPACE, ANNA));
+      await store.check?.(NEXT, ANNA);
+      await store.goLive(NEXT);
+      expect((await list(undefined, 2)).map(({ key }) => key)).toEqual(['k1199', 'k1198']);
+      const listed = await under.readModels.list('things', {
+        scope: 'anna',
+        list: 'old',
+        limit: 9,
+      });
+      expect(listed).toHaveLength(9);
+      expect(await store.commit(NEXT, [batch('anna', 8, 9, [gone('anna', 'k0001')])])).toEqual([
+        'committed',
+      ]);
+      expect(await store.count(NEXT)).toBe(1_199);
+      await store.fillPartition?.(NEXT, BORIS, { position: 9, rows: [] });
+      expect((await store.checkpoints(NEXT))[BORIS]).toBe(9);
     });
 
     test('A read model store includes every value in a digest, and nothing of other partitions', async () => {

@@ -1,7 +1,7 @@
 /** A projection whose events change several rows of their scope. */
 import { expect, test } from 'vitest';
 import { memoryEventLog } from '../support/memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { batchStore } from '../support/world/engine.ts';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import type { Projection } from '#projections/projection.ts';
@@ -61,7 +61,7 @@ test.each([
     const log = memoryEventLog();
     for (const fingerprint of FINGERPRINTS)
       for (const owner of ['anna', 'bo']) await append(log, owner, fingerprint);
-    const store = memoryStore();
+    const store = batchStore();
     const limited = { ...store, commitRowsMax };
     const target = await openTarget(limited, { projection: blocks, space: 'blocks@1.1' });
     await fill({ log, targets: [target], batchEvents });
@@ -84,7 +84,7 @@ test.each([
 test('An event that reads a row that its place does not name parks its partition', async () => {
   const log = memoryEventLog();
   await append(log, 'anna', 'a');
-  const store = memoryStore();
+  const store = batchStore();
   const projection: Projection = {
     ...blocks,
     evolve: (_row, _event, others) => others.get('elsewhere') ?? null,
@@ -102,7 +102,7 @@ test('No commit has more rows of a partition than the store wants, and those of 
   const commitRowsMax = 10;
   for (let event = 0; event < 200; event += 1) await append(log, 'anna', `f${event}`);
   const last = await append(log, 'bo', 'f');
-  const inner = memoryStore();
+  const inner = batchStore();
   const sizes: number[] = [];
   const store: ProjectionStore = {
     ...inner,
@@ -125,7 +125,7 @@ test('No commit has more events in one row than the store wants rows and events'
   const log = memoryEventLog();
   const commitRowsMax = 10;
   const last = await appendMany(log, ['anna'], 100);
-  const inner = memoryStore();
+  const inner = batchStore();
   const counts: number[] = [0];
   const store: ProjectionStore = {
     ...inner,
@@ -148,7 +148,7 @@ test.each(['throws', 'is stale', 'is stored without an answer'] as const)(
   async (fault) => {
     const log = memoryEventLog();
     for (let event = 0; event < 60; event += 1) await append(log, 'anna', `f${event % 7}`);
-    const inner = memoryStore();
+    const inner = batchStore();
     let commits = 0;
     const store: ProjectionStore = {
       ...inner,

@@ -5,6 +5,8 @@ import type { Position } from '#src/ports/event-log.ts';
 import {
   type ListEntry,
   type PartitionBatch,
+  type PartitionFill,
+  type RowWrite,
   type Row,
   type RowJson,
   type RowKey,
@@ -14,6 +16,8 @@ import {
   ReadModelRebuilding,
 } from '#src/ports/read-model.ts';
 import {
+  addHash,
+  HASH_DIGITS,
   noRows,
   PartitionCheck,
   RowDamaged,
@@ -39,6 +43,10 @@ import {
   fieldOf,
   type Keys,
   memberOf,
+  memberOfRow,
+  ADD_FILL,
+  BEGIN_FILL,
+  END_FILL,
   parseRow,
   rowJson,
   COMMIT,
@@ -198,6 +206,9 @@ const checkSnapshot = ({ digest, rows, members }: PartitionSnapshot): true => {
 /** Rows that are encoded without a turn for the requests of this process. */
 const ROWS_AT_ONCE = 1_000;
 
+/** Rows of one command, which keeps Redis busy for about a millisecond. */
+const FILLED_AT_ONCE = 250;
+
 /** Rows to load of one partition, and the index of each in the result. */
 type Load = { keys: RowKey[]; indexes: number[] };
 
@@ -287,6 +298,36 @@ export class ProjectorStore {
     // Awaits all, also when one fails: the next attempt must not overlap with this one.
     await Promise.allSettled(commits);
     return Promise.all(commits);
+  }
+
+  /** Sends the rows in small commands. Leaves a partition to others that has a checkpoint, or that they begin to fill. */
+  async fillPartition(space: Space, partition: number, filled: PartitionFill): Promise<void> {
+    const id = this.#spaces.idOf(space) ?? (await this.#spaces.add(space));
+    const keys = this.#keys.partition(id, partition);
+    const name = randomBytes(12).toString('base64url');
+    this.#warm.forget(`${id}/${partition}`);
+    if ((await BEGIN_FILL.run(this.#writes, keys, [name])) !== 1) return;
+    const { rows, position } = filled;
+    const digest = noRows();
+    let placed = 0;
+    for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+      const sent: Promise<unknown>[] = [];
+      together(this.#writes, () => {
+        for (let at = from; at < Math.min(rows.length, from + ROWS_AT_ONCE); at += FILLED_AT_ONCE) {
+          const some = rows.slice(at, at + FILLED_AT_ONCE);
+          const members = membersOf(some, digest);
+          placed += members.length / 2;
+          sent.push(ADD_FILL.run(this.#writes, keys, [name, 2, ...fieldsOf(some, digest)]));
+          if (members.length > 0)
+            sent.push(ADD_FILL.run(this.#writes, keys, [name, 3, ...members]));
+        }
+      });
+      await Promise.all(sent);
+      await turn();
+    }
+    const { rows: count, sum } = digest;
+    const checkpoint = encodeCheckpoint(keys[0], position);
+    await END_FILL.run(this.#writes, keys, [name, checkpoint, count, placed, hexOf(sum)]);
   }
 
   async digest(space: Space, partition: number) {
@@ -380,6 +421,26 @@ export class ProjectorStore {
     return 'committed';
   }
 }
+
+/** Field and value in turn for each row, which are added to the digest. */
+const fieldsOf = (rows: readonly RowWrite[], digest: RowDigest): string[] =>
+  rows.flatMap((write) => {
+    const value = encodeRow(write, write.sort, write.row ?? {});
+    addHash(digest, Number.parseInt(value.slice(0, HASH_DIGITS), 16));
+    digest.rows += 1;
+    return [fieldOf(write.scope, write.key), value];
+  });
+
+/** Score and member in turn for each entry, which are added to the digest. */
+const membersOf = (rows: readonly RowWrite[], digest: RowDigest): string[] =>
+  rows.flatMap(({ sort, added = [], ...key }) => {
+    const members = added.map((entry) => {
+      addHash(digest, entryHash(key.scope, key.key, entry));
+      return memberOf(key.scope, key.key, entry);
+    });
+    if (sort !== null) members.push(memberOfRow(key, sort));
+    return members.flatMap((member) => [SCORE, member]);
+  });
 
 const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
   const groups: PartitionBatch[][] = [];

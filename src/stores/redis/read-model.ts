@@ -59,6 +59,10 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
       await options.beforeWrite?.();
       return projector.commit(space, batches);
     },
+    async fillPartition(space, partition, filled) {
+      await options.beforeWrite?.();
+      await projector.fillPartition(space, partition, filled);
+    },
     digest: (space, partition) => projector.digest(space, partition),
     check: (space, partition) => projector.check(space, partition),
     partitionRows: (space, partition) => projector.partitionRows(space, partition),

@@ -141,6 +141,10 @@ const orderName = (scope: string, list: string | undefined): string =>
 export const memberOf = (scope: string, key: string, [list, sort]: ListEntry): string =>
   `${orderName(scope, list)}${SEPARATOR}${sortText(sort)}${SEPARATOR}${key}`;
 
+/** The member of the order for a row in the list of all rows. */
+export const memberOfRow = ({ scope, key }: RowKey, sort: number): string =>
+  `${orderName(scope, undefined)}${SEPARATOR}${sortText(sort)}${SEPARATOR}${key}`;
+
 /** Parses a member of the order. Throws RowDamaged. */
 export const splitMember = (member: string): RowKey & { entry: ListEntry } => {
   const [name = '', sort = '', key = ''] = member.split(SEPARATOR);
@@ -306,7 +310,7 @@ export const COMMIT = script(
   `${READ_HEAD}
   if head[4] or (at or '0') ~= ARGV[1] then return 0 end
   if not at then
-    redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4])
+    redis.call('UNLINK', unpack(KEYS))
   end
   local sum = at and tonumber(head[5], 16) or 0
   local function add(hash, sign) sum = (sum + sign * (tonumber(hash, 16) or 0)) % ${16 ** HASH_DIGITS} end
@@ -347,6 +351,42 @@ export const COMMIT = script(
   sum = string.format('%0${HASH_DIGITS}x', sum)
   rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
   redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed, 'sum', sum)
+  return 1`,
+);
+
+// While a partition is filled, its head has only the name of who fills it, so that it counts as lost. Whoever begins or
+// commits later takes it over, and the rest of the fill has no effect.
+const IS_FILLER = `if redis.call('HGET', KEYS[1], 'filler') ~= ARGV[1] then return 0 end`;
+
+/** ARGV: a name for this fill. Returns 1; 0 if the partition has a checkpoint. */
+export const BEGIN_FILL = script(
+  '',
+  `${READ_HEAD}
+  if head[4] or (at or '0') ~= '0' then return 0 end
+  redis.call('UNLINK', unpack(KEYS))
+  redis.call('HSET', KEYS[1], 'filler', ARGV[1])
+  return 1`,
+);
+
+/** ARGV: the name of the fill, 2 for rows or 3 for members of the order, then pairs. Returns 1; 0 if the fill has ended. */
+export const ADD_FILL = script(
+  '',
+  `${IS_FILLER}
+  local command = ARGV[2] == '2' and 'HSET' or 'ZADD'
+  for first = 3, #ARGV, 1000 do
+    redis.call(command, KEYS[tonumber(ARGV[2])], unpack(ARGV, first, math.min(first + 999, #ARGV)))
+  end
+  return 1`,
+);
+
+/** ARGV: the name of the fill, checkpoint, rows, members, sum. Returns 1; 0 if the fill has ended, or records are missing. */
+export const END_FILL = script(
+  '',
+  `${IS_FILLER}
+  local rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
+  if rows ~= tonumber(ARGV[3]) or placed ~= tonumber(ARGV[4]) then return 0 end
+  redis.call('UNLINK', KEYS[1])
+  redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed, 'sum', ARGV[5])
   return 1`,
 );
 

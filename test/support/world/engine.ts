@@ -10,7 +10,7 @@ import {
 import { rebuildAll } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
+import type { LocalStore, ProjectionStore } from '#src/ports/read-model.ts';
 import { HANG_MS } from '../hang.ts';
 
 export type Tally = { count: number; last: Position; sort: number };
@@ -80,6 +80,12 @@ export const copying = (store: ProjectionStore): ProjectionStore => ({
   load: async (space, keys, at) => structuredClone(await store.load(space, keys, at)),
   commit: async (space, batches) => store.commit(space, structuredClone(batches)),
 });
+
+/** Rows in memory, which are committed batch by batch also by a fill. */
+export const batchStore = (): LocalStore => {
+  const { fillPartition: _whole, ...store } = memoryStore();
+  return store;
+};
 
 export const world = () => {
   const log = memoryEventLog();
