@@ -420,18 +420,9 @@ const buildOnce = async (
     for (const { projection, space } of targets)
       state.reportFill(projection.name, { space, position, head });
   };
-  const { control, options } = state;
+  const { control, options, filling } = state;
   const { inThreads } = options;
-  const filling = {
-    ...state.context,
-    setsAside: false,
-    log,
-    targets,
-    inThreads,
-    onProgress,
-    control,
-  };
-  await control.run(() => fill(filling));
+  await control.run(() => fill({ ...filling, log, targets, inThreads, onProgress, control }));
   const adoptTarget = async (target: FoldTarget): Promise<void> => {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
@@ -460,12 +451,11 @@ const adopt = (state: LoopState, target: FoldTarget): Promise<void> =>
  * from there.
  */
 const adoptPending = async (state: LoopState): Promise<void> => {
-  const { options, context, position } = state;
+  const { options, filling, position } = state;
   const adoptions = state.adoptions.splice(0);
   if (adoptions.length === 0) return;
   const targets = adoptions.map(({ target }) => target);
-  const own = { ...context, setsAside: false };
-  const filled = fill({ ...own, log: options.log, targets, upTo: position });
+  const filled = fill({ ...filling, log: options.log, targets, upTo: position });
   for (const { target, settle } of adoptions)
     await filled.then((filledTo) => adoptNow(state, target, filledTo)).then(() => settle(), settle);
 };
@@ -518,7 +508,7 @@ const retryTarget = (state: LoopState, target: FoldTarget): Promise<void> => {
     if (target.parked.size === 0) return;
     await retryUntilDone(state, async () => {
       const part = await retryTargetOf(target);
-      await fill({ ...state.context, log: state.options.log, targets: [part] });
+      await fill({ ...state.filling, log: state.options.log, targets: [part] });
       await new Promise<void>((resolve, reject) => {
         if (state.isStopped) return resolve();
         const settle = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
@@ -534,7 +524,7 @@ const retryTarget = (state: LoopState, target: FoldTarget): Promise<void> => {
 
 /** Called by the loop: fills what was tried again up to its position, and follows it from there. */
 const joinRetries = async (state: LoopState): Promise<void> => {
-  const { options, context, position } = state;
+  const { options, filling, position } = state;
   for (const { target, part, settle } of state.retries.splice(0)) {
     // The loop removed or replaced it meanwhile.
     if (!state.targets.includes(target)) {
@@ -543,7 +533,7 @@ const joinRetries = async (state: LoopState): Promise<void> => {
     }
     try {
       // The fill ends at once if the loop has not gone on.
-      await fill({ ...context, log: options.log, targets: [part], upTo: position });
+      await fill({ ...filling, log: options.log, targets: [part], upTo: position });
       for (const partition of part.own) {
         target.checkpoints[partition] = part.checkpoints[partition] ?? 0;
         const parked = part.parked.get(partition);
@@ -557,8 +547,27 @@ const joinRetries = async (state: LoopState): Promise<void> => {
   }
 };
 
+/** The space of a read model that the loop follows, and the position up to which it is folded. */
+export type FollowedTarget = { target: FoldTarget | undefined; position: Position };
+
+type BetweenBatches = (followed: FollowedTarget) => Promise<void>;
+
+/** Runs work in the loop between two batches, so that no checkpoint that this process advances moves meanwhile. */
+const runBetweenBatches = (state: LoopState, name: string, work: BetweenBatches): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (state.isStopped) throw new Error(STOPPED);
+    const run = async (): Promise<void> => {
+      const isNamed = ({ projection }: FoldTarget): boolean => projection.name === name;
+      const target = state.inStage('live').find(isNamed);
+      await work({ target, position: state.idlePosition() }).then(resolve, reject);
+    };
+    state.works.push({ run, reject });
+    state.wake();
+  });
+
 const rejectPending = (state: LoopState): void => {
   state.isStopped = true;
+  for (const { reject } of state.works.splice(0)) reject(new Error(STOPPED));
   for (const { settle } of state.adoptions.splice(0)) settle(new Error(STOPPED));
   for (const { settle } of state.retries.splice(0)) settle();
   for (const settle of state.catalogRetries.splice(0)) settle();
@@ -619,6 +628,8 @@ class LoopState {
   readonly options: EngineOptions;
   readonly catalog: CatalogFollower | undefined;
   readonly context: FoldContext;
+  /** The same for fills, which repeat what the loop gives up. */
+  readonly filling: FoldContext;
   readonly control: FillControl;
   /** The partitions that this process folds; undefined for all. */
   readonly own: ReadonlySet<number> | undefined;
@@ -648,6 +659,8 @@ class LoopState {
   readonly catalogRetries: (() => void)[] = [];
   /** The last retry of each target. */
   readonly retrying = new WeakMap<FoldTarget, Promise<void>>();
+  /** What operators do between two batches. */
+  readonly works: { run(): Promise<void>; reject(error: unknown): void }[] = [];
   /** Progress of fills, by projection. */
   readonly fills = new Map<string, FillMeter>();
   readonly waiters = new PositionWaiters(() => this.reached());
@@ -664,7 +677,8 @@ class LoopState {
     this.control = options.fillControl ?? new FillControl();
     this.catalog = catalog;
     this.skips = options.skips ?? new Skips();
-    this.context = { signal, onParked, onFault, onUnknownType, setsAside: true };
+    this.filling = { signal, onParked, onFault, onUnknownType };
+    this.context = { ...this.filling, setsAside: true };
     this.own = partitions && new Set(partitions);
   }
 
@@ -887,6 +901,7 @@ const maintain = async (state: LoopState): Promise<void> => {
   await joinRetries(state);
   const catalogRetries = state.catalogRetries.splice(0);
   if (catalogRetries.length > 0) state.catalog?.unpark();
+  for (const { run } of state.works.splice(0)) await run();
   try {
     const isRetry = inspections !== undefined || catalogRetries.length > 0;
     if (await state.catalog?.catchUp(log, state.position, isRetry)) state.wake();
@@ -1017,6 +1032,8 @@ export type Engine = {
   retryParked(projection?: string): Promise<void>;
   /** Adopts a filled space: it goes live, and the engine follows it from its position on. */
   adopt(target: FoldTarget): Promise<void>;
+  /** Runs work on a live read model between two batches of the loop. Rejects if the engine has stopped. */
+  betweenBatches(projection: string, work: BetweenBatches): Promise<void>;
   /** Shows the progress of a rebuild in the status. */
   reportFill(projection: string, progress: FillProgress | undefined): void;
   /** Inspects the store now instead of at the next interval. */
@@ -1087,6 +1104,7 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
     parkedElsewhere: () => findParkedElsewhere(options.log, state.targets),
     retryParked: (projection) => retryParked(state, projection),
     adopt: (target) => adopt(state, target),
+    betweenBatches: (name, work) => runBetweenBatches(state, name, work),
     reportFill: (projection, progress) => state.reportFill(projection, progress),
     recheck: () => recheck(state),
     done,

@@ -33,7 +33,7 @@ const compareLists = (
 };
 
 /** The entries of `all` that are not in `known`; both are short. */
-const entriesBeyond = (
+export const entriesBeyond = (
   known: readonly ListEntry[],
   all: readonly ListEntry[],
 ): readonly ListEntry[] =>

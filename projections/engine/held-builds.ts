@@ -152,7 +152,8 @@ const readComplete = async (
  */
 export const switchToHeld = async (filling: Filling, space: Space): Promise<string | undefined> => {
   const { store, projection, engine } = filling;
-  if (!isOfVersion(space, projection))
+  const isReadable: boolean = isOfVersion(space, projection);
+  if (!isReadable)
     return `${space} has rows of another version than ${projection.version}: drop it`;
   const target = await fillUp(filling, space);
   const { live: previous } = await store.spaces(projection.name);

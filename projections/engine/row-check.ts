@@ -255,7 +255,7 @@ type Snapshot = {
 };
 
 /** The scopes that contain only rows of this owner. */
-const ownScopesOf = (owner: string): string[] => [
+export const ownScopesOf = (owner: string): string[] => [
   owner,
   ...(['agent', 'key', 'desk'] as const).map((kind) => accessScope(owner, kind)),
 ];

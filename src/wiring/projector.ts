@@ -60,6 +60,7 @@ const delegateTo = (current: () => Engine): Omit<Engine, 'ready' | 'done'> => ({
   parkedFor: (projection, scope) => current().parkedFor(projection, scope),
   parkedElsewhere: () => current().parkedElsewhere(),
   retryParked: (projection) => current().retryParked(projection),
+  betweenBatches: (projection, work) => current().betweenBatches(projection, work),
   adopt: (target) => current().adopt(target),
   reportFill: (projection, progress) => current().reportFill(projection, progress),
   recheck: () => current().recheck(),

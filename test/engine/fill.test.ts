@@ -59,10 +59,10 @@ describe('A fill', () => {
   test('A fill commits each large batch once, and yields to other code between commits', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));
+    const batched = batchStore();
     await withTurns(async (turns) => {
       const reads: number[] = [];
       const commits: { space: string; rows: number; turn: number }[] = [];
-      const batched = batchStore();
       const remote: ProjectionStore = {
         ...batched,
         fillEvents: 2_500,
