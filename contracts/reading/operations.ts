@@ -1,7 +1,7 @@
 /** Operations of operators on read models, and of agents that read a record as a resource. */
 import { z } from 'zod';
 import { deskCommand, deskQuery, recordCommands } from '#contracts/desk-operation.ts';
-import { line } from '#contracts/fields.ts';
+import { line, ownerSpace } from '#contracts/fields.ts';
 import { defineToolOperation } from '#contracts/operation.ts';
 import { TOKEN_PROBLEMS } from '#contracts/problems.ts';
 
@@ -88,6 +88,26 @@ const listProjections = deskQuery({
 
 const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a projection' });
 
+const rowChange = z.object({
+  scope: z.string(),
+  key: z.string(),
+  before: z.string().nullable().describe('The live row as JSON; null if there is none'),
+  after: z.string().nullable().describe('The row that is right, or that of the build'),
+});
+
+const ownerRows = z.object({
+  rows: z.int().describe('Live rows that were compared'),
+  replaced: z.int().describe('Rows that differed, with those that were missing or surplus'),
+  fields: z.record(z.string(), z.int()).describe('How many rows differed in each member'),
+  first: z.array(rowChange).describe('Each row is cut after 2,000 characters'),
+  shared: z
+    .array(z.object({ scope: z.string(), key: z.string() }))
+    .describe('Rows that differ and that events of other owners place as well: not replaced'),
+  partitions_not_replaced: z
+    .array(z.int())
+    .describe('Rows differ still: the partition is parked, or its projector is behind'),
+});
+
 const rebuildProjection = deskCommand({
   roles: ['operator'],
   path: '/projections/{name}/rebuild',
@@ -97,24 +117,25 @@ const rebuildProjection = deskCommand({
     'rebuilds every read model in one reading of the log, and a build that was interrupted continues. Another rebuild needs ' +
     'another idempotency key. hold=true fills one read model and compares it with the live rows, and does not switch: ' +
     'readHeldBuild shows what differs, then switchBuild or dropBuild decide. A build that is held already is filled further ' +
-    'and compared again.',
+    'and compared again. owner_id replaces the live rows of one owner in one read model where they differ from the events ' +
+    'of the owner, and answers when that is done. It does not find a surplus row in a list of all owners, nor a wrong entry ' +
+    'of a list: rebuild the read model for these.',
   fields: {
     name,
     hold: z.boolean().optional().describe('Fill and compare one read model, and do not switch'),
+    owner_id: ownerSpace.optional().describe('Replace the rows of this owner alone'),
   },
-  output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
+  output: z.object({
+    name: z.string(),
+    started: z.boolean(),
+    head: z.int(),
+    owner: ownerRows.optional(),
+  }),
   example: {
     name: 'leads',
     input: { idempotency_key: 'rebuild-1', name: 'leads' },
     output: { name: 'leads', started: true, head: 3120 },
   },
-});
-
-const rowChange = z.object({
-  scope: z.string(),
-  key: z.string(),
-  before: z.string().nullable().describe('The live row as JSON; null if there is none'),
-  after: z.string().nullable().describe('The row of the build'),
 });
 
 const readHeldBuild = deskQuery({

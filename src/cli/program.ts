@@ -267,6 +267,10 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     calls: 'rebuildProjection',
     flags: [
       new Option('--hold', 'Fill and compare one read model, and do not switch: you decide then'),
+      new Option(
+        '-o, --owner <id>',
+        'Replace the live rows of this owner alone, in one read model',
+      ),
     ],
     help:
       'Ctrl-C ends the command with exit status 130. A running service then continues the rebuild; without one it stops, and ' +

@@ -289,17 +289,45 @@ export const heldText = (
   }
   const { rows, different, only_live, only_held, fields, first } = comparison;
   const skipped = comparison.partitions_not_compared;
-  const counts = Object.entries(fields).toSorted(([, a], [, b]) => b - a);
   return [
     different === 0
       ? `${space} is held, and equal to the ${formatPlural(rows, 'live row')}`
       : `${space} is held. ${formatPlural(different, 'row')} of ${formatCount(rows)} differ: ${formatCount(only_live)} only live, ${formatCount(only_held)} only in the build`,
-    ...(counts.length > 0
-      ? [`By field: ${counts.map(([field, count]) => `${field} ${formatCount(count)}`).join(', ')}`]
-      : []),
+    ...fieldCounts(fields),
     ...(skipped.length > 0 ? [`Partitions that could not be compared: ${skipped.join(', ')}`] : []),
     ...first.map(changeText),
     ...decide,
+  ].join('\n');
+};
+
+const fieldCounts = (fields: Readonly<Record<string, number>>): string[] => {
+  const counts = Object.entries(fields).toSorted(([, a], [, b]) => b - a);
+  if (counts.length === 0) return [];
+  return [
+    `By field: ${counts.map(([field, count]) => `${field} ${formatCount(count)}`).join(', ')}`,
+  ];
+};
+
+/** Says which rows of an owner were replaced, and what this kind of rebuild does not find. */
+export const ownerRowsText = (
+  { name, owner }: DeskAnswer<'rebuildProjection'>,
+  options: CommonOptions & { owner: string },
+): string => {
+  if (!owner) return '';
+  const { rows, replaced, fields, first, shared, partitions_not_replaced: left } = owner;
+  const mark = left.length > 0 || shared.length > 0 ? style('red', '✗') : style('green', '✓');
+  return [
+    `${mark} ${name}: ${formatPlural(rows, 'row')} of ${options.owner} compared, ${formatCount(replaced)} replaced`,
+    ...fieldCounts(fields),
+    ...first.map(changeText),
+    ...shared.map(
+      ({ scope, key }) =>
+        `Not replaced, because events of others place it as well: ${scope}/${key}`,
+    ),
+    ...(left.length > 0
+      ? [`Not replaced, because their partitions are parked or behind: ${left.join(', ')}`]
+      : []),
+    `Not looked for: surplus rows in lists of all owners, and wrong entries of lists. To replace all: ${commandFor(`projections rebuild ${name}`, options)}`,
   ].join('\n');
 };
 

@@ -4,7 +4,8 @@ import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import type { EventOf } from '#contracts/registries/events.ts';
 import { DESK } from '#src/calls/audit.ts';
 import { accept, type Decider } from '#src/shared/decider.ts';
-import { done, refuse, refuseField } from '#src/shared/outcome.ts';
+import { ReadModelParked } from '#src/ports/read-model.ts';
+import { done, type Outcome, refuse, refuseField } from '#src/shared/outcome.ts';
 import { createOnce, readReplay, traceOf } from '#src/writing/decide-and-append.ts';
 import { nameOf } from '#src/writing/streams.ts';
 import { present } from '#src/shared/json.ts';
@@ -76,22 +77,52 @@ const refuseHeld = (held: readonly string[]) =>
     `The build ${held.join(', ')} is held. Switch to it or drop it before another rebuild.`,
   );
 
+const hasEvents = async ({ log }: OperatorDeps, owner: string): Promise<boolean> =>
+  (await log.readOwnerFold(owner, { after: 0, limit: 1 })).length > 0;
+
+const noEventsOf = (owner: string) =>
+  refuse(
+    'resource_not_found',
+    `The owner ${owner} has no events, so there are no rows to replace. Check the name.`,
+  );
+
+const replaceRows = async (
+  projections: ProjectionDesk,
+  name: string,
+  owner: string,
+): Promise<Outcome<OwnerRowsReport>> => {
+  try {
+    const rows = await projections.replaceOwnerRows(name, owner);
+    return rows ? done(rows) : noEventsOf(owner);
+  } catch (error) {
+    if (!(error instanceof ReadModelParked)) throw error;
+    return refuse('state_conflict', `Nothing was replaced: ${error.message}.`);
+  }
+};
+
 export const rebuildProjection: DeskHandler<'rebuildProjection', OperatorDeps> = async (
   deps,
-  { name, hold = false },
+  { name, hold = false, owner_id: owner },
   call,
 ) => {
   const { projections } = deps;
   const names = projections.names().filter((one) => name === ALL || one === name);
   if (names.length === 0) return NO_PROJECTION;
-  if (hold && !projections.canHold(name))
+  if ((hold || owner !== undefined) && !projections.hasBuilds(name))
     return refuseField('/name', 'not_allowed', 'must be one read model other than the catalog');
+  if (hold && owner !== undefined)
+    return refuseField('/hold', 'not_allowed', 'must not be given together with owner_id');
   const work = async () => {
-    const held = hold ? [] : await heldOf(deps, names);
+    const held = hold || owner !== undefined ? [] : await heldOf(deps, names);
     if (held.length > 0) return refuseHeld(held);
+    if (owner !== undefined && !(await hasEvents(deps, owner))) return noEventsOf(owner);
     const bound = await claimKeyOrResume(deps, call, STREAM);
     if (!bound.ok) return bound;
     const { position: head } = await deps.log.head();
+    if (owner !== undefined) {
+      const rows = await replaceRows(projections, name, owner);
+      return rows.ok ? done({ name, started: true, head, owner: rows.value }) : rows;
+    }
     const started = hold ? projections.hold(name) : projections.rebuild(names);
     return done({ name, started, head });
   };
@@ -244,6 +275,16 @@ export type HeldBuild = {
   };
 };
 
+/** What a comparison of an owner's rows replaced, and what it could not. */
+export type OwnerRowsReport = {
+  rows: number;
+  replaced: number;
+  fields: Record<string, number>;
+  first: { scope: string; key: string; before: string | null; after: string | null }[];
+  shared: { scope: string; key: string }[];
+  partitions_not_replaced: number[];
+};
+
 type FillLimits = { isPaused: boolean; eventsPerSecond: number | undefined };
 
 /** What operators may do with the fills of this process. */
@@ -271,8 +312,10 @@ export type ProjectionDesk = {
   rebuild(names: readonly string[]): boolean;
   /** Whether any of what these functions start is running. */
   isRebuilding(name: string): boolean;
-  /** Whether builds of it can be held: the catalog has none, and `all` is no read model. */
-  canHold(name: string): boolean;
+  /** Whether it is one read model with rows and builds: the catalog has none. */
+  hasBuilds(name: string): boolean;
+  /** Replaces the rows of an owner where they differ from the owner's events; undefined if the owner has none. */
+  replaceOwnerRows(name: string, owner: string): Promise<OwnerRowsReport | undefined>;
   /** Starts to fill a build and to compare it with the live rows; false when it is being rebuilt. */
   hold(name: string): boolean;
   /** Returns the held build, with its comparison if this process has made one. */

@@ -20,6 +20,7 @@ import {
   verify,
   verifyCatalog,
 } from '#projections/engine/operator.ts';
+import { replaceOwnerRows } from '#projections/engine/owner-rows.ts';
 import {
   type EnginePair,
   pairEngines,
@@ -50,11 +51,13 @@ import {
   type ProjectionStore,
   type ReadModels,
 } from '#src/ports/read-model.ts';
+import { foldPages } from '#src/audits/replays.ts';
 import type { Filling } from '#src/reading/lag.ts';
 import type {
   CheckedRows,
   CheckState,
   HeldBuild,
+  OwnerRowsReport,
   ProjectionDesk,
   ProjectionReport,
   VerifyState,
@@ -460,7 +463,8 @@ export const projectionDesk = (deps: ProjectionDeps): ProjectionDesk => {
     ...parkedDesk(deps),
     rebuild: (names) => rebuilds.start(names),
     isRebuilding: (name) => rebuilds.isRunning(name),
-    canHold: (name) => PROJECTIONS.some((one) => one.name === name),
+    hasBuilds: (name) => PROJECTIONS.some((one) => one.name === name),
+    replaceOwnerRows: (name, owner) => replaceRows(deps, name, owner),
     hold: (name) => rebuilds.hold(name),
     held: (name) => rebuilds.held(name),
     switchTo: (name) => rebuilds.switchTo(name),
@@ -661,6 +665,35 @@ class Rebuilds {
     engine.recheck();
   }
 }
+
+/** The answer of a command is stored with its key, and some rows are large. */
+const SHOWN_CHARS = 2_000;
+
+const replaceRows = async (
+  { log, stackOf }: ProjectionDeps,
+  name: string,
+  owner: string,
+): Promise<OwnerRowsReport | undefined> => {
+  const { projections, ...stack } = stackOf(name);
+  const projection = projections.find((one) => one.name === name);
+  if (!projection) throw new Error(`there is no projection ${name}`);
+  const result = await replaceOwnerRows(owner, {
+    ...stack,
+    log,
+    projection,
+    events: (range) => foldPages(log, owner, range),
+  });
+  if (!result) return undefined;
+  const { compared: rows, differences, shared, notReplaced } = result;
+  const { fields } = differences;
+  const first = differences.first.map(({ before, after, ...row }) => ({
+    ...row,
+    before: before && before.slice(0, SHOWN_CHARS),
+    after: after && after.slice(0, SHOWN_CHARS),
+  }));
+  const replaced = differences.rows - shared.length;
+  return { rows, replaced, fields, first, shared, partitions_not_replaced: notReplaced };
+};
 
 const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState): Promise<void> => {
   const result = await compareWithLog(deps, name, (position) => {

@@ -4,7 +4,7 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { withDesk } from '#src/cli/desk.ts';
 import type { Desk, DeskAnswer, DeskRequest } from '#src/cli/transport.ts';
 import { commandFor, type CommonOptions } from '../options.ts';
-import { fillsText, heldText } from '#src/cli/texts.ts';
+import { fillsText, heldText, ownerRowsText } from '#src/cli/texts.ts';
 import {
   CommandError,
   EXIT,
@@ -204,13 +204,14 @@ const reportRebuilt = ({ rebuilt, failures }: Outcomes, options: CommonOptions):
   if (options.json) print(JSON.stringify({ rebuilt }));
 };
 
-type RebuildOptions = CommonOptions & { hold?: boolean };
+type RebuildOptions = CommonOptions & { hold?: boolean; owner?: string };
 
 /** Rebuilds all read models, or the named one, in one reading of the log; with --hold, shows what it would change. */
 export const rebuildProjections = async (
   name: string | undefined,
   options: RebuildOptions,
 ): Promise<void> => {
+  if (options.owner !== undefined) return replaceRows(name, options.owner, options);
   if (!options.hold)
     return reportRebuilt(await withDesk(options, (desk) => rebuild(desk, name, options)), options);
   if (name === undefined) throw new CommandError(EXIT.usage, 'name the read model to hold');
@@ -221,6 +222,21 @@ export const rebuildProjections = async (
   });
   if (!held) throw new CommandError(EXIT.refused, failures.join('\n'), { failures });
   printResult(options, held, heldText(held, options));
+};
+
+/** Replaces the rows of one owner in a live read model, and prints what was replaced. */
+const replaceRows = async (
+  name: string | undefined,
+  owner: string,
+  { hold, ...options }: RebuildOptions,
+): Promise<void> => {
+  if (name === undefined) throw new CommandError(EXIT.usage, 'name the read model of the rows');
+  const request = { name, owner_id: owner, hold };
+  const answer = await withDesk(options, (desk) => desk.call('rebuildProjection', request));
+  const text = ownerRowsText(answer, { ...options, owner });
+  const { shared = [], partitions_not_replaced: left = [] } = answer.owner ?? {};
+  if (shared.length + left.length > 0) throw new CommandError(EXIT.differs, text, answer);
+  printResult(options, answer, text);
 };
 
 /** Makes the held build of a read model the live one, and waits until it is. */

@@ -142,6 +142,13 @@ describe('A rebuild', () => {
     ['watch', ['nothing'], 'there is no read model nothing'],
     ['rebuild', ['nothing'], 'there is no read model nothing'],
     ['rebuild', ['catalog', '--hold'], 'must be one read model other than the catalog'],
+    ['rebuild', ['links', '--owner', 'nobody'], 'The owner nobody has no events'],
+    [
+      'rebuild',
+      ['catalog', '--owner', 'northwind'],
+      'must be one read model other than the catalog',
+    ],
+    ['rebuild', ['links', '--hold', '--owner', 'northwind'], 'must not be given together with'],
     ['held', ['links'], 'No build of this read model is held'],
   ])(
     'The command projections %s %j is refused while nothing is being filled',
@@ -186,6 +193,18 @@ describe('A rebuild', () => {
     expect(events).toContain('BuildSwitched');
     expect(events).toContain('BuildDropped');
   }, 60_000);
+
+  it('A rebuild of the rows of an owner says what was compared, replaced and not looked for', async () => {
+    const owned = ['--owner', 'northwind', '--data', data];
+    const { code, stdout, stderr } = await run('projections', 'rebuild', 'leads', ...owned);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(
+      /^✓ leads: \d+ rows of northwind compared, 0 replaced\nNot looked for: /,
+    );
+    const unnamed = await run('projections', 'rebuild', ...owned);
+    expect(unnamed).toMatchObject({ code: 2, stdout: '' });
+    expect(unnamed.stderr).toContain('name the read model of the rows');
+  });
 
   it('A rebuild without a service stops at Ctrl-C, and the next run continues it', async () => {
     await server?.stop();
