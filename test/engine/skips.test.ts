@@ -6,6 +6,7 @@ import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
+import { HANG_MS } from '../support/hang.ts';
 import {
   append,
   appendMany,
@@ -54,11 +55,16 @@ const poisoned = (skips: Skips, over: Parameters<typeof tally>[0] = {}) =>
 const follow = (options: Parameters<typeof start>[0] = {}, skips = new Skips()) =>
   start({ projections: poisoned(skips), skips, onParked, recheckMs: 1e6, ...options });
 
-/** Waits until no partition is parked. */
-const unparked = async (engine: Awaited<ReturnType<typeof start>>): Promise<void> => {
-  while ((await engine.status()).some((one) => one.parked.length > 0))
+/** Waits for a condition, but not for ever. */
+const until = async (isReached: () => boolean | Promise<boolean>): Promise<void> => {
+  for (const end = performance.now() + HANG_MS; !(await isReached()); ) {
+    if (performance.now() > end) throw new Error('it never came');
     await new Promise((turn) => setImmediate(turn));
+  }
 };
+/** Waits until no partition is parked. */
+const unparked = (engine: Awaited<ReturnType<typeof start>>): Promise<void> =>
+  until(async () => (await engine.status()).every((one) => one.parked.length === 0));
 
 const faults = async (skips: Skips, projections = poisoned(skips)) =>
   (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
@@ -158,7 +164,7 @@ describe('A skipped event', () => {
     };
     const slow = { ...store, fillEvents: 1 };
     const engine = await follow({ log: held, store: slow });
-    while (parked.length === 0) await new Promise((turn) => setImmediate(turn));
+    await until(() => parked.length > 0);
     await skip('tally', bad);
     isHeld = false;
     proceed();
@@ -297,7 +303,7 @@ describe('The catalog', () => {
     await engine.retryParked('catalog');
     expect([applied, parked]).toEqual([[first], [bad, bad]]);
     await awaitPassed(engine, await skip('catalog', bad));
-    while (applied.length < 2) await new Promise((turn) => setImmediate(turn));
+    await until(() => applied.length > 1);
     expect(applied).toEqual([first, last]);
     expect((await engine.status()).at(-1)).toMatchObject({ parked: [], skipped: 1 });
     poison.at = (await log.head()).position + 1;
