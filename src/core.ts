@@ -254,8 +254,7 @@ const open = async (
   const { role = 'all', metrics } = options;
   const system = options.clock ?? systemClock();
   requireRole(role, config);
-  const logger = options.log ?? serviceLogger(config.logLevel);
-  const ids = options.ids ?? systemIds(system.now);
+  const { log: logger = serviceLogger(config.logLevel), ids = systemIds(system.now) } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const unwired = { config, ids, logger, metrics, signal, parts };
@@ -267,8 +266,8 @@ const open = async (
   const { catalog, skips } = builds;
   parts.defer(() => catalog.close());
   const listener = createListener(config);
-  const { isListening } = listener;
-  const models = await openReadModels(config, { ...base, role, log, catalog, skips, isListening });
+  const own = { role, log, catalog, skips, isListening: listener.isListening };
+  const models = await openReadModels(config, { ...base, ...own });
   const { engine, readModels, following } = models;
   parts.defer(async () => {
     stopping.abort();

@@ -159,7 +159,7 @@ const fillHere = async (
     async onPage(events, to) {
       await options.control?.allow(events.length, options.signal);
       if (to <= seen) return;
-      // Events that are read again for other partitions are known to whoever shares the reading.
+      // Events that are read again for other partitions are known to those who share the reading.
       await options.onBatch?.(eventsAfter(seen, eventsUpTo(events, to)), to);
       seen = to;
     },

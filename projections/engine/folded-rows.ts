@@ -177,7 +177,7 @@ const ROWS_MAX = 500_000;
 /** A page is cut where events are large: counts as so many rows. */
 const ROWS_OF_CUT_PAGE = 2_000;
 
-export type PartitionFill = {
+export type PartitionsFill = {
   log: Pick<EventLog, 'readFold'>;
   spaces: readonly FoldedSpace[];
   partitions: readonly number[];
@@ -203,7 +203,7 @@ export type PartitionFill = {
  *
  * Costs a reading of the log for each `rowsMax` rows.
  */
-export const fillPartitions = async (options: PartitionFill): Promise<void> => {
+export const fillPartitions = async (options: PartitionsFill): Promise<void> => {
   const { log, spaces, partitions, upTo, signal, write } = options;
   const { pageEvents = PAGE_EVENTS, rowsMax = ROWS_MAX } = options;
   // Writing takes as long as reading and folding.

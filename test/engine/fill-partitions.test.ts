@@ -103,7 +103,7 @@ describe('A fill of empty partitions', () => {
         isServing: () => false,
       });
       let threads = 0;
-      await rebuildAll({
+      const rebuilding = rebuildAll({
         log,
         stores: [{ store, projections: PROJECTIONS }],
         inThreads: (order) => {
@@ -113,7 +113,12 @@ describe('A fill of empty partitions', () => {
           };
           return inThreads({ ...order, signal: stopped?.signal, onProgress });
         },
-      }).finally(() => store.close());
+      });
+      try {
+        await rebuilding;
+      } finally {
+        await store.close();
+      }
       expect(threads).toBe(1);
     };
     const stopped = new AbortController();

@@ -36,7 +36,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'erasures@2': '7b52ec77fe2163dd',
   'mailboxes@4': '0ed103a94ca87db0',
   'performance@8': 'bc1005a17ed554da',
-  'history@13': '2ce42bc6eab24ac0',
+  'history@13': '6531deaa11c11662',
   'changes@1': 'c92086a40af6b376',
 };
 

@@ -84,7 +84,8 @@ it.each(
     PROJECTIONS.map(({ name }) => [name, source as keyof typeof sources] as const),
   ),
 )('A row of %s, from %s, is the same when it was stored between two events', (name, source) => {
-  const events = sources[source];
+  // Scenes about parked events make some that cannot be folded.
+  const events = sources[source].filter(({ owner }) => !owner.startsWith('poisoned'));
   expect(events.length).toBeGreaterThan(200);
   const projection = PROJECTIONS.find((one) => one.name === name);
   if (!projection) throw new Error(name);

@@ -354,7 +354,7 @@ export const COMMIT = script(
   return 1`,
 );
 
-// While a partition is filled, its head has only the name of who fills it, so that it counts as lost. Whoever begins or
+// While a partition is filled, its head has only the name of who fills it, so that it counts as lost. A process that begins or
 // commits later takes it over, and the rest of the fill has no effect.
 const IS_FILLER = `if redis.call('HGET', KEYS[1], 'filler') ~= ARGV[1] then return 0 end`;
 

@@ -141,7 +141,7 @@ describe('The file of the read models', () => {
     await store.goLive(SPACE);
     using exec = vi.spyOn(DatabaseSync.prototype, 'exec');
     const commits = Array.from({ length: 5 }, (_, n) => commit(store, n));
-    expect(await Promise.all(commits)).toEqual(new Array(5).fill(['committed']));
+    expect(await Promise.all(commits)).toEqual(commits.map(() => ['committed']));
     expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(1);
     expect(await written()).toBe(5);
     await store.close();

@@ -468,7 +468,7 @@ export class RowsFile {
 
   #begin({ db, sql }: OpenFile): void {
     const end = Promise.withResolvers<void>();
-    // Whoever needs the end awaits it.
+    // Those who need the end await it.
     end.promise.catch(() => {});
     this.#end = end;
     setImmediate(() => {

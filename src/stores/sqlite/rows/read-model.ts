@@ -341,15 +341,15 @@ class SqliteRows {
     return file;
   }
 
-  /** Removes the files that have no space, except the last one. Returns whether there were any. */
+  /** Removes the files that have no space, except one for new spaces. Returns whether there were any. */
   #removeEmptyFiles(): boolean {
-    const files = this.#files.length;
-    for (const file of [...this.#files]) {
-      if (this.#files.length === 1 || this.#statesIn(file).length > 0) continue;
+    const unused = this.#files.filter((file) => this.#statesIn(file).length === 0);
+    if (unused.length === this.#files.length) unused.shift();
+    for (const file of unused) {
       this.#files.splice(this.#files.indexOf(file), 1);
       file.remove();
     }
-    return this.#files.length < files;
+    return unused.length > 0;
   }
 
   #statesIn(file: RowsFile): SpaceState[] {
