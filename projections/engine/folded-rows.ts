@@ -172,8 +172,8 @@ const writesOf = (projection: Projection, rows: ReadonlyMap<string, Row>): RowWr
   });
 
 const PAGE_EVENTS = 1_000;
-/** Some 300 MB. */
-const ROWS_MAX = 500_000;
+/** Some 400 MB. */
+const ROWS_MAX = 650_000;
 /** A page is cut where events are large: counts as so many rows. */
 const ROWS_OF_CUT_PAGE = 2_000;
 

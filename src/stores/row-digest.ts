@@ -5,6 +5,7 @@
  * JavaScript and Lua can add them.
  */
 import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { ListEntry, RowKey } from '#src/ports/read-model.ts';
 
 /** Hexadecimal digits of a hash. */
@@ -28,8 +29,9 @@ export const hashOf = (text: string): number => Number.parseInt(hashText(text), 
 export const rowText = ({ scope, key }: RowKey, sort: number | null, json: string): string =>
   `[${JSON.stringify(scope)},${JSON.stringify(key)},${sort},${json}]`;
 
+/** A row has many entries: a check sum finds a flipped bit, and costs a fifth of a hash. */
 export const entryHash = (scope: string, key: string, [list, sort]: ListEntry): number =>
-  hashOf(JSON.stringify([scope, list, sort, key]));
+  crc32(`${scope}\0${list}\0${sort}\0${key}`);
 
 export type RowDigest = { rows: number; sum: number };
 

@@ -17,7 +17,8 @@ const report = (message: FillReport): void => parentPort?.postMessage(message);
 // Requests are more urgent. Elsewhere this would change the whole process.
 if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
 
-const { directory, file, spaces, skipped, partitions, upTo, limits } = workerData as FillTask;
+const { directory, file, spaces, skipped, partitions, upTo, rowsMax, limits, turns } =
+  workerData as FillTask;
 
 const control = new FillControl(limits);
 
@@ -25,7 +26,7 @@ parentPort?.on('message', (changed: FillLimits) => control.set(changed));
 
 const log = sqliteLogSource(directory, UPCASTS);
 
-using build = openBuild(file);
+using build = openBuild(file, turns);
 
 const parked: Extract<FillReport, { parked: unknown }>['parked'][number][] = [];
 
@@ -42,6 +43,7 @@ await fillPartitions({
   spaces: spaces.map(foldOf),
   partitions,
   upTo,
+  rowsMax,
   onProgress: (share) => report({ share }),
   onPage: (events) => control.allow(events.length),
   async write({ space, partition, ...filled }) {

@@ -1,5 +1,5 @@
 /** Fills spaces of the embedded store from the embedded log in threads, so that requests do not wait. */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { FillControl, FillLimits } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, ThreadedFill } from '#projections/engine/fill.ts';
@@ -17,7 +17,25 @@ export type FillTask = {
   skipped: readonly Skip[];
   partitions: readonly number[];
   upTo: Position;
+  /** Rows in memory at a time. */
+  rowsMax: number;
+  heapMb: number;
   limits: FillLimits | undefined;
+  /** For turns of the threads that write the file. */
+  turns: SharedArrayBuffer;
+};
+
+/** What the rows of a thread may take, of which each has some 600 bytes. */
+const ROWS_BYTES_MAX = 400_000_000;
+const ROW_BYTES = 600;
+/** The share of the memory that is for rows. */
+const SHARE_FOR_ROWS = 8;
+
+/** Half of a thread's heap is for garbage: without a limit that takes twice as much again. */
+const memoryOf = (threads: number): { rowsMax: number; heapMb: number } => {
+  const all = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+  const bytes = Math.min(ROWS_BYTES_MAX, all / SHARE_FOR_ROWS / threads);
+  return { rowsMax: Math.floor(bytes / ROW_BYTES), heapMb: Math.ceil((2 * bytes) / 1e6) + 64 };
 };
 
 type Parked = { space: Space; parked: ParkedPartition };
@@ -43,7 +61,9 @@ export const fillsInThreads =
     const count = Math.max(1, availableParallelism() - (isServing() ? 1 : 0));
     const shares = new Array<number>(count).fill(0);
     const { spaces, upTo } = fill;
-    const task = { directory, file, spaces, upTo, skipped: skips.list() };
+    const turns = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const shared = { directory, file, spaces, upTo, turns, skipped: skips.list() };
+    const task = { ...shared, ...memoryOf(count) };
     const threads = shares.map((_, index) => {
       const partitions = ALL_PARTITIONS.filter((partition) => partition % count === index);
       const limits = limitsOf(fill.control, count);
@@ -95,7 +115,10 @@ const runThread = (
   { signal }: ThreadedFill,
   onShare: (share: number) => void,
 ): Thread => {
-  const worker = new Worker(new URL('./fill-thread.ts', import.meta.url), { workerData: task });
+  const worker = new Worker(new URL('./fill-thread.ts', import.meta.url), {
+    workerData: task,
+    resourceLimits: { maxOldGenerationSizeMb: task.heapMb },
+  });
   const parked = new Promise<readonly Parked[]>((resolve, reject) => {
     worker.on('message', (report: FillReport) => {
       if ('parked' in report) resolve(report.parked);

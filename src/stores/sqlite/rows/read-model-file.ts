@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage, messageOfError, sqliteCodeOf } from '#src/stores/sqlite/failure.ts';
 import {
+  type ListEntry,
   type ListQuery,
   type Row,
   type RowJson,
@@ -110,6 +111,22 @@ type EntryColumns = { scope: string; list: string; sort: number; key: string };
 const recordHash = (part: number, { position, rows, sum }: PartitionRecord): number =>
   hashOf(JSON.stringify([part, position, rows, sum]));
 
+/** A new row as the file gets it, with all its entries. */
+export type FilledRow = RowColumns & { entries: readonly ListEntry[] };
+
+/** Returns what the file gets of new rows, and adds them to the digest of their partition. */
+export const filledRows = (writes: readonly RowWrite[], digest: RowDigest): FilledRow[] =>
+  writes.map((write) => {
+    const { scope, key, sort, added = [] } = write;
+    const json = JSON.stringify(write.row);
+    const hash = hashOf(rowText(write, sort, json));
+    digest.rows += 1;
+    addHash(digest, hash);
+    for (const entry of added) addHash(digest, entryHash(scope, key, entry));
+    const entries: readonly ListEntry[] = sort === null ? added : [[ALL_ROWS, sort], ...added];
+    return { scope, key, sort, hash, json, entries };
+  });
+
 /** Every statement of the file, prepared once. */
 export class Statements {
   readonly #db: DatabaseSync;
@@ -188,14 +205,11 @@ export class Statements {
     return after;
   }
 
-  /** Adds rows to a partition that has none of them, and to its digest. */
-  fill(part: number, writes: readonly RowWrite[], digest: RowDigest): void {
-    for (const write of writes) {
-      const { scope, key, row, sort } = write;
-      const json = JSON.stringify(row);
-      const after = { sort, hash: hashOf(rowText(write, sort, json)) };
-      this.#add.run(part, scope, key, sort, after.hash, json);
-      this.#count(part, write, { before: undefined, after, digest });
+  /** Adds rows to a partition that has none of them. */
+  fill(part: number, rows: readonly FilledRow[]): void {
+    for (const { scope, key, sort, hash, json, entries } of rows) {
+      this.#add.run(part, scope, key, sort, hash, json);
+      for (const [list, at] of entries) this.#addEntry.run(part, scope, list, at, key);
     }
   }
 

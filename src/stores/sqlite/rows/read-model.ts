@@ -23,6 +23,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
   checkPartition,
+  filledRows,
   filesOf,
   nextFileOf,
   partOf,
@@ -244,7 +245,8 @@ class SqliteRows {
     const digest = noRows();
     state.file.write((sql) => sql.dropPartition(part));
     for (let from = 0; from < rows.length; from += ROWS_IN_TURN) {
-      state.file.write((sql) => sql.fill(part, rows.slice(from, from + ROWS_IN_TURN), digest));
+      const some = filledRows(rows.slice(from, from + ROWS_IN_TURN), digest);
+      state.file.write((sql) => sql.fill(part, some));
       await state.file.committed();
     }
     state.file.write((sql) => sql.moveCheckpoint(part, { position, ...digest }));
